@@ -1,0 +1,300 @@
+//! Evidence: kernel text kept word for word, and the parsers that read numbers from it.
+//!
+//! For: snapshots at named moments, and figures out of `/sys/block/*/stat`, `/proc/meminfo`, `/proc/vmstat`, cgroup files.
+//! Not for: reading those files (the crate `machine`) nor concluding from them (the crate `analysis`).
+//! Every parser returns a reason where it cannot return a figure. Formats: kernel `Documentation/block/stat.rst`,
+//! `admin-guide/cgroup-v1/blkio-controller.rst`, `admin-guide/cgroup-v2.rst`, `filesystems/proc.rst`.
+
+use crate::Known;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Bytes of a sector in `stat` files, whatever the device's own block size.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Kernel text and page-cache state at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When in the course of things.
+    pub moment: Moment,
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// Path of a kernel file, its text or why it could not be read.
+    pub files: BTreeMap<String, Known<String>>,
+    /// One state per target of the plan, in the same order; empty where it was not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetState>,
+}
+
+/// The moments at which evidence is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Before a test file is made.
+    BeforePrepare,
+    /// After it was written, synced, evicted and proven.
+    AfterPrepare,
+    /// Start of the idle watch.
+    IdleStart,
+    /// End of the idle watch.
+    IdleEnd,
+    /// All workers are ready and none has begun.
+    Start,
+    /// While they run.
+    During,
+    /// The last operation has completed; nothing was synced yet.
+    Stop,
+    /// After the final sync.
+    Synced,
+}
+
+/// What the kernel says about a target's pages and extents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetState {
+    /// Pages of the target in the page cache.
+    pub pages: Known<Pages>,
+    /// How its bytes are stored; looked at before the first operation only.
+    pub extents: Option<Known<Extents>>,
+}
+
+/// Pages of a file in the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pages {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages resident.
+    pub cached: u64,
+    /// Of these, dirty or in writeback; `None` where only mincore could be asked.
+    pub dirty: Option<u64>,
+}
+
+/// How the bytes of a file are stored (FIEMAP), within a span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extents {
+    /// Bytes of the span.
+    pub span_bytes: u64,
+    /// Number of extents.
+    pub count: u64,
+    /// Bytes without any extent.
+    pub hole_bytes: u64,
+    /// Bytes allocated and never written: reads are answered with zeros, without the device.
+    pub unwritten_bytes: u64,
+    /// Bytes not allocated yet.
+    pub delayed_bytes: u64,
+    /// Bytes inside the inode or packed with others.
+    pub inline_bytes: u64,
+    /// Bytes stored compressed or encrypted.
+    pub encoded_bytes: u64,
+    /// Bytes shared with another file.
+    pub shared_bytes: u64,
+}
+
+/// Counters of a block device (`stat` file) or their difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockStat {
+    /// Requests, bytes, merges and time of reads.
+    pub read: BlockFlow,
+    /// The same of writes.
+    pub write: BlockFlow,
+    /// Requests in flight at the moment of reading.
+    pub in_flight: u64,
+    /// ms during which requests were in flight, each counted: the integral of the queue.
+    pub queue_ms: u64,
+    /// Flushes completed; 0 where the kernel has no such field (before 5.5).
+    pub flushes: u64,
+    /// ms spent in them.
+    pub flush_ms: u64,
+}
+
+/// One direction of a block device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockFlow {
+    /// Requests completed.
+    pub ios: u64,
+    /// Requests merged before.
+    pub merges: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// ms that all requests together took.
+    pub ms: u64,
+}
+
+/// I/O charged to one cgroup on one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupIo {
+    /// Bytes read and written.
+    pub bytes: [u64; 2],
+    /// Requests read and written.
+    pub ios: [u64; 2],
+}
+
+impl Snapshot {
+    /// The text of a file, or why there is none.
+    ///
+    /// # Errors
+    /// The reason it could not be read, or that it was not looked at.
+    pub fn text(&self, path: &str) -> Known<&str> {
+        match self.files.get(path) {
+            Some(Ok(text)) => Ok(text),
+            Some(Err(why)) => Err(format!("{path}: {why}")),
+            None => Err(format!("{path} was not read")),
+        }
+    }
+}
+
+impl BlockStat {
+    /// Reads the text of a `stat` file (11, 15 or 17 numbers).
+    ///
+    /// # Errors
+    /// What was not a number, or too few of them.
+    pub fn parse(text: &str) -> Known<Self> {
+        let fields: Vec<u64> = text
+            .split_ascii_whitespace()
+            .map(|w| w.parse().map_err(|_| format!("'{w}' in a block stat file is not a number")))
+            .collect::<Result<_, _>>()?;
+        let [rios, rmerge, rsect, rms, wios, wmerge, wsect, wms, in_flight, _busy, queue_ms, ref rest @ ..] =
+            fields[..]
+        else {
+            return Err(format!("a block stat file has {} fields, expected at least 11", fields.len()));
+        };
+        let flow = |ios, merges, sectors: u64, ms| BlockFlow {
+            ios,
+            merges,
+            bytes: sectors.saturating_mul(SECTOR_BYTES),
+            ms,
+        };
+        let (flushes, flush_ms) = if let [_, _, _, _, f, t, ..] = rest { (*f, *t) } else { (0, 0) };
+        Ok(Self {
+            read: flow(rios, rmerge, rsect, rms),
+            write: flow(wios, wmerge, wsect, wms),
+            in_flight,
+            queue_ms,
+            flushes,
+            flush_ms,
+        })
+    }
+
+    /// What happened between two snapshots on the layer with this `stat` file.
+    ///
+    /// # Errors
+    /// Why one of the two could not be read, or that the counters went backwards.
+    pub fn between(before: &Snapshot, after: &Snapshot, stat_file: &str) -> Known<Self> {
+        let a = Self::parse(before.text(stat_file)?)?;
+        let b = Self::parse(after.text(stat_file)?)?;
+        b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
+    }
+
+    /// `self - earlier`; `in_flight` is kept as it is. `None` where a counter went backwards.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            read: self.read.since(&earlier.read)?,
+            write: self.write.since(&earlier.write)?,
+            in_flight: self.in_flight,
+            queue_ms: self.queue_ms.checked_sub(earlier.queue_ms)?,
+            flushes: self.flushes.checked_sub(earlier.flushes)?,
+            flush_ms: self.flush_ms.checked_sub(earlier.flush_ms)?,
+        })
+    }
+
+    /// Reads and writes together.
+    pub fn total(&self) -> BlockFlow {
+        self.read.plus(&self.write)
+    }
+}
+
+impl BlockFlow {
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            ios: self.ios.checked_sub(earlier.ios)?,
+            merges: self.merges.checked_sub(earlier.merges)?,
+            bytes: self.bytes.checked_sub(earlier.bytes)?,
+            ms: self.ms.checked_sub(earlier.ms)?,
+        })
+    }
+
+    /// The sum of two directions or devices.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            ios: self.ios.saturating_add(other.ios),
+            merges: self.merges.saturating_add(other.merges),
+            bytes: self.bytes.saturating_add(other.bytes),
+            ms: self.ms.saturating_add(other.ms),
+        }
+    }
+}
+
+/// A figure in bytes from `/proc/meminfo` text, by its key without the colon.
+///
+/// # Errors
+/// That the key is missing or its value no number.
+pub fn meminfo_bytes(text: &str, key: &str) -> Known<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
+    let words = line.ok_or_else(|| format!("meminfo has no {key}"))?;
+    let number = words.split_ascii_whitespace().next().and_then(|w| w.parse::<u64>().ok());
+    number.and_then(|kb| kb.checked_mul(1024)).ok_or_else(|| format!("meminfo {key} is not a number"))
+}
+
+/// Charges per device (`major:minor`) from v1 `blkio.throttle.io_service_bytes` or `io_serviced` text: read and write.
+pub fn cgroup_v1(text: &str) -> BTreeMap<String, [u64; 2]> {
+    let mut out: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(device), Some(word), Some(Ok(n))) =
+            (words.next(), words.next(), words.next().map(str::parse))
+        else {
+            continue;
+        };
+        let slot = match word {
+            "Read" => 0,
+            "Write" => 1,
+            _ => continue,
+        };
+        out.entry(device.to_owned()).or_default()[slot] = n;
+    }
+    out
+}
+
+/// Charges per device (`major:minor`) from v2 `io.stat` text.
+pub fn cgroup_v2(text: &str) -> BTreeMap<String, CgroupIo> {
+    let mut out: BTreeMap<String, CgroupIo> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(device) = words.next().filter(|d| d.contains(':')) else { continue };
+        let mut io = CgroupIo::default();
+        for (key, value) in words.filter_map(|w| w.split_once('=')) {
+            let Ok(n) = value.parse() else { continue };
+            match key {
+                "rbytes" => io.bytes[0] = n,
+                "wbytes" => io.bytes[1] = n,
+                "rios" => io.ios[0] = n,
+                "wios" => io.ios[1] = n,
+                _ => {}
+            }
+        }
+        out.insert(device.to_owned(), io);
+    }
+    out
+}
+
+#[test]
+fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
+    let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
+    let s = BlockStat::parse(now).unwrap_or_default();
+    assert_eq!((s.read.ios, s.read.bytes, s.read.ms, s.write.ios), (1000, 4_096_000, 40, 5));
+    assert_eq!((s.in_flight, s.queue_ms, s.flushes, s.flush_ms), (3, 42, 9, 11));
+    assert!(BlockStat::parse("1 2 3 4 5 6 7 8 9 10 11").is_ok());
+    assert!(BlockStat::parse("1 2 3").is_err());
+    assert!(BlockStat::parse("1 2 x 4 5 6 7 8 9 10 11").is_err());
+    assert_eq!(BlockStat::default().since(&s), None);
+}
+
+#[test]
+fn meminfo_and_cgroup_texts_are_read() {
+    assert_eq!(meminfo_bytes("MemTotal:   16 kB\nDirty:  4 kB\n", "Dirty"), Ok(4096));
+    assert!(meminfo_bytes("MemTotal: 16 kB\n", "Dirty").is_err());
+    let v1 = cgroup_v1("254:0 Read 8192\n254:0 Write 4096\n254:0 Total 12288\nTotal 12288\n");
+    assert_eq!(v1.get("254:0"), Some(&[8192, 4096]));
+    let v2 = cgroup_v2("8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n");
+    assert_eq!(v2.get("8:0"), Some(&CgroupIo { bytes: [1, 2], ios: [3, 4] }));
+}

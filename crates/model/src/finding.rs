@@ -1,0 +1,67 @@
+//! Findings: what a check answered, and how far it acts on the number.
+//!
+//! For: answers as data. Not for: asking (the crate `analysis`).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The answer of one check about one or more results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Catalogue id: `A01`.
+    pub id: String,
+    /// Its name: `CACHE_SERVED`.
+    pub name: String,
+    /// What was found.
+    pub outcome: Outcome,
+    /// How far it acts on the number; `None` unless the outcome is a finding.
+    pub severity: Option<Severity>,
+    /// Names of the results that it is about.
+    pub about: Vec<String>,
+    /// What it says to a person; for `NotChecked` the reason.
+    pub sentence: String,
+    /// What would repair it; empty where there is nothing to do.
+    pub cure: String,
+    /// The numbers it rests on.
+    pub evidence: BTreeMap<String, f64>,
+    /// Whether the user accepted it with `--accept`.
+    pub accepted: bool,
+}
+
+/// The three outcomes of a check. Not looked at is never a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The false belief is true here.
+    Finding,
+    /// Could not be looked at.
+    NotChecked,
+    /// The belief holds.
+    Holds,
+}
+
+/// How far a finding acts on the number, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// There is no number.
+    Void,
+    /// The number is about something else and gets that name.
+    Rename,
+    /// The number is off by a known direction or size.
+    Biased,
+    /// Worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// `void`, `rename`, `biased`, `note`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Void => "void",
+            Self::Rename => "rename",
+            Self::Biased => "biased",
+            Self::Note => "note",
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Pure data of fathom: every value that passes from one stage to the next, and the text of kernel files read into it.
+//!
+//! For: types with serde, their arithmetic, their parsers. Not for: reading a file, asking a kernel, judging, printing.
+//!
+//! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
+#![forbid(unsafe_code)]
+
+pub mod evidence;
+pub mod finding;
+pub mod histogram;
+pub mod job;
+pub mod machine;
+pub mod payload;
+pub mod plan;
+pub mod profile;
+pub mod record;
+pub mod report;
+pub mod units;
+
+/// A value that was looked at, or the reason why it could not be. Missing is never zero.
+pub type Known<T> = Result<T, String>;

@@ -1,0 +1,183 @@
+//! What the machine is, as far as a measurement depends on it: host, file systems, and the block stack below each target.
+//!
+//! For: the result of looking, as data. Not for: looking (the crate `machine` does) nor judging.
+
+use crate::Known;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A host and the places that were measured on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// Kernel name, release and version, as `uname -srv` prints them.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: Known<String>,
+    /// CPUs this process may run on.
+    pub cpus: u32,
+    /// `MemTotal` in bytes.
+    pub memory_bytes: Known<u64>,
+    /// The hypervisor's name or hint, `None` on bare metal as far as can be seen.
+    pub virtual_by: Known<Option<String>>,
+    /// The kernel's current clock source.
+    pub clocksource: Known<String>,
+    /// Effective user id.
+    pub user_id: u32,
+    /// Files that count the I/O of this process alone, or why there are none.
+    pub cgroup: Known<Cgroup>,
+    /// One place per target of the plan, in the same order.
+    pub places: Vec<Place>,
+}
+
+/// A cgroup of our own, below the one fathom was started in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroup {
+    /// 1 (`blkio`) or 2 (`io`).
+    pub version: u8,
+    /// Its directory.
+    pub dir: String,
+    /// Files in it that count our I/O per device.
+    pub files: Vec<String>,
+}
+
+/// Where a target lives: file system and block stack, from the path down to the leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The path that was resolved.
+    pub path: String,
+    /// The mounted file system; `None` for a block device.
+    pub file_system: Option<FileSystem>,
+    /// Block devices: the tops first, each before what is below it. Empty where no block device backs the target.
+    pub layers: Vec<Layer>,
+    /// Indices of the layers that the file system (or the caller, for a device) talks to.
+    pub tops: Vec<usize>,
+    /// Whether and how direct I/O works, by statx.
+    pub direct: Option<DirectIo>,
+    /// Why this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
+    pub ram: Option<String>,
+    /// What could not be resolved below, in a sentence.
+    pub blind: Option<String>,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Type: `ext4`, `xfs`, `fuse.sshfs`, ...
+    pub kind: String,
+    /// What is mounted: `/dev/vda1`, `tmpfs`, `server:/export`.
+    pub source: String,
+    /// Where.
+    pub mount_point: String,
+    /// Mount options and super-block options, as in mountinfo.
+    pub options: String,
+    /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
+    pub attributes: Vec<String>,
+}
+
+/// A block device of the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Kernel name: `vda`, `nvme0n1p2`, `dm-0`, `loop3`.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// What it is.
+    pub kind: LayerKind,
+    /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
+    pub driver: Option<String>,
+    /// Model as the device names itself.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Capacity.
+    pub bytes: u64,
+    /// For a loop device: the backing file.
+    pub backing_file: Option<String>,
+    /// For a loop device: whether it reads its file past the page cache.
+    pub backing_direct: Option<bool>,
+    /// The counters of this layer: path of its `stat` file.
+    pub stat_file: String,
+    /// Every readable file of its `queue/` directory, word for word.
+    pub queue: BTreeMap<String, String>,
+    /// Indices of the layers below.
+    pub below: Vec<usize>,
+}
+
+/// What a block device is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerKind {
+    /// A whole device with nothing of the kernel's below it.
+    #[default]
+    Disk,
+    /// A part of a disk.
+    Partition,
+    /// A file as a device.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Plain memory (`brd`).
+    Ram,
+    /// Device mapper.
+    DeviceMapper,
+    /// Software RAID.
+    Raid,
+    /// Another virtual device.
+    Virtual,
+}
+
+/// What statx says about direct I/O to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectIo {
+    /// Alignment of buffers; 0 with `offset_align` 0: direct I/O is not supported.
+    pub memory_align: u32,
+    /// Alignment of offsets and lengths.
+    pub offset_align: u32,
+}
+
+impl Place {
+    /// The file system's type, or `block device`.
+    pub fn kind(&self) -> &str {
+        self.file_system.as_ref().map_or("block device", |f| f.kind.as_str())
+    }
+
+    /// Layers with nothing below them.
+    pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().filter(|l| l.below.is_empty())
+    }
+
+    /// The chain in one line: `/data ext4 (rw,relatime) on vda1 on vda (virtio_blk)`.
+    pub fn chain(&self) -> String {
+        let mut out = self.path.clone();
+        if let Some(fs) = &self.file_system {
+            out += &format!(" ({} at {}, {})", fs.kind, fs.mount_point, fs.options);
+        }
+        for layer in &self.layers {
+            out += " > ";
+            out += &layer.name;
+            let facts: Vec<&str> =
+                [layer.driver.as_deref(), layer.model.as_deref()].into_iter().flatten().collect();
+            if let Some(file) = &layer.backing_file {
+                let how = if layer.backing_direct == Some(true) { "direct" } else { "buffered" };
+                out += &format!(" ({how} on {file})");
+            } else if !facts.is_empty() {
+                out += &format!(" ({})", facts.join(", "));
+            }
+        }
+        if let Some(ram) = &self.ram {
+            out += &format!(" > memory ({ram})");
+        }
+        out
+    }
+}
+
+impl Layer {
+    /// Why this layer's counters say nothing, where that is so.
+    pub fn blind(&self) -> Option<String> {
+        // zram counts by itself and ignores the switch.
+        let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
+        off.then(|| format!("{}/queue/iostats is 0, so the kernel does not count its I/O", self.name))
+    }
+}

@@ -1,0 +1,85 @@
+//! The plan: what was meant, with every default filled in and the place it came from.
+//!
+//! For: the value between the command line and the engine, kept word for word in the session file.
+//! Not for: what happened.
+
+use crate::job::Job;
+use serde::{Deserialize, Serialize};
+
+/// Everything that one invocation is going to measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The command line as typed.
+    pub command: Vec<String>,
+    /// What the report calls the whole: `bench cdm`, `run`.
+    pub title: String,
+    /// Files and devices that are touched.
+    pub targets: Vec<Target>,
+    /// Workloads, in the order of the report.
+    pub jobs: Vec<Job>,
+    /// Index of the job whose figure is the headline.
+    pub headline: usize,
+    /// Times each job is measured.
+    pub runs: u32,
+    /// Seed of offsets, data and the order of runs.
+    pub seed: u64,
+    /// Whether the targets are evicted from the page cache and written back before each run.
+    pub cold: bool,
+    /// Length of the idle watch before the first run.
+    pub baseline_ns: u64,
+    /// Every setting with its value and where it came from.
+    pub origins: Vec<Origin>,
+    /// What was changed against the request, in sentences: a file made smaller, an engine replaced.
+    pub notes: Vec<String>,
+    /// Fault put in on purpose by fathom's own tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<Hook>,
+}
+
+/// A file or device of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The path as given, made absolute. For a made file: the directory.
+    pub path: String,
+    /// What it is to us.
+    pub role: Role,
+    /// Bytes that may be touched. For a made file the size wished for; preparation may make it smaller.
+    pub bytes: u64,
+    /// Alignment that direct I/O to it needs, of offsets and lengths.
+    pub block_bytes: u32,
+    /// Whether this invocation may write to it.
+    pub writable: bool,
+}
+
+/// What a target is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A file of our own, made in the directory and removed at the end.
+    Made,
+    /// A file of the user's.
+    File,
+    /// A block device.
+    Device,
+    /// Nothing: engines that move no bytes.
+    None,
+}
+
+/// A setting with its value and the place it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Name of the setting, as in the flags where there is one.
+    pub setting: String,
+    /// Its value in words.
+    pub value: String,
+    /// `--bs`, `profile cdm`, `default`, `statx`, ...
+    pub from: String,
+}
+
+/// A fault put in on purpose by fathom's own tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hook {
+    /// The first worker panics after some hundred operations.
+    PanicWorker,
+}

@@ -1,0 +1,337 @@
+//! The record: what was seen, as the session file holds it.
+//!
+//! For: frames and the record they add up to. Not for: bytes on disk (that is [`frame`]) nor conclusions.
+//! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
+
+pub mod frame;
+
+use crate::evidence::Snapshot;
+use crate::histogram::Histogram;
+use crate::job::Kind;
+use crate::machine::Machine;
+use crate::plan::Plan;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the session file.
+pub const FORMAT: u32 = 1;
+
+/// One piece of a session, in the order of happening.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Frame {
+    /// First frame of every file.
+    Header(Box<Header>),
+    /// Kernel text at a moment; inside a run it belongs to that run.
+    Evidence(Box<Snapshot>),
+    /// A run begins.
+    RunStart(RunStart),
+    /// Some time of the run.
+    Intervals(Intervals),
+    /// A run has ended; closes the last `RunStart`.
+    RunEnd(Box<RunEnd>),
+    /// Last frame of a file that was closed in order.
+    End(End),
+}
+
+/// What was meant and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the session file.
+    pub format: u32,
+    /// Version of the program that measured.
+    pub version: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// What was meant.
+    pub plan: Plan,
+    /// The hosts that take part; one unless several were asked for.
+    pub hosts: Vec<Machine>,
+    /// The clock of the stamps.
+    pub clock: Clock,
+}
+
+/// The clock that stamps operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `tsc` or `clock_monotonic`.
+    pub name: String,
+    /// Why this one, when it is the fall back.
+    pub reason: Option<String>,
+    /// Measured cost of reading it, in picoseconds.
+    pub cost_ps: u64,
+}
+
+/// A run begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// How many times this job was measured before.
+    pub repeat: u32,
+    /// Index into the header's hosts.
+    pub host: usize,
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// Bytes of each target that are there to be touched, after preparation.
+    pub target_bytes: Vec<u64>,
+}
+
+/// Some time of the run: neighbouring stretches of one second or less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// The stretches, in time order per stream.
+    pub rows: Vec<Interval>,
+    /// How many neighbours were merged to keep the file small; 0 when none.
+    pub merged: u64,
+}
+
+/// One stretch of a stream's time, all its workers together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Index of the stream in its phase.
+    #[serde(rename = "s")]
+    pub stream: usize,
+    /// First ns, since the run's start.
+    #[serde(rename = "a")]
+    pub start_ns: u64,
+    /// Last ns.
+    #[serde(rename = "b")]
+    pub end_ns: u64,
+    /// Operations in flight times ns.
+    #[serde(rename = "d")]
+    pub depth_ns: u64,
+    /// What completed, per kind.
+    #[serde(rename = "k")]
+    pub cells: BTreeMap<Kind, Cell>,
+}
+
+/// What completed in an interval: operations, bytes, median, 99th percentile and maximum of latency in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
+
+/// A run has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// How it ended.
+    pub ending: RunEnding,
+    /// One entry per stream of the phase.
+    pub streams: Vec<StreamEnd>,
+    /// One entry per worker.
+    pub workers: Vec<WorkerEnd>,
+    /// ns from the last completion to the end of the final sync; `None` where nothing was written or it failed.
+    pub sync_ns: Option<u64>,
+    /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
+    pub notes: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum RunEnding {
+    /// The measured window was filled.
+    Complete,
+    /// A signal ended it.
+    Interrupted,
+    /// An error ended it, in a sentence.
+    Failed(String),
+}
+
+/// Totals of a stream over all its workers and lanes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamEnd {
+    /// Index of the stream in its phase.
+    pub stream: usize,
+    /// Length of the measured window that was really used, in ns.
+    pub window_ns: u64,
+    /// Operations in flight times ns within the window, counted apart from the latencies.
+    pub depth_ns: u64,
+    /// Totals per kind within the window.
+    pub kinds: BTreeMap<Kind, KindEnd>,
+    /// All operations handed over, warm-up and drain included: what the ledger is held against.
+    pub issued: BTreeMap<Kind, Issued>,
+}
+
+/// Totals of one kind of operation within the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KindEnd {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies; its count is the number of operations that moved all their bytes.
+    pub latency: Histogram,
+}
+
+/// All operations of one kind that were handed over, the warm-up and the drain included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    /// Operations completed.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Errors by errno.
+    pub errors: BTreeMap<i32, u64>,
+    /// Operations that moved fewer bytes than asked.
+    pub short: u64,
+    /// Longest latency, the drain included.
+    pub max_ns: u64,
+}
+
+/// What a worker cost and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerEnd {
+    /// Index of the worker.
+    pub worker: u32,
+    /// Index of its stream.
+    pub stream: usize,
+    /// ns between its first and last stamp.
+    pub wall_ns: u64,
+    /// CPU time in user space in that time.
+    pub user_ns: u64,
+    /// CPU time in the kernel in that time.
+    pub system_ns: u64,
+    /// Times it gave up the CPU by itself and by force.
+    pub switches: [u64; 2],
+    /// Turns of the loop; operations per turn tell how eager it was.
+    pub turns: u64,
+    /// What the engine really used: `registered buffers`, ...
+    pub used: Vec<String>,
+    /// What was asked of the kernel and refused, with the reason.
+    pub fallbacks: Vec<String>,
+    /// Why it ended early.
+    pub error: Option<String>,
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// How it ended.
+    pub ending: RunEnding,
+    /// What happened since the last run, in sentences.
+    pub notes: Vec<String>,
+    /// Change of the stamps' clock against the kernel's over the session, in parts per million; `None` where it is the kernel's.
+    pub clock_drift_ppm: Option<f64>,
+}
+
+/// A whole session, as far as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// What was meant and where.
+    pub header: Header,
+    /// Evidence outside any run.
+    pub evidence: Vec<Snapshot>,
+    /// The runs in the order of happening.
+    pub runs: Vec<Run>,
+    /// The end; `None` where the program was killed.
+    pub end: Option<End>,
+}
+
+/// One run with all that was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its start.
+    pub start: RunStart,
+    /// Its course.
+    pub intervals: Vec<Interval>,
+    /// Kernel text of its moments.
+    pub evidence: Vec<Snapshot>,
+    /// Its end; `None` where the program was killed inside it.
+    pub end: Option<RunEnd>,
+}
+
+/// Why frames do not add up to a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Disorder {
+    /// The first frame is not a header.
+    #[error("this is no session file: it does not begin with a header")]
+    NoHeader,
+    /// Written by a later version.
+    #[error(
+        "this session file has format {0}, and this fathom reads format {FORMAT} at most; use the fathom that wrote it or a later one"
+    )]
+    FromTheFuture(u32),
+    /// A frame that cannot stand where it stands.
+    #[error("frame {0} ({1}) cannot stand there")]
+    Misplaced(usize, &'static str),
+    /// An index that names nothing.
+    #[error("frame {0} names {1} {2}, which the plan does not have")]
+    Dangling(usize, &'static str, usize),
+}
+
+impl Record {
+    /// Adds frames up to a record.
+    ///
+    /// # Errors
+    /// [`Disorder`] where they contradict one another.
+    pub fn from_frames(frames: impl IntoIterator<Item = Frame>) -> Result<Self, Disorder> {
+        let mut frames = frames.into_iter().enumerate();
+        let Some((_, Frame::Header(header))) = frames.next() else { return Err(Disorder::NoHeader) };
+        if header.format > FORMAT {
+            return Err(Disorder::FromTheFuture(header.format));
+        }
+        if header.plan.headline >= header.plan.jobs.len() {
+            return Err(Disorder::Dangling(0, "job", header.plan.headline));
+        }
+        if header.hosts.is_empty() {
+            return Err(Disorder::Dangling(0, "host", 0));
+        }
+        for job in &header.plan.jobs {
+            let streams = || job.phases.iter().flat_map(|p| &p.streams);
+            if streams().next().is_none() {
+                return Err(Disorder::Dangling(0, "stream", 0));
+            }
+            let target = streams().flat_map(|s| &s.targets).find(|t| **t >= header.plan.targets.len());
+            if let Some(target) = target {
+                return Err(Disorder::Dangling(0, "target", *target));
+            }
+        }
+        let mut record = Self { header: *header, evidence: Vec::new(), runs: Vec::new(), end: None };
+        for (at, frame) in frames {
+            record.take(at, frame)?;
+        }
+        Ok(record)
+    }
+
+    fn take(&mut self, at: usize, frame: Frame) -> Result<(), Disorder> {
+        if self.end.is_some() {
+            return Err(Disorder::Misplaced(at, "after the end"));
+        }
+        let open = self.runs.last_mut().filter(|r| r.end.is_none());
+        match (frame, open) {
+            (Frame::Header(_), _) => return Err(Disorder::Misplaced(at, "a second header")),
+            (Frame::Evidence(e), Some(run)) => run.evidence.push(*e),
+            (Frame::Evidence(e), None) => self.evidence.push(*e),
+            (Frame::Intervals(i), Some(run)) => run.intervals.extend(i.rows),
+            (Frame::RunEnd(e), Some(run)) => {
+                let streams =
+                    self.header.plan.jobs[run.start.job].phases.iter().map(|p| p.streams.len()).max();
+                if let Some(bad) = e.streams.iter().find(|s| Some(s.stream) >= streams) {
+                    return Err(Disorder::Dangling(at, "stream", bad.stream));
+                }
+                run.end = Some(*e);
+            }
+            (Frame::Intervals(_) | Frame::RunEnd(_), None) => {
+                return Err(Disorder::Misplaced(at, "outside a run"));
+            }
+            (Frame::RunStart(start), _) => {
+                if start.job >= self.header.plan.jobs.len() {
+                    return Err(Disorder::Dangling(at, "job", start.job));
+                }
+                if start.host >= self.header.hosts.len() {
+                    return Err(Disorder::Dangling(at, "host", start.host));
+                }
+                self.runs.push(Run { start, intervals: Vec::new(), evidence: Vec::new(), end: None });
+            }
+            (Frame::End(end), _) => self.end = Some(end),
+        }
+        Ok(())
+    }
+
+    /// The runs of one job that ended in order, in the order of happening.
+    pub fn complete_runs(&self, job: usize) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |r| {
+            r.start.job == job && r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete)
+        })
+    }
+}

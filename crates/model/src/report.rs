@@ -1,0 +1,238 @@
+//! The report: what was concluded. Its JSON form is a contract (format 1): names stay, more may be added.
+//!
+//! For: the value that every output format renders. Not for: computing it, nor laying it out.
+//! `null` means not known or not supported by enough operations; zero means zero.
+
+use crate::finding::Finding;
+use crate::job::Job;
+use crate::machine::Machine;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the JSON contract.
+pub const FORMAT: u32 = 1;
+
+/// Everything that was concluded from a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Which program and contract made this.
+    pub fathom: Producer,
+    /// The first word.
+    pub verdict: Verdict,
+    /// Why the verdict is what it is, in one sentence.
+    pub verdict_reason: String,
+    /// The number that would be quoted, under its true name.
+    pub headline: Headline,
+    /// What kept the headline from being higher.
+    pub limiter: Limiter,
+    /// One entry per job.
+    pub results: Vec<Measured>,
+    /// What the figures say together.
+    pub deductions: Vec<Deduction>,
+    /// Hosts that took part.
+    pub hosts: Vec<String>,
+    /// Every check that applied, findings first.
+    pub findings: Vec<Finding>,
+    /// What was changed against the request, or happened on the way: in sentences.
+    pub notes: Vec<String>,
+    /// How the session ended.
+    pub ending: Ending,
+    /// The machine of the first host.
+    pub machine: Machine,
+    /// What was measured, as `bench cdm`.
+    pub title: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The session file that this was judged from; `None` where it was not kept.
+    pub session: Option<String>,
+}
+
+/// Which program and contract made a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Producer {
+    /// Version of the JSON contract.
+    pub format: u32,
+    /// Version of the program that judged.
+    pub version: String,
+}
+
+/// The first word of every report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// Nothing was found that changes what a number means.
+    Valid,
+    /// Something was found that renames or biases a number, or the ledger could not be checked.
+    Suspect,
+    /// Something was found that voids a number, or there is none.
+    Invalid,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// By a signal; what was measured until then is kept.
+    Interrupted,
+    /// By an error, in a sentence.
+    Failed(String),
+    /// The file ends without an ending: the program was killed.
+    Cut,
+}
+
+/// The number that would be quoted, under its true name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Headline {
+    /// True name: `4K random read, depth 32, page cache`.
+    pub name: String,
+    /// The value; `None` where a finding voids it.
+    pub value: Option<f64>,
+    /// `IOPS` or `MB/s`.
+    pub unit: String,
+    /// 95 % interval over runs; `None` with fewer than three runs.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// What kept a result from being higher.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limiter {
+    /// `device`, `page cache`, `memory`, `CPU`, `tool`, `above the device`, `unknown`.
+    pub name: String,
+    /// One sentence with its evidence.
+    pub sentence: String,
+    /// The numbers it rests on.
+    pub evidence: BTreeMap<String, f64>,
+}
+
+/// Figures of one job over its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The job's name.
+    pub name: String,
+    /// What it turned out to be: `4K random read, depth 32, page cache`.
+    pub true_name: String,
+    /// Index of the phase.
+    pub phase: u32,
+    /// Index of the stream.
+    pub stream: u32,
+    /// The job as it was carried out.
+    pub job: Job,
+    /// Whether a finding voids these figures.
+    pub void: bool,
+    /// Reads; `None` where the job has none.
+    pub read: Option<Figures>,
+    /// Writes; `None` where the job has none.
+    pub write: Option<Figures>,
+    /// Trims; not measured by this version.
+    pub trim: Option<Figures>,
+    /// Syncs; not measured by this version.
+    pub sync: Option<Figures>,
+    /// All directions together.
+    pub total: Option<Rates>,
+    /// What kept it from being higher.
+    pub limiter: Limiter,
+    /// One entry per run.
+    pub runs: Vec<RunFigures>,
+}
+
+/// A rate with its interval over runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Operations per second: geometric mean over runs.
+    pub iops: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// 2^20 bytes per second.
+    pub mib_per_s: f64,
+    /// 95 % interval of `iops` over runs; `None` with fewer than three runs.
+    pub iops_interval: Option<[f64; 2]>,
+    /// The same of `mb_per_s`.
+    pub mb_per_s_interval: Option<[f64; 2]>,
+}
+
+/// Figures of one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Operations completed in the measured windows of all runs.
+    pub ops: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Operations per second: geometric mean over runs.
+    pub iops: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// 2^20 bytes per second.
+    pub mib_per_s: f64,
+    /// 95 % interval of `iops` over runs; `None` with fewer than three runs.
+    pub iops_interval: Option<[f64; 2]>,
+    /// The same of `mb_per_s`.
+    pub mb_per_s_interval: Option<[f64; 2]>,
+    /// Mean operations in flight of all directions, counted apart from the latencies.
+    pub depth_mean: f64,
+    /// Latency from hand-over to completion, all runs together.
+    pub latency_ns: Latency,
+    /// Latency of the hand-over alone; not measured by this version.
+    pub submit_ns: Option<Latency>,
+    /// Service time in open loop; not measured by this version.
+    pub service_ns: Option<Latency>,
+    /// Lateness in open loop; not measured by this version.
+    pub lateness_ns: Option<Latency>,
+}
+
+/// A distribution of latencies in ns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Smallest.
+    pub min: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: u64,
+    /// Percentile (`"99.9"`) to ns; `None` where fewer than ten operations lie beyond it.
+    pub percentiles: BTreeMap<String, Option<u64>>,
+}
+
+/// Figures of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunFigures {
+    /// Index of the run within its job.
+    pub run: u32,
+    /// Operations per second, all directions.
+    pub iops: f64,
+    /// 10^6 bytes per second, all directions.
+    pub mb_per_s: f64,
+    /// Mean operations in flight.
+    pub depth_mean: f64,
+    /// Requests, bytes and mean depth that the topmost device saw; `None` where it was not counted.
+    pub device: Option<DeviceFigures>,
+}
+
+/// What the topmost device saw of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceFigures {
+    /// Operations that fathom issued, warm-up and drain included, to be held against `ios`.
+    pub issued_ops: u64,
+    /// Bytes that fathom issued.
+    pub issued_bytes: u64,
+    /// Requests that the device completed.
+    pub ios: u64,
+    /// Bytes that it completed.
+    pub bytes: u64,
+    /// Mean requests in its queue: its time in queue over the time.
+    pub depth_mean: f64,
+    /// ms of waiting in it, all requests together.
+    pub busy_ms: u64,
+}
+
+/// A conclusion from several figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deduction {
+    /// `cost of a seek`, `scaling with depth`, ...
+    pub name: String,
+    /// One sentence with its numbers.
+    pub sentence: String,
+    /// The numbers.
+    pub evidence: BTreeMap<String, f64>,
+}

@@ -1,0 +1,167 @@
+//! Sizes, durations and rates as people write and read them.
+//!
+//! For: parsing `4k`, `1g`, `1.5s` and printing bytes, latencies and counts. Not for: arithmetic on measurements.
+//! Sizes are powers of two (`4k` = 4096) as in fio, diskspd and dd; rates name their unit, MB/s = 10^6, MiB/s = 2^20.
+
+/// Bytes in a mebibyte.
+pub const MIB: u64 = 1 << 20;
+/// Bytes in a gibibyte.
+pub const GIB: u64 = 1 << 30;
+
+/// Parses a size: a whole or decimal number with an optional suffix `k m g t`, also as `kb`, `kib`, ... (all powers of two).
+///
+/// # Errors
+/// A sentence that says what was wrong and what to type.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
+    let (number, suffix) = lower.split_at(digits);
+    let shift = match suffix.trim() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => {
+            return Err(format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"));
+        }
+    };
+    scale(number, (1_u64 << shift) as f64)
+        .ok_or_else(|| format!("'{text}' is not a size; type a number with k, m, g or t, such as 4k or 1g"))
+}
+
+/// Parses a duration into nanoseconds: a number with `ns us ms s m h`; a bare number is seconds.
+///
+/// # Errors
+/// A sentence that says what was wrong and what to type.
+pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
+    let (number, suffix) = lower.split_at(digits);
+    let factor = match suffix.trim() {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => {
+            return Err(format!(
+                "'{text}' is not a duration; type a number with ms, s, m or h, such as 3s or 500ms"
+            ));
+        }
+    };
+    scale(number, factor).ok_or_else(|| {
+        format!("'{text}' is not a duration; type a number with ms, s, m or h, such as 3s or 500ms")
+    })
+}
+
+/// `number * factor` as a whole number, where it is one that fits.
+fn scale(number: &str, factor: f64) -> Option<u64> {
+    if let Ok(whole) = number.parse::<u64>() {
+        // Exact where a double is not: sizes above 2^53.
+        return whole.checked_mul(factor as u64);
+    }
+    let value = number.parse::<f64>().ok()? * factor;
+    (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
+}
+
+/// A size in the largest unit that divides it exactly, else with two decimals: `4 KiB`, `1 GiB`, `1.50 GiB`.
+pub fn show_bytes(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    for (name, unit) in UNITS {
+        if bytes >= unit {
+            return if bytes.is_multiple_of(unit) {
+                format!("{} {name}", bytes / unit)
+            } else {
+                format!("{:.2} {name}", bytes as f64 / unit as f64)
+            };
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// A size in the short form that tools of the field use in names: `4K`, `1M`, `512`.
+pub fn show_block(bytes: u64) -> String {
+    match bytes {
+        b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
+        b if b >= 1024 && b.is_multiple_of(1024) => format!("{}K", b / 1024),
+        b => b.to_string(),
+    }
+}
+
+/// A time in the unit that reads best, with three significant digits: `85.3 us`, `1.20 ms`.
+pub fn show_ns(ns: f64) -> String {
+    let (value, unit) = match ns {
+        n if n < 1e3 => (n, "ns"),
+        n if n < 1e6 => (n / 1e3, "us"),
+        n if n < 1e9 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A number with three significant digits below a thousand and none after the point above.
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A whole number with thousands separated by commas: `78,912`.
+pub fn show_count(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    if value < -0.5 { format!("-{out}") } else { out }
+}
+
+/// A rate that keeps its meaning when small: commas above a hundred, decimals below.
+pub fn show_rate(value: f64) -> String {
+    if value.abs() >= 100.0 { show_count(value) } else { three_digits(value) }
+}
+
+/// A share as a percentage, two significant digits below 10 %: `0.4 %`, `96 %`.
+pub fn show_share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+#[test]
+fn sizes_are_powers_of_two_and_exact() {
+    assert_eq!(parse_bytes("4k"), Ok(4096));
+    assert_eq!(parse_bytes("4KiB"), Ok(4096));
+    assert_eq!(parse_bytes("1.5m"), Ok(3 << 19));
+    assert_eq!(parse_bytes("0"), Ok(0));
+    assert_eq!(parse_bytes("9007199254740993"), Ok(9_007_199_254_740_993));
+    for bad in ["", "k", "4x", "-1", "1e9", "99999999999t", "4 4k", "..", "nan", "inf"] {
+        assert!(parse_bytes(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn durations_know_their_units() {
+    assert_eq!(parse_duration_ns("3"), Ok(3_000_000_000));
+    assert_eq!(parse_duration_ns("3s"), Ok(3_000_000_000));
+    assert_eq!(parse_duration_ns("250ms"), Ok(250_000_000));
+    assert_eq!(parse_duration_ns("1.5m"), Ok(90_000_000_000));
+    assert!(parse_duration_ns("soon").is_err());
+}
+
+#[test]
+fn figures_read_well() {
+    assert_eq!(show_bytes(4096), "4 KiB");
+    assert_eq!(show_bytes(3 << 29), "1.50 GiB");
+    assert_eq!(show_block(1 << 20), "1M");
+    assert_eq!(show_ns(85_312.0), "85.3 us");
+    assert_eq!(show_count(78_912.4), "78,912");
+    assert_eq!(show_rate(4.567), "4.57");
+    assert_eq!(show_share(0.964), "96 %");
+}

@@ -1,0 +1,15 @@
+//! All unsafe code of fathom: safe, owned types over Linux facilities, one file each.
+//!
+//! For: rings, arenas, clocks, and system calls that no maintained crate offers safely. Not for: policy; nothing here
+//! decides what is measured. Depends on none of our crates. Every unsafe block says why it is sound.
+#![allow(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod arena;
+pub mod blkid;
+pub mod cachestat;
+pub mod clock;
+pub mod fiemap;
+pub mod ioctl;
+pub mod ring;
+pub mod usage;
