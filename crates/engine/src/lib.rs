@@ -1,1 +1,13 @@
-//! stub
+//! Carrying a workload out: sources of operations, the one hot loop, and the engines it is compiled for.
+//!
+//! For: turning a stream of the plan into stamped, counted operations. Not for: choosing targets, preparing files, judging.
+//!
+//! Section by section: [`source`] says which operation is next, [`worker`] is the loop, [`tally`] what it counts into,
+//! [`engines`] the kernel interfaces, [`crew`] the threads and what passes between them and the collector.
+#![forbid(unsafe_code)]
+
+pub mod crew;
+pub mod engines;
+pub mod source;
+pub mod tally;
+pub mod worker;

@@ -12,4 +12,4 @@ pub mod clock;
 pub mod fiemap;
 pub mod ioctl;
 pub mod ring;
-pub mod usage;
+pub mod thread;

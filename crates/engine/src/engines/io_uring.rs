@@ -1,0 +1,76 @@
+//! The engine `io_uring`: operations through the kernel's rings, with registered buffers and files where granted.
+//!
+//! For: any depth on one thread. Not for: polling modes, which are not offered yet.
+
+use super::{Done, Engine, Granted};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use std::io;
+use sys::arena::Arena;
+use sys::clock::Clock;
+use sys::ring::Ring;
+
+pub(super) struct Uring {
+    ring: Ring,
+    clock: Clock,
+}
+
+impl Engine for Uring {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let (ring, granted) = Ring::new(arena, std::mem::take(&mut spec.files)).map_err(|e| explain(&e))?;
+        Ok((Self { ring, clock: spec.clock }, granted))
+    }
+
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.clock.ticks()
+    }
+
+    #[inline]
+    fn ns(&self, ticks: u64) -> u64 {
+        self.clock.ns(ticks)
+    }
+
+    fn ticks_of(&self, ns: u64) -> u64 {
+        self.clock.ticks_of(ns)
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.ring.slot_mut(slot)
+    }
+
+    #[inline]
+    fn queue(&mut self, slot: u32, op: &Op) {
+        match op.kind {
+            Kind::Read => self.ring.read(slot, op.file, op.offset, op.length),
+            Kind::Write => self.ring.write(slot, op.file, op.offset, op.length),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, wait: u32) -> io::Result<()> {
+        self.ring.submit(wait)
+    }
+
+    #[inline]
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        self.ring.reap(done)
+    }
+}
+
+/// Names the likely cause where the kernel refuses any ring at all.
+fn explain(error: &io::Error) -> io::Error {
+    let cause = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled; \
+             type --engine sync, or set the sysctl to 0"
+        }
+        io::ErrorKind::Unsupported => "this kernel has no io_uring; type --engine sync",
+        io::ErrorKind::OutOfMemory => "no memory for a ring of this depth; type a smaller --depth",
+        _ => "the kernel refuses an io_uring; type --engine sync",
+    };
+    io::Error::new(error.kind(), format!("{cause} ({error})"))
+}

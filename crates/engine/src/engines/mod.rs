@@ -1,0 +1,100 @@
+//! Engines: the interfaces that carry operations, one file each and one line in [`ENGINES`].
+//!
+//! For: the table from which help, plans and workers are made. Not for: the loop, which is compiled once per engine.
+
+mod io_uring;
+mod null;
+mod sim;
+mod sync;
+
+use crate::source::Op;
+use crate::worker::{self, Outcome, Spec, Task};
+use std::io;
+pub use sys::ring::{Done, Granted};
+
+/// What the loop needs of an interface. All slots belong to the loop until `queue` and again after `reap`.
+pub trait Engine: Sized {
+    /// Sets the interface up, on the thread that will use it: memory for its slots, files, registrations.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)>;
+    /// Now, in ticks.
+    fn now(&mut self) -> u64;
+    /// Ticks as ns.
+    fn ns(&self, ticks: u64) -> u64;
+    /// ns as ticks.
+    fn ticks_of(&self, ns: u64) -> u64;
+    /// The data of a slot that is not in flight.
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8];
+    /// Prepares an operation on a slot; nothing is handed over yet.
+    fn queue(&mut self, slot: u32, op: &Op);
+    /// Hands over what is queued and waits for `wait` completions, a tenth of a second at most.
+    ///
+    /// # Errors
+    /// What the kernel answers when the interface itself fails; an operation's own failure is in its result.
+    fn submit(&mut self, wait: u32) -> io::Result<()>;
+    /// Takes completions that are there.
+    fn reap(&mut self, done: &mut [Done]) -> usize;
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What `--engine` takes.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// Whether it moves bytes of a target.
+    pub moves_bytes: bool,
+    /// Most operations it can have in flight per worker, whatever is asked.
+    pub max_depth: u32,
+    /// Operations handed over per call unless asked otherwise; 0 stands for the whole depth.
+    pub default_batch: u32,
+    /// The loop, compiled for this engine.
+    pub(crate) run: fn(&mut Task) -> Outcome,
+}
+
+/// Most operations in flight per worker: what one ring can hold.
+pub const MAX_DEPTH: u32 = 16_384;
+
+/// Every engine there is.
+pub const ENGINES: &[Entry] = &[
+    Entry {
+        name: "io_uring",
+        about: "the kernel's submission and completion rings",
+        moves_bytes: true,
+        max_depth: MAX_DEPTH,
+        default_batch: 1,
+        run: worker::run::<io_uring::Uring>,
+    },
+    Entry {
+        name: "sync",
+        about: "pread and pwrite: one operation at a time per worker",
+        moves_bytes: true,
+        max_depth: 1,
+        default_batch: 1,
+        run: worker::run::<sync::Sync>,
+    },
+    Entry {
+        name: "null",
+        about: "completes at once and moves nothing: measures fathom itself",
+        moves_bytes: false,
+        max_depth: MAX_DEPTH,
+        default_batch: 0,
+        run: worker::run::<null::Null>,
+    },
+    Entry {
+        name: "sim",
+        about: "a simulated device: 100 us per operation on a clock of its own",
+        moves_bytes: false,
+        max_depth: MAX_DEPTH,
+        default_batch: 1,
+        run: worker::run::<sim::Sim>,
+    },
+];
+
+/// The engine of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENGINES.iter().find(|e| e.name == name)
+}
