@@ -263,11 +263,9 @@ fn note(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
 /// Asks for the quickest ring first and falls back, one feature at a time.
 fn build(entries: u32, granted: &mut Granted) -> io::Result<IoUring> {
     type Wish = (&'static str, fn(&mut io_uring::Builder));
-    // 6.1, 6.0 and 5.19 brought these. All three keep completions from interrupting the thread.
-    let wishes: [Wish; 3] = [
-        ("deferred task work, single issuer", |b| {
-            b.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
-        }),
+    // 6.0 and 5.19 brought these. Deferred task work (6.1) is left out on purpose: it shows completions later. On a virtio
+    // disk at depth 32 it put the mean in flight 12 % above the device's own queue, cooperative task work 6 %, at equal IOPS.
+    let wishes: [Wish; 2] = [
         ("cooperative task work, single issuer", |b| {
             b.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
         }),
