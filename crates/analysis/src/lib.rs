@@ -1,1 +1,109 @@
-//! stub
+//! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
+//!
+//! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
+//! together, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//!
+//! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
+#![forbid(unsafe_code)]
+// Tests know their values and read better as one line per damage.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
+
+mod case;
+pub mod checks;
+mod deduce;
+mod figures;
+mod findings;
+#[cfg(test)]
+mod forge;
+mod interval;
+mod limiter;
+mod name;
+mod notes;
+pub mod strategy;
+mod verdict;
+
+pub use verdict::exit_code;
+
+use findings::Answered;
+use model::machine::Machine;
+use model::record::Record;
+use model::report::{FORMAT, Measured, Producer, Report};
+
+/// What the judge must be told beside the record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judging {
+    /// Ids of findings that the user accepts, in any case.
+    pub accept: Vec<String>,
+    /// The session file that the record came from.
+    pub session: Option<String>,
+    /// Version of the program that judges.
+    pub version: String,
+}
+
+/// Judges a record.
+pub fn judge(record: &Record, options: &Judging) -> Report {
+    let header = &record.header;
+    let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
+    let results: Vec<Measured> = answered.iter().map(measured).collect();
+    let findings = findings::merge(&answered, &options.accept);
+    let headline = verdict::headline(record, &answered, &results);
+    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &findings);
+    Report {
+        fathom: Producer { format: FORMAT, version: options.version.clone() },
+        verdict,
+        verdict_reason,
+        limiter: verdict::headline_result(record, &answered, &results)
+            .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        headline,
+        deductions: deduce::deduce(&answered, &results),
+        results,
+        hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
+        findings,
+        notes: notes::notes(record),
+        ending: notes::ending(record),
+        machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
+        title: header.plan.title.clone(),
+        started: header.started.clone(),
+        session: options.session.clone(),
+    }
+}
+
+fn measured(answered: &Answered) -> Measured {
+    let case = &answered.case;
+    let figures = figures::figures(case);
+    Measured {
+        name: case.name.clone(),
+        true_name: name::true_name(case, &answered.renames()),
+        phase: case.phase as u32,
+        stream: case.index as u32,
+        job: case.job.clone(),
+        void: answered.is_void(),
+        read: figures.read,
+        write: figures.write,
+        trim: None,
+        sync: None,
+        total: figures.total,
+        limiter: limiter::limiter(answered),
+        runs: figures.runs,
+    }
+}
+
+/// The machine of a record that names none.
+fn nowhere() -> Machine {
+    let unknown = || "the record names no host".to_owned();
+    Machine {
+        host: String::new(),
+        kernel: String::new(),
+        cpu: Err(unknown()),
+        cpus: 0,
+        memory_bytes: Err(unknown()),
+        virtual_by: Err(unknown()),
+        clocksource: Err(unknown()),
+        user_id: 0,
+        cgroup: Err(unknown()),
+        places: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,548 @@
+//! A case: everything a check may look at about one stream of one job.
+//!
+//! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
+//! entry is missing. Not for: opinions; thresholds live with the checks.
+
+use model::Known;
+use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
+use model::histogram::Histogram;
+use model::job::{Job, Kind, Stream};
+use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
+use model::plan::{Role, Target};
+use model::record::{Record, Run, RunEnd, StreamEnd};
+
+/// How near the device's bytes must be to the issued ones to count as the same.
+const SAME_BYTES: f64 = 0.01;
+/// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
+/// recent kernels count in v1 only after a limit was once set on the disk.
+const COUNTS_AT_ALL: f64 = 0.01;
+
+/// One stream of one job with its complete runs.
+pub struct Case<'a> {
+    /// The whole record.
+    pub record: &'a Record,
+    /// The host that measured it; `None` where the record names none.
+    pub machine: Option<&'a Machine>,
+    /// The job.
+    pub job: &'a Job,
+    /// Index of the phase.
+    pub phase: usize,
+    /// Index of the stream in its phase.
+    pub index: usize,
+    /// The stream.
+    pub stream: &'a Stream,
+    /// The name of its result.
+    pub name: String,
+    /// Its complete runs.
+    pub runs: Vec<Ran<'a>>,
+    /// Ends of all its runs, the failed ones included.
+    pub ends: Vec<&'a RunEnd>,
+    /// What the streams of this phase touch. All of them, because devices do not know streams.
+    targets: Vec<(usize, &'a Target)>,
+}
+
+/// One complete run of a case.
+#[derive(Clone, Copy)]
+pub struct Ran<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its end.
+    pub end: &'a RunEnd,
+    /// The end of this case's stream.
+    pub stream: &'a StreamEnd,
+}
+
+/// Operations and bytes of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn plus(self, other: Self) -> Self {
+        Self { ops: self.ops.saturating_add(other.ops), bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
+/// A part by a whole; 0 where there is no whole.
+pub(crate) fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
+pub(crate) fn asked_depth(stream: &Stream) -> f64 {
+    f64::from(stream.depth) * f64::from(stream.workers) * stream.targets.len() as f64
+}
+
+/// Every case of a record, in the order of the plan.
+pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
+    let mut out = Vec::new();
+    for (at, job) in record.header.plan.jobs.iter().enumerate() {
+        for (phase, of_phase) in job.phases.iter().enumerate() {
+            for index in 0..of_phase.streams.len() {
+                out.extend(Case::new(record, at, phase, index));
+            }
+        }
+    }
+    out
+}
+
+impl<'a> Case<'a> {
+    fn new(record: &'a Record, at: usize, phase: usize, index: usize) -> Option<Self> {
+        let plan = &record.header.plan;
+        let job = plan.jobs.get(at)?;
+        let streams = &job.phases.get(phase)?.streams;
+        let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let runs: Vec<Ran> = record.complete_runs(at).filter_map(|r| Ran::new(r, phase, index)).collect();
+        let host = runs.first().map_or(0, |r| r.run.start.host);
+        Some(Self {
+            record,
+            machine: record.header.hosts.get(host),
+            job,
+            phase,
+            index,
+            stream: streams.get(index)?,
+            name: case_name(job, phase, index),
+            runs,
+            ends: record.runs.iter().filter(|r| r.start.job == at).filter_map(|r| r.end.as_ref()).collect(),
+            targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
+        })
+    }
+
+    /// Whether the operations are carried to storage at all.
+    pub fn has_storage(&self) -> bool {
+        self.targets.iter().any(|(_, t)| t.role != Role::None)
+    }
+
+    /// Whether this is storage that is not plain memory, as far as could be seen.
+    pub fn on_device(&self) -> bool {
+        self.has_storage() && self.ram().is_none()
+    }
+
+    /// Why a target is memory, where one is.
+    pub fn ram(&self) -> Option<&'a str> {
+        self.places().find_map(|p| p.ram.as_deref())
+    }
+
+    /// Whether any operation is of this kind.
+    pub fn does(&self, kind: Kind) -> bool {
+        self.stream.access.kinds().any(|k| k == kind)
+    }
+
+    /// Whether every target is a block device.
+    pub fn on_block_devices(&self) -> bool {
+        self.targets.iter().all(|(_, t)| t.role == Role::Device)
+    }
+
+    /// Places of the targets, as far as they are known.
+    pub fn places(&self) -> impl Iterator<Item = &'a Place> {
+        let machine = self.machine;
+        self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
+    }
+
+    /// The layers that the file systems talk to, each once.
+    ///
+    /// # Errors
+    /// Why a target has none.
+    pub fn tops(&self) -> Known<Vec<&'a Layer>> {
+        self.counting(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
+    }
+
+    /// The layers that are shared with others: the whole disk where the top is a part of it, else the top.
+    ///
+    /// # Errors
+    /// Why a target has none.
+    pub fn shared(&self) -> Known<Vec<&'a Layer>> {
+        self.counting(|place| {
+            let tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
+            tops.map(|top| whole_disk(place, top)).collect()
+        })
+    }
+
+    /// The layers with nothing below, each once.
+    ///
+    /// # Errors
+    /// Why a target has none, or that its stack was not resolved to the ground.
+    pub fn leaves(&self) -> Known<Vec<&'a Layer>> {
+        self.grounded()?;
+        self.counting(|place| place.leaves().collect())
+    }
+
+    /// Whether the stack below every target is known down to the ground.
+    ///
+    /// # Errors
+    /// What could not be resolved.
+    pub fn grounded(&self) -> Known<()> {
+        match self.places().find_map(|p| p.blind.clone()) {
+            Some(why) => Err(why),
+            None => self.gather(|place| place.leaves().collect()).map(|_| ()),
+        }
+    }
+
+    /// The same layers, refused where one of them does not count.
+    fn counting(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+        let layers = self.gather(of)?;
+        let places: Vec<&Place> = self.places().collect();
+        let blind = layers.iter().find_map(|l| places.iter().find_map(|p| blind(p, l)));
+        blind.map_or(Ok(layers), Err)
+    }
+
+    fn gather(&self, of: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
+        let mut out: Vec<&Layer> = Vec::new();
+        for (index, target) in &self.targets {
+            let place = self.machine.and_then(|m| m.places.get(*index));
+            let place = place.ok_or_else(|| format!("what is below {} is not in the record", target.path))?;
+            let layers = of(place);
+            if layers.is_empty() {
+                let why = place.blind.clone();
+                return Err(why.unwrap_or_else(|| format!("no block device is known below {}", place.kind())));
+            }
+            for layer in layers {
+                if out.iter().all(|l| l.stat_file != layer.stat_file) {
+                    out.push(layer);
+                }
+            }
+        }
+        if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
+    }
+
+    /// What the tops completed in all runs together, each from start to stop.
+    ///
+    /// # Errors
+    /// Why it was not counted.
+    pub fn device(&self) -> Known<BlockStat> {
+        self.counted(&self.tops()?)
+    }
+
+    /// What these layers completed in all runs together.
+    ///
+    /// # Errors
+    /// Why one of them was not counted.
+    pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        self.over_runs(BlockStat::default(), |ran| ran.counted(layers), add_stats)
+    }
+
+    /// What the kernel charged to us on the shared layers in all runs together.
+    ///
+    /// # Errors
+    /// Why it was not counted.
+    pub fn own(&self) -> Known<CgroupIo> {
+        let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
+        let shared = self.shared()?;
+        let own = self.over_runs(
+            CgroupIo::default(),
+            |ran| ran.charged(cgroup, &shared),
+            |a, b| CgroupIo {
+                bytes: [0, 1].map(|i| a.bytes[i].saturating_add(b.bytes[i])),
+                ios: [0, 1].map(|i| a.ios[i].saturating_add(b.ios[i])),
+            },
+        )?;
+        self.refuse_idle_cgroup(&own)?;
+        Ok(own)
+    }
+
+    /// A cgroup that saw nothing where the device plainly worked for us does not count.
+    fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
+        let device = self.device()?;
+        for (kind, flow, charged) in
+            [(Kind::Read, device.read, own.bytes[0]), (Kind::Write, device.write, own.bytes[1])]
+        {
+            // Written-back pages are charged to the root group in v1, so only direct writes prove anything.
+            let tells = kind == Kind::Read || self.stream.cache.is_direct();
+            let issued = self.issued(kind).bytes as f64;
+            let ours = issued.min(flow.bytes as f64);
+            if tells && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
+                return Err("the kernel charges nothing to fathom's cgroup on this device".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// All operations of a kind that moved their bytes in the complete runs, warm-up and drain included.
+    pub fn issued(&self, kind: Kind) -> Amount {
+        self.runs.iter().map(|r| r.issued(kind)).fold(Amount::default(), Amount::plus)
+    }
+
+    /// The same of both kinds.
+    pub fn issued_total(&self) -> Amount {
+        Kind::ALL.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Bytes read by the devices for us: never more than the kernel charged to us, where it did.
+    ///
+    /// # Errors
+    /// Why the devices were not counted.
+    pub fn delivered_reads(&self) -> Known<u64> {
+        let device = self.device()?.read.bytes;
+        let issued = self.issued(Kind::Read).bytes as f64;
+        // Device and ledger agree: nobody else's reads can be among them, whatever the cgroup says.
+        if (device as f64 - issued).abs() <= SAME_BYTES * issued {
+            return Ok(device);
+        }
+        Ok(self.own().map_or(device, |own| own.bytes[0].min(device)))
+    }
+
+    /// Operations and bytes within the windows of all runs.
+    pub fn in_windows(&self, kind: Kind) -> Amount {
+        let amount = |r: &Ran| r.in_window(kind);
+        self.runs.iter().map(amount).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Length of all windows together in ns.
+    pub fn window_ns(&self) -> f64 {
+        self.runs.iter().map(|r| r.stream.window_ns as f64).sum()
+    }
+
+    /// Mean operations in flight in the windows, counted apart from the latencies.
+    ///
+    /// # Errors
+    /// That there is no window.
+    pub fn depth_mean(&self) -> Known<f64> {
+        let window = self.window_ns();
+        let depth: f64 = self.runs.iter().map(|r| r.stream.depth_ns as f64).sum();
+        if window > 0.0 { Ok(depth / window) } else { Err("no run has a measured window".into()) }
+    }
+
+    /// Latencies of a kind in the windows of all runs; `None` where nothing completed.
+    pub fn latency(&self, kind: Kind) -> Option<Histogram> {
+        let parts = || self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency));
+        // A forged file may hold counts that no memory could; adding them must not overflow.
+        parts().try_fold(0_u64, |sum, h| sum.checked_add(h.count())).filter(|n| *n > 0)?;
+        let mut whole = Histogram::new();
+        parts().for_each(|h| whole.merge(h));
+        Some(whole)
+    }
+
+    /// States of the targets at a moment of each run.
+    ///
+    /// # Errors
+    /// That a run has no such moment, or that it did not look at the targets.
+    pub fn states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+        let of = |ran: &Ran<'a>| {
+            let snapshot = ran.at(moment)?;
+            let states: Option<Vec<_>> = self.targets.iter().map(|(t, _)| snapshot.targets.get(*t)).collect();
+            states.ok_or_else(|| "the page cache was not looked at".to_owned())
+        };
+        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(of).collect() }
+    }
+
+    /// How the bytes of the targets are stored, at the start of each run.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn extents(&self) -> Known<Vec<Extents>> {
+        let states = self.states(Moment::Start)?;
+        let of = |s: &TargetState| match &s.extents {
+            Some(known) => known.clone(),
+            None => Err("how the file is stored was not looked at".into()),
+        };
+        states.into_iter().flatten().map(of).collect()
+    }
+
+    fn over_runs<T>(&self, zero: T, of: impl Fn(&Ran<'a>) -> Known<T>, add: impl Fn(T, T) -> T) -> Known<T> {
+        if self.runs.is_empty() {
+            return Err(no_run());
+        }
+        self.runs.iter().try_fold(zero, |sum, ran| Ok(add(sum, of(ran)?)))
+    }
+}
+
+impl<'a> Ran<'a> {
+    fn new(run: &'a Run, phase: usize, index: usize) -> Option<Self> {
+        let end = run.end.as_ref()?;
+        // A run's end has no index of its phase; it is that of the first.
+        let stream = end.streams.iter().find(|s| phase == 0 && s.stream == index)?;
+        Some(Self { run, end, stream })
+    }
+
+    /// The kernel's text at a moment of this run.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn at(&self, moment: Moment) -> Known<&'a Snapshot> {
+        let found = self.run.evidence.iter().find(|s| s.moment == moment);
+        found.ok_or_else(|| {
+            format!("run {} has no snapshot at its {}", self.run.start.repeat.saturating_add(1), word(moment))
+        })
+    }
+
+    /// ns between the snapshots at start and stop.
+    ///
+    /// # Errors
+    /// That one is missing, or that no time passed.
+    pub fn between_ns(&self) -> Known<u64> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
+        passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())
+    }
+
+    /// What these layers completed from start to stop.
+    ///
+    /// # Errors
+    /// Why one was not counted.
+    pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        layers.iter().try_fold(BlockStat::default(), |sum, layer| {
+            Ok(add_stats(sum, BlockStat::between(start, stop, &layer.stat_file)?))
+        })
+    }
+
+    /// What was charged to the cgroup on these layers from start to stop.
+    fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let mut sum = CgroupIo::default();
+        for layer in layers {
+            let before = charge(start, cgroup, &layer.number)?.unwrap_or_default();
+            let after = charge(stop, cgroup, &layer.number)?
+                .ok_or_else(|| format!("the cgroup has no count for {}", layer.name))?;
+            for i in [0, 1] {
+                let bytes = after.bytes[i].checked_sub(before.bytes[i]);
+                let ios = after.ios[i].checked_sub(before.ios[i]);
+                let (Some(bytes), Some(ios)) = (bytes, ios) else {
+                    return Err("the counters of the cgroup went backwards".into());
+                };
+                sum.bytes[i] = sum.bytes[i].saturating_add(bytes);
+                sum.ios[i] = sum.ios[i].saturating_add(ios);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// All operations of a kind of this run, over all streams: devices do not know streams.
+    pub fn issued(&self, kind: Kind) -> Amount {
+        let of = |s: &StreamEnd| {
+            s.issued.get(&kind).map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
+        };
+        self.end.streams.iter().map(of).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Operations and bytes of a kind within the window.
+    pub fn in_window(&self, kind: Kind) -> Amount {
+        let end = self.stream.kinds.get(&kind);
+        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: k.bytes })
+    }
+}
+
+/// Sums two devices or two stretches of time.
+fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
+    BlockStat {
+        read: a.read.plus(&b.read),
+        write: a.write.plus(&b.write),
+        in_flight: a.in_flight.saturating_add(b.in_flight),
+        queue_ms: a.queue_ms.saturating_add(b.queue_ms),
+        flushes: a.flushes.saturating_add(b.flushes),
+        flush_ms: a.flush_ms.saturating_add(b.flush_ms),
+    }
+}
+
+/// The cgroup's count for a device number; `None` where its files do not name it.
+fn charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
+    let text = |suffix: &str| {
+        let file = cgroup.files.iter().find(|f| f.ends_with(suffix));
+        snapshot.text(file.ok_or_else(|| format!("the cgroup has no {suffix}"))?)
+    };
+    if cgroup.version == 2 {
+        return Ok(cgroup_v2(text("io.stat")?).get(number).copied());
+    }
+    let bytes = cgroup_v1(text("io_service_bytes")?).get(number).copied();
+    let ios = cgroup_v1(text("io_serviced")?).get(number).copied();
+    Ok(bytes.zip(ios).map(|(bytes, ios)| CgroupIo { bytes, ios }))
+}
+
+/// The disk that a partition is part of; cgroups charge that, and neighbours on it disturb.
+fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
+    let below = || place.layers.get(*layer.below.first()?);
+    if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
+}
+
+/// Why a layer's counters say nothing. A partition has the switch of its disk.
+fn blind(place: &Place, layer: &Layer) -> Option<String> {
+    layer.blind().or_else(|| whole_disk(place, layer).blind())
+}
+
+fn case_name(job: &Job, phase: usize, index: usize) -> String {
+    let mut name = job.name.clone();
+    if job.phases.len() > 1 {
+        name += &format!(", phase {}", phase + 1);
+    }
+    if job.phases.get(phase).is_some_and(|p| p.streams.len() > 1) {
+        name += &format!(", stream {}", index + 1);
+    }
+    name
+}
+
+fn word(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Start => "start",
+        Moment::Stop => "stop",
+        Moment::Synced => "final sync",
+        _ => "preparation",
+    }
+}
+
+/// The reason where a job has no complete run.
+pub(crate) fn no_run() -> String {
+    "no run of it ended in order".into()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
+#[cfg(test)]
+fn on_a_partition() -> Record {
+    let mut record = Forge::honest().record();
+    let place = &mut record.header.hosts[0].places[0];
+    let disk = place.layers[0].clone();
+    let part = Layer {
+        name: "vda1".into(),
+        number: "254:1".into(),
+        kind: LayerKind::Partition,
+        stat_file: "/sys/block/vda/vda1/stat".into(),
+        queue: std::collections::BTreeMap::new(),
+        below: vec![1],
+        ..disk.clone()
+    };
+    place.layers = vec![part, disk];
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone();
+        snapshot.files.insert("/sys/block/vda/vda1/stat".into(), text);
+    }
+    record
+}
+
+#[test]
+fn a_partition_is_charged_as_its_disk_and_blind_with_it() {
+    let mut record = on_a_partition();
+    let case = &cases(&record)[0];
+    assert_eq!(case.own().map(|o| o.ios[0]), Ok(55_000));
+    assert_eq!(case.device().map(|d| d.read.ios), Ok(55_000));
+    assert_eq!(case.shared().map(|l| l[0].name.clone()), Ok("vda".into()));
+    record.header.hosts[0].places[0].layers[1].queue.insert("iostats".into(), "0".into());
+    assert!(cases(&record)[0].device().is_err_and(|why| why.contains("vda/queue/iostats")));
+}
+
+#[test]
+fn charges_are_read_from_version_two_as_well() {
+    let mut record = Forge::honest().record();
+    record.header.hosts[0].cgroup =
+        Ok(Cgroup { version: 2, dir: "/c".into(), files: vec!["/c/io.stat".into()] });
+    let mut ios = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let line = format!("254:0 rbytes={} wbytes=0 rios={ios} wios=0\n", ios * 4096);
+        snapshot.files.insert("/c/io.stat".into(), Ok(line));
+        ios += 11_000;
+    }
+    assert_eq!(cases(&record)[0].own().map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
+}
+
+#[test]
+fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
+    let record = Forge { cgroup_counts_nothing: true, ..Forge::honest() }.record();
+    assert!(cases(&record)[0].own().is_err());
+}

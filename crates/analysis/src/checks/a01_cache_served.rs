@@ -1,0 +1,105 @@
+//! A01: reads that were answered from the page cache.
+//!
+//! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
+
+use super::{Answer, Check, Found, Rename, a04_holes_read, evidence};
+use crate::case::{Case, share};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share of cached bytes above which the rate is off: below lie the odd page left by other readers.
+const BIASED_ABOVE: f64 = 0.05;
+/// Share from which most of the number is not the device's.
+const RENAMED_FROM: f64 = 0.5;
+/// Share of compressed bytes from which device bytes can no longer be held against file bytes.
+const ENCODED_ABOVE: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "A01",
+    name: "CACHE_SERVED",
+    belief: "the reads measured the device, not memory",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { delivered: 0.02, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let read = case.issued(Kind::Read).bytes;
+    let delivered = case.delivered_reads()?;
+    if read == 0 {
+        return Err("no read completed".into());
+    }
+    let hit = (1.0 - delivered as f64 / read as f64).max(0.0);
+    let numbers = evidence([
+        ("read_bytes", read as f64),
+        ("device_read_bytes", delivered as f64),
+        ("cached_share", hit),
+    ]);
+    if hit <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The device delivered the bytes that were read.", numbers));
+    }
+    if delivered > 0 && is_encoded(case) {
+        return Err(
+            "the file is stored compressed, so what the device delivered says nothing about the cache".into(),
+        );
+    }
+    let (severity, renames) = if hit >= RENAMED_FROM {
+        (Severity::Rename, Some(Rename::Medium("page cache".into())))
+    } else {
+        (Severity::Biased, None)
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "{} of the bytes read came from memory: {} were read, and the device delivered {}. This is the speed of the page cache.",
+            show_share(hit),
+            show_bytes(read),
+            show_bytes(delivered)
+        ),
+        cure: "Type --cache direct, or a --size well above the memory of this machine.".into(),
+        evidence: numbers,
+        renames,
+    }))
+}
+
+fn is_encoded(case: &Case) -> bool {
+    let over =
+        |e: &model::evidence::Extents| share(e.encoded_bytes as f64, e.span_bytes as f64) > ENCODED_ABOVE;
+    case.extents().is_ok_and(|all| all.iter().any(over))
+}
+
+/// Whether it takes the name of a result.
+pub(super) fn renames(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(f)) if f.renames.is_some())
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
+    let at = |delivered| super::severity(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
+    assert_eq!(at(0.97), None);
+    assert_eq!(at(0.9), Some(Severity::Biased));
+    assert_eq!(at(0.5), Some(Severity::Rename));
+    assert_eq!(at(0.0), Some(Severity::Rename));
+}
+
+#[test]
+fn reads_of_others_do_not_hide_the_cache() {
+    let forged = Forge { delivered: 0.1, foreign_ios: 5_000, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn compressed_files_cannot_be_judged_by_bytes() {
+    let forged = Forge { delivered: 0.6, encoded_share: 1.0, ..Forge::honest() };
+    assert!(super::ask_one(&CHECK, &forged.record()).is_err());
+}

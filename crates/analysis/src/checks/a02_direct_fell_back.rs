@@ -1,0 +1,148 @@
+//! A02: direct I/O that the file system accepted and then sent through the page cache.
+//!
+//! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
+
+use super::{Answer, Check, Evidence, Found, Rename, a04_holes_read, evidence};
+use crate::case::{Case, share};
+use model::Known;
+use model::evidence::{Moment, Pages};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share of the bytes that may turn up as new or dirty pages: readers of other parts of the file bring in a few.
+const PAGES_ABOVE: f64 = 0.02;
+/// Share of the bytes that the device must have seen.
+const SEEN_FROM: f64 = 0.95;
+
+pub(super) const CHECK: Check = Check {
+    id: "A02",
+    name: "DIRECT_FELL_BACK",
+    belief: "direct I/O went past the page cache",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { cached_share: 0.9, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() || a04_holes_read::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let pages = new_pages(case);
+    if let Ok(new) = pages
+        && new.share() > PAGES_ABOVE
+    {
+        let sentence = format!(
+            "Direct I/O was asked for, and {} used the page cache anyway: {} of the target turned up there during the runs.",
+            file_systems(case),
+            show_bytes(new.bytes as u64)
+        );
+        return Ok(found(sentence, new.evidence()));
+    }
+    let device = case.device()?;
+    for (kind, seen) in [(Kind::Read, case.delivered_reads()?), (Kind::Write, device.write.bytes)] {
+        let issued = case.issued(kind).bytes;
+        let part = if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
+        if part < SEEN_FROM {
+            let sentence = format!(
+                "Direct I/O was asked for, and the device saw only {} of the {} bytes: {} kept the rest in memory.",
+                show_share(part),
+                kind.word(),
+                file_systems(case)
+            );
+            return Ok(found(
+                sentence,
+                evidence([("issued_bytes", issued as f64), ("device_bytes", seen as f64)]),
+            ));
+        }
+    }
+    let numbers = pages.map_or_else(|_| Evidence::new(), New::evidence);
+    Ok(Answer::Holds("Direct I/O reached the device and left nothing in the page cache.", numbers))
+}
+
+fn found(sentence: String, numbers: Evidence) -> Answer {
+    Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence,
+        cure:
+            "Use a file system that does direct I/O here: no data journal, no compression, no data checksums."
+                .into(),
+        evidence: numbers,
+        renames: Some(Rename::Medium("page cache".into())),
+    })
+}
+
+/// Whether it takes the name of a result.
+pub(super) fn renames(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
+/// What appeared in the page cache, against what could have.
+#[derive(Clone, Copy)]
+struct New {
+    bytes: f64,
+    of: f64,
+}
+
+impl New {
+    fn share(self) -> f64 {
+        share(self.bytes, self.of)
+    }
+
+    fn evidence(self) -> Evidence {
+        evidence([("new_page_bytes", self.bytes), ("new_page_share", self.share())])
+    }
+}
+
+/// The worst run's new and dirty pages. Bytes count once however often they were touched, hence the smaller of two.
+fn new_pages(case: &Case) -> Known<New> {
+    let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
+    let mut worst = New { bytes: 0.0, of: 1.0 };
+    for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
+        let mut bytes = 0.0;
+        for (a, b) in before.iter().zip(after) {
+            let (a, b) = (a.pages.as_ref().map_err(Clone::clone)?, b.pages.as_ref().map_err(Clone::clone)?);
+            let new = b.cached.saturating_sub(a.cached).max(dirty(b).saturating_sub(dirty(a)));
+            bytes += new as f64 * b.page_bytes as f64;
+        }
+        let moved: u64 = Kind::ALL.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
+        let new = New { bytes, of: (moved as f64).min(case.stream.access.span_bytes.max(1) as f64) };
+        if new.share() > worst.share() {
+            worst = new;
+        }
+    }
+    Ok(worst)
+}
+
+fn dirty(pages: &Pages) -> u64 {
+    pages.dirty.unwrap_or(0)
+}
+
+fn file_systems(case: &Case) -> String {
+    case.places().next().map_or("the target", |p| p.kind()).to_owned()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_device_that_saw_too_little_is_enough() {
+    let forged = Forge { delivered: 0.6, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    let written = Forge { delivered: 0.6, ..Forge::honest_write() };
+    assert_eq!(super::severity(&CHECK, &written.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn buffered_io_is_not_asked() {
+    let forged = Forge { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn pages_tell_even_where_the_device_is_not_counted() {
+    let forged = Forge { cached_share: 0.9, stat_unreadable: true, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+}

@@ -1,0 +1,82 @@
+//! A03: direct I/O on a file that cannot do it, by the file system's own word.
+//!
+//! For: statx, file attributes, mount options. Not for: what really happened (A02).
+
+use super::{Answer, Check, Found, Rename, evidence};
+use crate::case::Case;
+use model::Known;
+use model::finding::Severity;
+use model::machine::{DirectIo, Place};
+
+/// File systems that are the page cache and nothing else.
+const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
+
+pub(super) const CHECK: Check = Check {
+    id: "A03",
+    name: "DIRECT_UNSUPPORTED",
+    belief: "the target can do direct I/O",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        let none = DirectIo { memory_align: 0, offset_align: 0 };
+        crate::forge::Forge { direct: Some(none), ..crate::forge::Forge::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { direct: None, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut silent = None;
+    for place in case.places() {
+        if let Some(why) = refusal(place) {
+            return Ok(Answer::Finding(Found {
+                severity: Severity::Rename,
+                sentence: format!(
+                    "This file cannot do direct I/O ({why}), so what was measured went through the page cache."
+                ),
+                cure: "Measure on a file system that can, or name the block device.".into(),
+                evidence: evidence([]),
+                renames: Some(Rename::Medium("page cache".into())),
+            }));
+        }
+        if place.direct.is_none() {
+            silent = Some(format!("{} does not say whether it does direct I/O", place.kind()));
+        }
+    }
+    match silent {
+        Some(why) => Err(why),
+        None if case.places().next().is_none() => Err("the place of the target is not in the record".into()),
+        None => Ok(Answer::Holds("The target does direct I/O, by its own word.", evidence([]))),
+    }
+}
+
+fn refusal(place: &Place) -> Option<String> {
+    if let Some(fs) = &place.file_system {
+        if ALL_CACHE.contains(&fs.kind.as_str()) {
+            return Some(format!("{} is nothing but page cache", fs.kind));
+        }
+        let has = |name: &str| fs.attributes.iter().any(|a| a == name);
+        if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {
+            return Some("its data go through the journal".into());
+        }
+        if has("compressed") && fs.kind == "btrfs" {
+            return Some("btrfs compresses it".into());
+        }
+    }
+    let DirectIo { memory_align, offset_align } = place.direct?;
+    (memory_align == 0 && offset_align == 0).then(|| "statx says so".into())
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_data_journal_and_tmpfs_are_refusals() {
+    let journal = Forge { options: "rw,data=journal", ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &journal.record()), Some(Severity::Rename));
+    let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &tmpfs.record()), Some(Severity::Rename));
+}

@@ -1,0 +1,80 @@
+//! A04: reads of bytes that were never written.
+//!
+//! For: holes and unwritten extents of the file, seen before the first operation. Not for: compressed or shared extents.
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::{Case, share};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_share;
+
+/// Share of never written bytes that is still harmless: one block at the end of a file of a mebibyte.
+const VOID_ABOVE: f64 = 0.001;
+
+pub(super) const CHECK: Check = Check {
+    id: "A04",
+    name: "HOLES_READ",
+    belief: "the bytes that were read are on the disk",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { hole_share: 1.0, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let hollow = hollow_share(case)?;
+    let numbers = evidence([("never_written_share", hollow)]);
+    if hollow <= VOID_ABOVE {
+        return Ok(Answer::Holds("Every byte that was read is stored on the disk.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "{} of this file was never written: the kernel answered with zeros without asking the disk.",
+            show_share(hollow)
+        ),
+        cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The largest share of never written bytes at the start of any run.
+fn hollow_share(case: &Case) -> Known<f64> {
+    let mut worst: Option<f64> = None;
+    for e in case.extents()? {
+        if e.span_bytes > 0 {
+            let never = e.hole_bytes as f64 + e.unwritten_bytes as f64;
+            worst = Some(worst.unwrap_or(0.0).max(share(never, e.span_bytes as f64)));
+        }
+    }
+    worst.ok_or_else(|| "the map of the file's extents is empty".into())
+}
+
+/// Whether it voids this case; other checks then have nothing to explain.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
+    let encoded = Forge { encoded_share: 1.0, ..Forge::honest() };
+    assert!(matches!(super::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+    let write = Forge { hole_share: 1.0, ..Forge::honest_write() };
+    assert_eq!(super::ask_one(&CHECK, &write.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_block_device_has_no_holes_to_look_for() {
+    let device = Forge { role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
+}

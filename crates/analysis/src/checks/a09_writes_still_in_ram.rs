@@ -1,0 +1,106 @@
+//! A09: writes that were acknowledged and still in memory when the clock stopped.
+//!
+//! For: bytes written against bytes at the device, and dirty pages, both before the final sync. Not for: a drive's own
+//! volatile cache, which nobody can see from here.
+
+use super::{Answer, Check, Evidence, Found, Rename, evidence};
+use crate::case::Case;
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_rate, show_share};
+
+/// Share in memory that is still no lie: requests under way, the last pages of a flush.
+const RENAMED_ABOVE: f64 = 0.05;
+
+pub(super) const CHECK: Check = Check {
+    id: "A09",
+    name: "WRITES_STILL_IN_RAM",
+    belief: "what was written had left memory when the clock stopped",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { delivered: 0.3, dirty_share: 0.7, ..crate::forge::Forge::honest_write() }
+            .record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = case.issued(Kind::Write).bytes as f64;
+    if written <= 0.0 {
+        return Err("no write completed".into());
+    }
+    let device = case.device().map(|d| d.write.bytes as f64);
+    let missing = device.as_ref().map_or(0.0, |d| 1.0 - d / written);
+    let dirty = dirty_bytes(case);
+    let in_memory = missing.max(dirty.unwrap_or(0.0) / written).clamp(0.0, 1.0);
+    let mut numbers = evidence([("written_bytes", written), ("in_memory_share", in_memory)]);
+    numbers.extend(device.as_ref().ok().map(|d| ("device_write_bytes".to_owned(), *d)));
+    numbers.extend(dirty.map(|d| ("dirty_bytes".to_owned(), d)));
+    if in_memory > RENAMED_ABOVE {
+        return Ok(Answer::Finding(found(case, in_memory, numbers)));
+    }
+    device?;
+    Ok(Answer::Holds("What was written was at the device when the clock stopped.", numbers))
+}
+
+fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Found {
+    let mut sentence =
+        format!("{} of what was written was still in memory when the clock stopped.", show_share(in_memory));
+    if let Some(rate) = rate_with_sync(case) {
+        sentence += &format!(" Including the final sync the rate is {} MB/s.", show_rate(rate));
+        numbers.insert("mb_per_s_with_sync".into(), rate);
+    }
+    Found {
+        severity: Severity::Rename,
+        sentence,
+        cure: "Type --cache direct or --cache sync, or measure for longer than memory can absorb.".into(),
+        evidence: numbers,
+        renames: Some(Rename::Medium("page cache".into())),
+    }
+}
+
+/// Dirty bytes of the targets at the end of all runs; `None` where they were not seen.
+fn dirty_bytes(case: &Case) -> Option<f64> {
+    let mut sum = 0.0;
+    for state in case.states(Moment::Stop).ok()?.into_iter().flatten() {
+        let pages = state.pages.as_ref().ok()?;
+        sum += pages.dirty? as f64 * pages.page_bytes as f64;
+    }
+    Some(sum)
+}
+
+/// MB/s of the windows' bytes when the sync that made them stable counts as time too.
+fn rate_with_sync(case: &Case) -> Option<f64> {
+    let mut ns = case.window_ns();
+    for ran in &case.runs {
+        ns += ran.end.sync_ns? as f64;
+    }
+    let bytes = case.in_windows(Kind::Write).bytes as f64;
+    (ns > 0.0).then(|| bytes / ns * 1e3)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn the_rate_with_the_sync_is_in_the_sentence() {
+    let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
+    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &forged.record()) else { panic!("silent") };
+    // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
+    assert_eq!(f.evidence.get("mb_per_s_with_sync").map(|r| (r * 100.0).round()), Some(1024.0));
+    assert!(f.sentence.contains("10.2 MB/s"), "{}", f.sentence);
+}
+
+#[test]
+fn reads_are_not_asked_and_dirty_pages_tell_without_counters() {
+    assert_eq!(super::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    let dirty = Forge { dirty_share: 0.5, stat_unreadable: true, ..Forge::honest_write() };
+    assert_eq!(super::severity(&CHECK, &dirty.record()), Some(Severity::Rename));
+}

@@ -1,0 +1,38 @@
+//! A11: a target that is memory.
+//!
+//! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
+
+use super::{Answer, Check, Found, Rename, evidence};
+use crate::case::Case;
+use model::Known;
+use model::finding::Severity;
+
+pub(super) const CHECK: Check = Check {
+    id: "A11",
+    name: "RAM_BACKED",
+    belief: "the target is a storage device",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { kind: "tmpfs", ram: Some("tmpfs"), ..crate::forge::Forge::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(ram) = case.ram() {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Rename,
+            sentence: format!("This target is memory ({ram}), not a disk."),
+            cure: "Name a directory or device on the disk that you mean.".into(),
+            evidence: evidence([]),
+            renames: Some(Rename::Memory(format!("memory ({ram})"))),
+        }));
+    }
+    case.grounded()?;
+    Ok(Answer::Holds("A device that is not memory lies below the target.", evidence([])))
+}

@@ -1,0 +1,49 @@
+//! A13: counters that could not be read or do not count. Absence of evidence is no pass.
+//!
+//! For: whether the ledger can be closed at all; its finding is that it cannot, and that is the answer "not checked",
+//! which keeps a result from being called valid. Not for: what is in the ledger.
+
+use super::{Answer, Check, evidence};
+use crate::case::Case;
+use model::Known;
+
+pub(super) const CHECK: Check = Check {
+    id: "A13",
+    name: "COUNTERS_BLIND",
+    belief: "the kernel counted what the device did",
+    ask: look,
+    #[cfg(test)]
+    fires: None,
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let device =
+        case.device().map_err(|why| format!("this number could not be held against the device: {why}"))?;
+    let total = device.total();
+    let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
+    Ok(Answer::Holds("The kernel counted what the device did.", numbers))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
+    let off = super::ask_one(&CHECK, &Forge { iostats_off: true, ..Forge::honest() }.record());
+    assert!(off.is_err_and(|why| why.contains("iostats is 0")));
+    let fuse = super::ask_one(&CHECK, &Forge { nothing_below: true, ..Forge::honest() }.record());
+    assert!(fuse.is_err_and(|why| why.contains("fuse")));
+}
+
+#[test]
+fn memory_and_null_engines_have_no_device_to_count() {
+    let tmpfs = Forge { ram: Some("tmpfs"), ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &tmpfs.record()), Ok(Answer::DoesNotApply));
+    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+}

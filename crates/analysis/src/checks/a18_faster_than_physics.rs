@@ -1,0 +1,73 @@
+//! A18: reads faster than any storage device answers.
+//!
+//! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
+
+use super::{Answer, Check, Found, a01_cache_served, a02_direct_fell_back, evidence};
+use crate::case::Case;
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_ns;
+
+/// The fastest media answer in 8 us and more, the way through the kernel included (Optane); flash takes 25 us.
+const FLOOR_NS: u64 = 5_000;
+
+pub(super) const CHECK: Check = Check {
+    id: "A18",
+    name: "FASTER_THAN_PHYSICS",
+    belief: "a storage device can be this fast",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge {
+            latency_ns: Some(900),
+            depth: 1,
+            depth_seen: 0.9,
+            ..crate::forge::Forge::honest()
+        }
+        .record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    if !asked || a01_cache_served::renames(case) || a02_direct_fell_back::renames(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
+    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let numbers = evidence([("read_p50_ns", median as f64), ("floor_ns", FLOOR_NS as f64)]);
+    if median >= FLOOR_NS {
+        return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "Half of the reads took {} or less: no storage device is that fast.",
+            show_ns(median as f64)
+        ),
+        cure: "Name the disk itself, or a directory on it; something between answers from memory.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
+    let fast = || Forge { latency_ns: Some(900), ..Forge::honest() };
+    let cached = Forge { delivered: 0.0, cached_share: 0.9, ..fast() };
+    assert_eq!(super::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+    let zram = Forge { ram: Some("zram0"), ..fast() };
+    assert_eq!(super::ask_one(&CHECK, &zram.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn holes_are_faster_than_physics_too() {
+    let holes = Forge { latency_ns: Some(900), delivered: 0.0, hole_share: 1.0, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &holes.record()), Some(Severity::Void));
+}

@@ -1,0 +1,110 @@
+//! B05: a queue that was never as deep as was asked.
+//!
+//! For: our own count of operations in flight, and the device's. Not for: depth 1, where thinking between operations
+//! is part of the workload.
+
+use super::{Answer, Check, Evidence, Found, Rename, evidence};
+use crate::case::{Case, asked_depth, share};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_rate;
+
+/// Share of the depth asked that must be in flight on average.
+const REACHED_FROM: f64 = 0.5;
+/// In flight per worker up to which an engine does one operation at a time; the slack is rounding.
+const ONE_AT_A_TIME: f64 = 1.05;
+/// Share of the issued bytes from which the device's queue is ours to judge.
+const OURS_FROM: f64 = 0.95;
+
+pub(super) const CHECK: Check = Check {
+    id: "B05",
+    name: "DEPTH_NOT_REACHED",
+    belief: "as many operations were in flight as were asked for",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { depth_seen: 0.98, engine: "sync", ..crate::forge::Forge::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let asked = asked_depth(case.stream);
+    if case.stream.depth <= 1 {
+        return Ok(Answer::DoesNotApply);
+    }
+    let reached = case.depth_mean()?;
+    if reached < REACHED_FROM * asked {
+        let mut sentence = format!(
+            "Depth {asked:.0} was asked for, and {} operations were in flight on average.",
+            show_rate(reached)
+        );
+        if one_at_a_time(case, reached) {
+            sentence +=
+                &format!(" The engine {} carries one operation at a time per worker.", case.stream.engine);
+        }
+        return Ok(found(sentence, reached, evidence([("asked_depth", asked), ("depth_mean", reached)])));
+    }
+    let own = evidence([("asked_depth", asked), ("depth_mean", reached)]);
+    if !case.stream.cache.is_direct() || !case.on_device() {
+        // Through the page cache the kernel decides what the device sees; only our own count is ours to promise.
+        return Ok(Answer::Holds("The queue was as deep as was asked.", own));
+    }
+    at_the_device(case, asked, own)
+}
+
+/// The second witness: operations that we count as in flight and the device never saw wait somewhere above it.
+fn at_the_device(case: &Case, asked: f64, mut numbers: Evidence) -> Known<Answer> {
+    let device = case.device()?;
+    let issued = case.issued_total();
+    let ms: f64 = case.runs.iter().map(|r| r.between_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
+    let total = device.total();
+    let depth = share(device.queue_ms as f64, ms);
+    numbers.extend(evidence([("device_depth_mean", depth)]));
+    // The kernel may merge neighbours; then fewer and larger requests are the same queue.
+    let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
+    let is_ours = share(total.bytes as f64, issued.bytes as f64) >= OURS_FROM;
+    if is_ours && depth < REACHED_FROM * asked * merged {
+        let sentence = format!(
+            "Depth {asked:.0} was asked for and kept, but the device saw only {} requests at a time: the others waited above it.",
+            show_rate(depth)
+        );
+        return Ok(found(sentence, depth, numbers));
+    }
+    Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
+}
+
+fn found(sentence: String, depth: f64, numbers: Evidence) -> Answer {
+    Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence,
+        cure: "Type --engine io_uring with --cache direct, or ask for more workers instead of depth.".into(),
+        evidence: numbers,
+        renames: Some(Rename::Depth(depth)),
+    })
+}
+
+/// Whether each worker had one operation in flight at most.
+pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
+    case.stream.depth > 1 && reached > 0.0 && reached <= ONE_AT_A_TIME * f64::from(case.stream.workers)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn thinking_at_depth_one_is_no_finding() {
+    let idle = Forge { depth: 1, depth_seen: 0.2, ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &idle.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn operations_that_wait_above_the_device_are_found() {
+    let throttled = Forge { device_time_share: 0.1, ..Forge::honest() };
+    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &throttled.record()) else { panic!("silent") };
+    assert!(f.sentence.contains("waited above it"));
+    // Four neighbours merged into each request: a quarter of the queue is all of it.
+    let merged = Forge { device_time_share: 0.9, merged: 4, ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &merged.record()), None);
+}

@@ -1,0 +1,99 @@
+//! B12: operations that failed or moved fewer bytes than asked.
+//!
+//! For: every run of the job, those that errors ended included. Not for: why a device fails.
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::Case;
+use model::Known;
+use model::finding::Severity;
+use model::record::Issued;
+use model::units::show_count;
+use std::collections::BTreeMap;
+
+/// Errnos named in the sentence; the rest is in the session file.
+const NAMED: usize = 3;
+
+pub(super) const CHECK: Check = Check {
+    id: "B12",
+    name: "ERRORS_COUNTED",
+    belief: "every operation succeeded",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { errors: 7, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let all: Vec<&Issued> = issued(case).collect();
+    if all.is_empty() {
+        return Err("no run says what became of its operations".into());
+    }
+    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
+    for (errno, count) in all.iter().flat_map(|i| &i.errors) {
+        let sum = errors.entry(*errno).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
+    let short = all.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
+    let numbers = evidence([("failed_ops", failed as f64), ("short_ops", short as f64)]);
+    if failed == 0 && short == 0 {
+        return Ok(Answer::Holds("Every operation moved all its bytes.", numbers));
+    }
+    let named: Vec<String> = errors
+        .iter()
+        .take(NAMED)
+        .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno_words(*e)))
+        .collect();
+    let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "{} operations failed{which} and {} were short: failed I/O is often the fastest I/O.",
+            show_count(failed as f64),
+            show_count(short as f64)
+        ),
+        cure:
+            "See the kernel log (dmesg) for the device, and whether block size and offsets suit the target."
+                .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    streams.flat_map(|s| s.issued.values())
+}
+
+/// The errors that storage gives, by name; Linux numbers are the same on all architectures in this range.
+fn errno_words(errno: i32) -> String {
+    let name = match errno {
+        5 => "EIO, input/output error",
+        22 => "EINVAL, invalid argument",
+        27 => "EFBIG, file too large",
+        28 => "ENOSPC, no space left",
+        30 => "EROFS, read-only",
+        61 => "ENODATA, medium error",
+        121 => "EREMOTEIO, target error",
+        122 => "EDQUOT, quota exceeded",
+        _ => return format!("errno {errno}"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn short_operations_void_too_and_errors_are_named() {
+    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &Forge { errors: 7, ..Forge::honest() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("EIO"), "{}", f.sentence);
+    assert_eq!(
+        super::severity(&CHECK, &Forge { short: 1, ..Forge::honest() }.record()),
+        Some(Severity::Void)
+    );
+}

@@ -1,0 +1,101 @@
+//! B18: rate, latency and depth that contradict one another.
+//!
+//! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::{Case, Ran, asked_depth, share};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_rate, show_share};
+
+/// Error of the clock and of operations that share a stamp.
+const TOLERATED: f64 = 0.02;
+/// Largest allowance for slow operations across the edges of a window.
+const EDGE_AT_MOST: f64 = 0.10;
+
+pub(super) const CHECK: Check = Check {
+    id: "B18",
+    name: "LITTLE_VIOLATED",
+    belief: "rate, latency and depth agree with one another",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { latency_ns: Some(2_000_000), ..crate::forge::Forge::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// Both sides of Little's law in one run.
+struct Sides {
+    depth: f64,
+    rate_times_latency: f64,
+    tolerated: f64,
+}
+
+impl Sides {
+    fn gap(&self) -> f64 {
+        share((self.rate_times_latency - self.depth).abs(), self.depth)
+    }
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    let depth = asked_depth(case.stream);
+    let sides: Vec<Sides> = case.runs.iter().filter_map(|r| sides(r, depth)).collect();
+    let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));
+    let worst = worst.ok_or("no run has operations in a measured window")?;
+    let numbers = evidence([
+        ("depth_mean", worst.depth),
+        ("rate_times_latency", worst.rate_times_latency),
+        ("tolerated_share", worst.tolerated),
+    ]);
+    if worst.gap() <= worst.tolerated {
+        return Ok(Answer::Holds("Rate, latency and depth agree with one another.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
+            show_rate(worst.rate_times_latency),
+            show_rate(worst.depth),
+            show_share(worst.gap())
+        ),
+        cure: "This is a fault of fathom or of the machine's clock; please report it with the session file."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn sides(ran: &Ran, asked: f64) -> Option<Sides> {
+    let latencies = || Kind::ALL.iter().filter_map(|k| Some(&ran.stream.kinds.get(k)?.latency));
+    let ops: f64 = latencies().map(|h| h.count() as f64).sum();
+    let sum_ns: f64 = latencies().map(|h| h.sum_ns() as f64).sum();
+    let slowest = latencies().filter_map(model::histogram::Histogram::max_ns).max()? as f64;
+    let (window, depth_ns) = (ran.stream.window_ns as f64, ran.stream.depth_ns as f64);
+    if window <= 0.0 || depth_ns <= 0.0 {
+        return None;
+    }
+    // Operations across an edge count whole on one side of the law and in part on the other: at most a full queue of
+    // them, as slow as the slowest. Rarely so slow, hence the bound.
+    let edge = (asked * slowest / depth_ns).min(EDGE_AT_MOST).max(asked / ops);
+    Some(Sides { depth: depth_ns / window, rate_times_latency: sum_ns / window, tolerated: TOLERATED + edge })
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
+    // 31.5 in flight and 10,000 operations a second: 3.15 ms.
+    let at = |latency| Forge { latency_ns: Some(latency), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &at(2_800_000).record()), Some(Severity::Void));
+    assert_eq!(super::severity(&CHECK, &at(3_120_000).record()), None);
+}
+
+#[test]
+fn few_slow_operations_across_the_edges_are_no_contradiction() {
+    let slow = Forge { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &slow.record()), None);
+}

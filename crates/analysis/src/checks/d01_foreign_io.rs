@@ -1,0 +1,180 @@
+//! D01: traffic of others on the disk during the runs.
+//!
+//! For: what the shared disk did beyond what the kernel charged to us, or beyond what we issued. Not for: neighbours
+//! below a virtual disk (D18). Journal and metadata of our own writes are charged to nobody or to the root group, so on
+//! write jobs only what exceeds a stated amplification counts.
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::{Amount, Case, share};
+use model::Known;
+use model::evidence::BlockFlow;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share of the traffic from which it moves the number visibly.
+const BIASED_ABOVE: f64 = 0.05;
+/// Share from which the number is about the neighbours.
+const VOID_ABOVE: f64 = 0.30;
+/// Requests per run that are never held against anybody: a journal commit, our own session file, the odd log line.
+const FLOOR_IOS: u64 = 48;
+/// Bytes per run of the same.
+const FLOOR_BYTES: u64 = 1 << 20;
+/// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
+const COUNTED_TO_BYTES: u32 = 64 << 10;
+/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
+const AMPLIFICATION: f64 = 1.5;
+/// File systems whose own writes stay within that.
+const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+
+pub(super) const CHECK: Check = Check {
+    id: "D01",
+    name: "FOREIGN_IO",
+    belief: "nobody else used the disk",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { foreign_ios: 9_000, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// What was ours on the disk, and how that is known.
+struct Ours {
+    read: Amount,
+    write: Amount,
+    inferred: bool,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let device = case.counted(&case.shared()?)?;
+    let ours = ours(case)?;
+    let runs = case.runs.len() as u64;
+    let read = beyond(device.read, ours.read);
+    let write = foreign_writes(case, device.write, ours.write);
+    let foreign =
+        Amount { ops: read.ops.saturating_add(write.ops), bytes: read.bytes.saturating_add(write.bytes) };
+    let total = device.total();
+    let of_bytes = floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes);
+    let comparable = case.stream.access.block_bytes <= COUNTED_TO_BYTES;
+    let of_ios =
+        if comparable { floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios) } else { 0.0 };
+    let worst = of_bytes.max(of_ios);
+    let numbers = evidence([
+        ("device_bytes", total.bytes as f64),
+        ("device_ios", total.ios as f64),
+        ("foreign_bytes", foreign.bytes as f64),
+        ("foreign_ios", foreign.ops as f64),
+        ("foreign_share", worst),
+    ]);
+    let severity = match worst {
+        s if s > VOID_ABOVE => Severity::Void,
+        s if s > BIASED_ABOVE => Severity::Biased,
+        _ if ours.inferred => {
+            return Ok(Answer::Holds(
+                "The disk did no more than fathom issued, so nobody else used it (inferred).",
+                numbers,
+            ));
+        }
+        _ => return Ok(Answer::Holds("Nobody else used the disk.", numbers)),
+    };
+    let what = if of_ios > of_bytes { "requests" } else { "traffic" };
+    let how = if ours.inferred { " (inferred from what fathom issued)" } else { "" };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "{} of the device's {what} during the runs was not fathom's{how}: {} of {}.",
+            show_share(worst),
+            show_bytes(foreign.bytes),
+            show_bytes(total.bytes)
+        ),
+        cure: "Stop what else uses the disk (iotop, pidstat -d), and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn ours(case: &Case) -> Known<Ours> {
+    let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
+    match case.own() {
+        // Writeback of our pages is charged to the root group in v1, hence the larger of the two.
+        Ok(own) => Ok(Ours {
+            read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
+            write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
+            inferred: false,
+        }),
+        Err(_) if case.stream.cache.is_direct() => {
+            Ok(Ours { read: issued.0, write: issued.1, inferred: true })
+        }
+        Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
+    }
+}
+
+/// Writes beyond what ours explain. Synchronous writes and copy-on-write file systems multiply without a bound that
+/// could be stated, so there only reads are judged.
+fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
+    if !case.does(Kind::Write) {
+        return beyond(device, ours);
+    }
+    let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
+    if case.stream.cache.is_sync() || !kinds.iter().all(|k| MODEST.contains(k)) {
+        return Amount::default();
+    }
+    let grown = |n: u64| (n as f64 * AMPLIFICATION) as u64;
+    beyond(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+}
+
+fn beyond(device: BlockFlow, ours: Amount) -> Amount {
+    Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
+}
+
+/// A part of a whole, none where the part is a handful.
+fn floored(part: u64, floor: u64, whole: u64) -> f64 {
+    if part <= floor { 0.0 } else { share(part as f64, whole as f64) }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn at(foreign_ios: u64) -> Option<Severity> {
+    super::severity(&CHECK, &Forge { foreign_ios, ..Forge::honest() }.record())
+}
+
+#[test]
+fn a_handful_is_nobody_some_bias_and_much_voids() {
+    assert_eq!(at(40), None);
+    assert_eq!(at(400), None, "3.5 %");
+    assert_eq!(at(1_500), Some(Severity::Biased));
+    assert_eq!(at(9_000), Some(Severity::Void));
+}
+
+#[test]
+fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
+    let without = || Forge { cgroup: false, ..Forge::honest() };
+    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &Forge { foreign_ios: 9_000, ..without() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("inferred"));
+    assert!(matches!(super::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
+    let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
+    assert!(super::ask_one(&CHECK, &buffered.record()).is_err());
+}
+
+#[test]
+fn a_cgroup_that_does_not_count_is_no_witness() {
+    let idle = Forge { cgroup_counts_nothing: true, ..Forge::honest() };
+    let Ok(Answer::Holds(sentence, _)) = super::ask_one(&CHECK, &idle.record()) else { panic!("fires") };
+    assert!(sentence.contains("inferred"));
+}
+
+#[test]
+fn the_journal_of_our_own_writes_is_not_foreign() {
+    let journal = Forge { foreign_ios: 4_000, ..Forge::honest_write() };
+    assert_eq!(super::severity(&CHECK, &journal.record()), None);
+    let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
+    assert_eq!(super::severity(&CHECK, &others.record()), Some(Severity::Void));
+}

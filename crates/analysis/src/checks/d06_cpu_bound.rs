@@ -1,0 +1,66 @@
+//! D06: workers without CPU time to spare.
+//!
+//! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
+
+use super::{Answer, Check, Found, Rename, evidence};
+use crate::case::Case;
+use model::Known;
+use model::finding::Severity;
+use model::units::show_share;
+use std::collections::BTreeMap;
+
+/// Share of a worker's time on the CPU from which waiting for storage is a side matter.
+const BOUND_ABOVE: f64 = 0.9;
+
+pub(super) const CHECK: Check = Check {
+    id: "D06",
+    name: "CPU_BOUND",
+    belief: "the storage limits the number, not the CPU",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { cpu_share: 0.99, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_cpu_times: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let busiest = busiest(case).ok_or("the CPU time of the workers is not in the record")?;
+    let numbers = evidence([("busiest_worker_cpu_share", busiest)]);
+    if busiest <= BOUND_ABOVE {
+        return Ok(Answer::Holds("The workers had CPU time to spare.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "A worker spent {} of its time on the CPU: this is what the CPU can do, not the storage.",
+            show_share(busiest)
+        ),
+        cure: "Ask for more --workers, or a larger --bs.".into(),
+        evidence: numbers,
+        renames: Some(Rename::Condition("limited by CPU".into())),
+    }))
+}
+
+/// CPU share of the busiest worker over all runs.
+pub(crate) fn busiest(case: &Case) -> Option<f64> {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
+        let (cpu, wall) = sums.entry(worker.worker).or_default();
+        *cpu += worker.user_ns as f64 + worker.system_ns as f64;
+        *wall += worker.wall_ns as f64;
+    }
+    let shares = sums.values().filter(|(cpu, wall)| *cpu > 0.0 && *wall > 0.0).map(|(cpu, wall)| cpu / wall);
+    shares.max_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn the_null_engine_may_use_it_all() {
+    let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
+    assert_eq!(super::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,38 @@
+//! E05: too few runs to know how much a number varies.
+//!
+//! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::{Case, no_run};
+use crate::interval::FEWEST_RUNS;
+use model::Known;
+use model::finding::Severity;
+
+pub(super) const CHECK: Check = Check {
+    id: "E05",
+    name: "ONE_RUN",
+    belief: "the next run would give the same",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let runs = case.runs.len();
+    let numbers = evidence([("runs", runs as f64)]);
+    let count = match runs {
+        0 => return Err(no_run()),
+        1 => "One run".to_owned(),
+        n if n < FEWEST_RUNS => format!("{n} runs"),
+        _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!("{count}: how much the number varies is not known, so it allows no comparison."),
+        cure: format!("Type --runs 5; at least {FEWEST_RUNS} runs give an interval."),
+        evidence: numbers,
+        renames: None,
+    }))
+}

@@ -1,0 +1,280 @@
+//! What the figures say together: the deductions that a person would make by hand from a table of patterns.
+//!
+//! For: seek cost, scaling with depth, write cache, ceilings, and what limits each row ("IO Performance Benchmarking
+//! 101"). Not for: a figure alone, nor figures that a finding voids or renames: from those nothing follows.
+
+use crate::case::asked_depth;
+use crate::checks::{Evidence, evidence};
+use crate::findings::{Answered, about};
+use model::job::{Pattern, Stream};
+use model::report::{Deduction, Measured, Rates};
+use model::units::{show_block, show_ns, show_rate};
+use std::collections::BTreeMap;
+
+/// Ratio from which two rates are called different: below lies the variation of ordinary runs.
+const DIFFERENT: f64 = 1.1;
+
+/// A result that means what its name says.
+struct Row<'a> {
+    name: &'a str,
+    stream: &'a Stream,
+    rates: &'a Rates,
+}
+
+impl Row<'_> {
+    fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
+        self.stream.access.pattern == pattern && self.stream.access.read_percent == read_percent
+    }
+
+    fn is_alone(&self) -> bool {
+        asked_depth(self.stream) <= 1.0
+    }
+
+    /// `4K random read`.
+    fn words(&self) -> String {
+        self.stream.access.words()
+    }
+}
+
+/// Every deduction that the figures allow, in a fixed order.
+pub(crate) fn deduce(answered: &[Answered], results: &[Measured]) -> Vec<Deduction> {
+    let rows: Vec<Row> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
+    let mut out = Vec::new();
+    for read_percent in [100, 0] {
+        out.extend(seek(&rows, read_percent));
+    }
+    for read_percent in [100, 0] {
+        out.extend(scaling(&rows, read_percent));
+    }
+    out.extend(write_cache(&rows));
+    out.extend(throughput(&rows));
+    out.extend(processing(&rows));
+    out.extend(limits(results));
+    out
+}
+
+/// Rows stand for one stream alone; streams that ran beside one another explain nothing about a device at rest.
+fn row<'a>(answered: &'a Answered, measured: &'a Measured) -> Option<Row<'a>> {
+    let phase = answered.case.job.phases.get(answered.case.phase)?;
+    let alone = phase.streams.len() == 1 && answered.case.has_storage();
+    let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
+    (alone && answered.is_sound()).then_some(Row {
+        name: &measured.name,
+        stream: answered.case.stream,
+        rates,
+    })
+}
+
+/// What a random operation costs beyond its transfer.
+fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
+    let random = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone())?;
+    let sequential =
+        best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
+    let time_ns = 1e9 / random.rates.iops;
+    let transfer_ns = f64::from(random.stream.access.block_bytes) / sequential.rates.mb_per_s * 1e3;
+    let seek_ns = time_ns - transfer_ns;
+    (seek_ns > 0.0).then(|| {
+        deduction(
+            "cost of a seek",
+            format!(
+                "A {} at depth 1 takes {}; moving its bytes at the sequential rate of {} MB/s takes {}. Going to another place costs the rest, {}.",
+                random.words(),
+                show_ns(time_ns),
+                show_rate(sequential.rates.mb_per_s),
+                show_ns(transfer_ns),
+                show_ns(seek_ns)
+            ),
+            evidence([("time_ns", time_ns), ("transfer_ns", transfer_ns), ("seek_ns", seek_ns)]),
+        )
+    })
+}
+
+/// What a queue gains over one operation at a time.
+fn scaling(rows: &[Row], read_percent: u8) -> Vec<Deduction> {
+    let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
+        return Vec::new();
+    };
+    let same_block = |r: &&Row| r.stream.access.block_bytes == alone.stream.access.block_bytes;
+    let queued =
+        rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
+    queued.map(|r| scaled(alone, r)).collect()
+}
+
+fn scaled(alone: &Row, queued: &Row) -> Deduction {
+    let depth = asked_depth(queued.stream);
+    let ratio = queued.rates.iops / alone.rates.iops;
+    let meaning = match ratio {
+        r if r < 1.0 / DIFFERENT => " A queue costs more here than it gains.",
+        r if r < DIFFERENT => " 1.0 means no queueing: the operations are done one after another.",
+        r if r < depth / 2.0 => "",
+        _ => " The operations are done side by side.",
+    };
+    deduction(
+        "scaling with depth",
+        format!(
+            "{}: {} IOPS with {depth:.0} in flight against {} alone, {ratio:.1} times as many.{meaning}",
+            queued.words(),
+            show_rate(queued.rates.iops),
+            show_rate(alone.rates.iops)
+        ),
+        evidence([
+            ("depth", depth),
+            ("ratio", ratio),
+            ("iops", queued.rates.iops),
+            ("iops_alone", alone.rates.iops),
+        ]),
+    )
+}
+
+/// Whether a write cache acknowledges, seen from writes against reads.
+fn write_cache(rows: &[Row]) -> Option<Deduction> {
+    let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
+    let (read, write) = (find(100)?, find(0)?);
+    if read.stream.access.block_bytes != write.stream.access.block_bytes {
+        return None;
+    }
+    let ratio = write.rates.iops / read.rates.iops;
+    let block = show_block(u64::from(read.stream.access.block_bytes));
+    let meaning = match ratio {
+        r if r >= DIFFERENT => {
+            format!(
+                "{r:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
+            )
+        }
+        r if r <= 1.0 / DIFFERENT => {
+            format!("{:.1} times slower than reads: no write cache hides what writing costs", 1.0 / r)
+        }
+        _ => "as fast as reads: a write cache makes no difference that can be seen".to_owned(),
+    };
+    Some(deduction(
+        "write cache",
+        format!(
+            "Random {block} writes at depth 1 are {meaning} ({} against {} IOPS).",
+            show_rate(write.rates.iops),
+            show_rate(read.rates.iops)
+        ),
+        evidence([("ratio", ratio), ("write_iops", write.rates.iops), ("read_iops", read.rates.iops)]),
+    ))
+}
+
+fn throughput(rows: &[Row]) -> Option<Deduction> {
+    let top =
+        best(rows.iter().filter(|r| r.stream.access.pattern == Pattern::Sequential), |r| r.rates.mb_per_s)?;
+    let rate = top.rates.mb_per_s;
+    Some(deduction(
+        "throughput ceiling",
+        format!("The most that was moved: {} MB/s ({}).", show_rate(rate), top.name),
+        evidence([("mb_per_s", rate)]),
+    ))
+}
+
+fn processing(rows: &[Row]) -> Option<Deduction> {
+    let top = best(rows.iter().filter(|r| r.stream.access.pattern == Pattern::Random), |r| r.rates.iops)?;
+    let iops = top.rates.iops;
+    Some(deduction(
+        "processing ceiling",
+        format!("The most operations that were processed: {} IOPS ({}).", show_rate(iops), top.name),
+        evidence([("iops", iops)]),
+    ))
+}
+
+/// Which limiter holds back which rows. Renamed rows are among them: their limiter is what renamed them.
+fn limits(results: &[Measured]) -> Option<Deduction> {
+    let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for result in results.iter().filter(|r| r.total.is_some() && !r.void) {
+        by.entry(&result.limiter.name).or_default().push(result.name.clone());
+    }
+    let total: usize = by.values().map(Vec::len).sum();
+    if total < 2 {
+        return None;
+    }
+    let parts: Vec<String> = by
+        .iter()
+        .map(|(limiter, names)| match names.len() {
+            n if n == total => format!("{limiter} (all {n})"),
+            _ => format!("{limiter} ({})", about(names)),
+        })
+        .collect();
+    Some(deduction(
+        "what limits each row",
+        format!("{}.", parts.join("; ")),
+        by.iter().map(|(limiter, names)| ((*limiter).to_owned(), names.len() as f64)).collect(),
+    ))
+}
+
+fn best<'r, 'a>(rows: impl Iterator<Item = &'r Row<'a>>, of: fn(&Row) -> f64) -> Option<&'r Row<'a>>
+where
+    'a: 'r,
+{
+    rows.max_by(|a, b| of(a).total_cmp(&of(b)))
+}
+
+fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
+    Deduction { name: name.into(), sentence, evidence }
+}
+
+#[cfg(test)]
+use crate::{Judging, forge, forge::Forge, judge};
+
+/// Six rows as in the article: sequential and random at depth 1 and 32, reads and writes.
+#[cfg(test)]
+fn six(change: impl Fn(&str, Forge) -> Forge) -> Vec<Deduction> {
+    let mut forges = Vec::new();
+    for read_percent in [100, 0] {
+        let of = |pattern, block_bytes, depth, ops| Forge {
+            name: format!("{pattern:?} {read_percent} {depth}"),
+            pattern,
+            block_bytes,
+            depth,
+            depth_seen: f64::from(depth) * 0.97,
+            ops,
+            read_percent,
+            ..Forge::honest()
+        };
+        forges.push(of(Pattern::Sequential, 512 << 10, 1, 1_000));
+        forges.push(of(Pattern::Random, 4096, 1, if read_percent == 0 { 25_000 } else { 10_000 }));
+        forges.push(of(Pattern::Random, 4096, 32, 80_000));
+    }
+    let forges: Vec<Forge> = forges.into_iter().map(|f| change(&f.name.clone(), f)).collect();
+    judge(&forge::together(&forges), &Judging::default()).deductions
+}
+
+#[test]
+fn the_article_is_deduced_with_its_numbers() {
+    let all = six(|_, f| f);
+    let names: Vec<&str> = all.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "cost of a seek",
+            "cost of a seek",
+            "scaling with depth",
+            "scaling with depth",
+            "write cache",
+            "throughput ceiling",
+            "processing ceiling",
+            "what limits each row"
+        ]
+    );
+    // 100 us each, 4096 B at 524.288 MB/s are 7.8 us.
+    assert!((all[0].evidence["seek_ns"] - (100_000.0 - 7_812.5)).abs() < 1.0, "{}", all[0].sentence);
+    assert!((all[2].evidence["ratio"] - 8.0).abs() < 1e-6 && all[2].sentence.contains("8.0 times"));
+    assert!(all[4].sentence.contains("2.5 times as fast"), "{}", all[4].sentence);
+    assert!((all[5].evidence["mb_per_s"] - 524.288).abs() < 1e-6);
+    assert!((all[6].evidence["iops"] - 80_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn nothing_follows_from_a_renamed_or_void_figure() {
+    let cached = six(|name, f| if name == "Random 100 1" { Forge { cpu_share: 0.99, ..f } } else { f });
+    assert!(cached.iter().filter(|d| d.name == "cost of a seek").all(|d| d.sentence.contains("write")));
+    assert!(!cached.iter().any(|d| d.name == "write cache"));
+    let failed = six(|_, f| Forge { errors: 1, ..f });
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn a_queue_that_gains_nothing_is_said_plainly() {
+    let flat = six(|name, f| if name.ends_with(" 32") { Forge { ops: 10_000, ..f } } else { f });
+    assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
+}

@@ -1,0 +1,180 @@
+//! Findings: asking every check about every case, and merging equal answers.
+//!
+//! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
+
+use crate::case::Case;
+use crate::checks::{Answer, CHECKS, Check, Evidence, Found, Rename};
+use model::Known;
+use model::finding::{Finding, Outcome, Severity};
+use model::units::show_count;
+
+/// A case with what every check said about it.
+pub(crate) struct Answered<'a> {
+    pub(crate) case: Case<'a>,
+    pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
+}
+
+/// Asks all checks that apply.
+pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
+    // Without a run the verdict says so once; sixteen times "not checked" would bury it. A finding still counts.
+    let measured = !case.runs.is_empty();
+    let said = |c: &'static Check| (c, (c.ask)(&case));
+    let worth = |(_, a): &(&Check, Known<Answer>)| match a {
+        Ok(Answer::Finding(_)) => true,
+        Ok(Answer::DoesNotApply) => false,
+        _ => measured,
+    };
+    let answers = CHECKS.iter().map(said).filter(worth).collect();
+    Answered { case, answers }
+}
+
+impl Answered<'_> {
+    fn found(&self) -> impl Iterator<Item = (&'static Check, &Found)> {
+        self.answers
+            .iter()
+            .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
+    }
+
+    /// Whether a finding takes the number away.
+    pub(crate) fn is_void(&self) -> bool {
+        self.found().any(|(_, f)| f.severity == Severity::Void)
+    }
+
+    /// Whether the number is what its plain name says.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
+    }
+
+    /// Parts of the name that were wrong.
+    pub(crate) fn renames(&self) -> Vec<&Rename> {
+        self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
+    }
+
+    /// What a check found, if it did.
+    pub(crate) fn finding(&self, id: &str) -> Option<&Found> {
+        self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
+    }
+}
+
+/// All answers as findings: equal ones once, findings before what was not checked before what holds, worst first.
+pub(crate) fn merge(answered: &[Answered], accept: &[String]) -> Vec<Finding> {
+    let mut out: Vec<Merged> = Vec::new();
+    for one in answered {
+        for (check, answer) in &one.answers {
+            let Some(new) = Merged::new(check, answer, &one.case.name) else { continue };
+            match out.iter_mut().find(|m| m.says_the_same_as(&new)) {
+                Some(same) => same.absorb(new),
+                None => out.push(new),
+            }
+        }
+    }
+    let mut findings: Vec<Finding> = out.into_iter().map(Merged::close).collect();
+    for finding in &mut findings {
+        finding.accepted = accept.iter().any(|id| id.eq_ignore_ascii_case(&finding.id));
+    }
+    // Stable: answers of one check stay in the order of the jobs.
+    findings.sort_by(|a, b| (a.outcome, a.severity, &a.id).cmp(&(b.outcome, b.severity, &b.id)));
+    findings
+}
+
+/// A finding whose evidence still knows which result it belongs to.
+struct Merged {
+    finding: Finding,
+    evidence: Vec<(String, Evidence)>,
+}
+
+impl Merged {
+    fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
+        let (outcome, severity, sentence, cure, evidence) = match answer {
+            Ok(Answer::DoesNotApply) => return None,
+            Ok(Answer::Finding(f)) => {
+                (Outcome::Finding, Some(f.severity), f.sentence.clone(), f.cure.clone(), f.evidence.clone())
+            }
+            Ok(Answer::Holds(sentence, numbers)) => {
+                (Outcome::Holds, None, (*sentence).to_owned(), String::new(), numbers.clone())
+            }
+            Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
+        };
+        let (id, name) = (check.id.to_owned(), check.name.to_owned());
+        let about = about.to_owned();
+        Some(Self {
+            evidence: vec![(about.clone(), evidence)],
+            finding: Finding {
+                id,
+                name,
+                outcome,
+                severity,
+                about: vec![about],
+                sentence,
+                cure,
+                evidence: Evidence::new(),
+                accepted: false,
+            },
+        })
+    }
+
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let said = |m: &Self| (m.finding.id.clone(), m.finding.outcome, m.finding.severity);
+        said(self) == said(other) && self.finding.sentence == other.finding.sentence
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.finding.about.extend(other.finding.about);
+        self.evidence.extend(other.evidence);
+    }
+
+    /// One result keeps its plain keys; several get theirs prefixed, so that no number is lost.
+    fn close(mut self) -> Finding {
+        let alone = self.evidence.len() == 1;
+        for (about, numbers) in self.evidence {
+            let named =
+                numbers.into_iter().map(|(k, v)| (if alone { k } else { format!("{about}: {k}") }, v));
+            self.finding.evidence.extend(named);
+        }
+        self.finding
+    }
+}
+
+/// `RND4K Q1T1 read`, or how many where there are many.
+pub(crate) fn about(names: &[String]) -> String {
+    match names {
+        [] => "the result".into(),
+        [one] => one.clone(),
+        [one, other] => format!("{one} and {other}"),
+        [one, rest @ ..] => format!("{one} and {} other results", show_count(rest.len() as f64)),
+    }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn equal_answers_about_several_jobs_are_one_finding() {
+    let record = Forge { jobs: 3, runs: 1, ..Forge::honest() }.record();
+    let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
+    let findings = merge(&answered, &["e05".into()]);
+    let e05: Vec<_> = findings.iter().filter(|f| f.id == "E05").collect();
+    assert_eq!(e05.len(), 1);
+    assert_eq!(e05[0].about.len(), 3);
+    assert!(e05[0].accepted && e05[0].evidence.keys().any(|k| k.ends_with(": runs")));
+    assert_eq!(findings.iter().filter(|f| f.id == "A13").count(), 1, "holds are one per check");
+}
+
+#[test]
+fn findings_come_first_and_the_worst_of_them_before_the_others() {
+    let forged = Forge {
+        errors: 1,
+        runs: 1,
+        delivered: 0.0,
+        no_cpu_times: true,
+        cached_share: 0.9,
+        ..Forge::honest()
+    };
+    let record = forged.record();
+    let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
+    let findings = merge(&answered, &[]);
+    let order: Vec<_> = findings.iter().map(|f| (f.outcome, f.severity)).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(findings[0].id, "B12");
+    assert!(answered[0].is_void() && !answered[0].is_sound());
+}

@@ -1,0 +1,390 @@
+//! Forged records: an honest session, and knobs that make it lie in one way at a time.
+//!
+//! For: tests of this crate. Not for: looking like any real device; the numbers are round so that tests can say them.
+
+use model::Known;
+use model::evidence::{Extents, Moment, Pages, Snapshot, TargetState};
+use model::histogram::Histogram;
+use model::job::{Access, Batch, Cache, Job, Kind, Pattern, Phase, Stream};
+use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
+use model::plan::{Plan, Role, Target};
+use model::record::{
+    Clock, End, Header, Issued, KindEnd, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+};
+use std::collections::BTreeMap;
+
+const WINDOW_NS: u64 = 1_000_000_000;
+const PAGE: u64 = 4096;
+const CGROUP: &str = "/sys/fs/cgroup/blkio/fathom";
+
+/// One job and what is seen of it. `Forge::honest()` is a quiet virtio disk below ext4, 4 KiB direct random reads at
+/// depth 32, five runs of 10,000 operations in a second and a tenth more as warm-up.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Knobs, each turned alone.
+pub(crate) struct Forge {
+    pub(crate) name: String,
+    /// Copies of the job.
+    pub(crate) jobs: usize,
+    pub(crate) runs: u32,
+    /// Operations in the window of a run.
+    pub(crate) ops: u64,
+    pub(crate) read_percent: u8,
+    pub(crate) pattern: Pattern,
+    pub(crate) block_bytes: u32,
+    pub(crate) depth: u32,
+    pub(crate) workers: u32,
+    pub(crate) engine: &'static str,
+    pub(crate) cache: Cache,
+    pub(crate) role: Role,
+    /// Operations in flight as counted.
+    pub(crate) depth_seen: f64,
+    /// Latency of all operations; by Little's law where `None`.
+    pub(crate) latency_ns: Option<u64>,
+    /// Bytes at the device per byte issued.
+    pub(crate) delivered: f64,
+    /// Operations per device request.
+    pub(crate) merged: u64,
+    /// Time in the device per latency.
+    pub(crate) device_time_share: f64,
+    /// Requests of 4 KiB by others, per run, in the job's direction.
+    pub(crate) foreign_ios: u64,
+    /// A loop device on the disk, and what arrives below it.
+    pub(crate) leaf_share: Option<f64>,
+    /// New pages in the cache per byte of the span; dirty pages per byte written.
+    pub(crate) cached_share: f64,
+    pub(crate) dirty_share: f64,
+    pub(crate) hole_share: f64,
+    pub(crate) encoded_share: f64,
+    pub(crate) no_fiemap: bool,
+    pub(crate) kind: &'static str,
+    pub(crate) options: &'static str,
+    pub(crate) direct: Option<DirectIo>,
+    pub(crate) ram: Option<&'static str>,
+    /// A file system over no device.
+    pub(crate) nothing_below: bool,
+    pub(crate) iostats_off: bool,
+    pub(crate) stat_unreadable: bool,
+    pub(crate) cgroup: bool,
+    pub(crate) cgroup_counts_nothing: bool,
+    pub(crate) cpu_share: f64,
+    pub(crate) no_cpu_times: bool,
+    pub(crate) errors: u64,
+    pub(crate) short: u64,
+    pub(crate) sync_ns: Option<u64>,
+    pub(crate) virtual_by: Known<Option<String>>,
+}
+
+impl Forge {
+    pub(crate) fn honest() -> Self {
+        Self {
+            name: "RND4K Q32T1 read".into(),
+            jobs: 1,
+            runs: 5,
+            ops: 10_000,
+            read_percent: 100,
+            pattern: Pattern::Random,
+            block_bytes: 4096,
+            depth: 32,
+            workers: 1,
+            engine: "io_uring",
+            cache: Cache::Direct,
+            role: Role::Made,
+            depth_seen: 31.5,
+            latency_ns: None,
+            delivered: 1.0,
+            merged: 1,
+            device_time_share: 0.95,
+            foreign_ios: 0,
+            leaf_share: None,
+            cached_share: 0.0,
+            dirty_share: 0.0,
+            hole_share: 0.0,
+            encoded_share: 0.0,
+            no_fiemap: false,
+            kind: "ext4",
+            options: "rw,relatime",
+            direct: Some(DirectIo { memory_align: 512, offset_align: 512 }),
+            ram: None,
+            nothing_below: false,
+            iostats_off: false,
+            stat_unreadable: false,
+            cgroup: true,
+            cgroup_counts_nothing: false,
+            cpu_share: 0.4,
+            no_cpu_times: false,
+            errors: 0,
+            short: 0,
+            sync_ns: None,
+            virtual_by: Ok(None),
+        }
+    }
+
+    pub(crate) fn honest_write() -> Self {
+        Self { name: "RND4K Q32T1 write".into(), read_percent: 0, sync_ns: Some(1_000_000), ..Self::honest() }
+    }
+
+    /// A loop device that passes everything on.
+    pub(crate) fn honest_loop() -> Self {
+        Self { leaf_share: Some(1.0), ..Self::honest() }
+    }
+
+    pub(crate) fn record(&self) -> Record {
+        together(&vec![self.clone(); self.jobs])
+    }
+
+    fn job(&self) -> Job {
+        let span_bytes = 1 << 30;
+        let (pattern, block_bytes, read_percent) = (self.pattern, self.block_bytes, self.read_percent);
+        let access = Access { pattern, block_bytes, read_percent, offset_bytes: 0, span_bytes };
+        let stream = Stream {
+            access,
+            targets: vec![0],
+            workers: self.workers,
+            depth: self.depth,
+            engine: self.engine.into(),
+            cache: self.cache,
+            batch: Batch { submit: 1, complete: 1 },
+        };
+        let phase = Phase { warmup_ns: WINDOW_NS / 10, time_ns: WINDOW_NS, streams: vec![stream] };
+        Job { name: self.name.clone(), phases: vec![phase] }
+    }
+
+    fn place(&self) -> Place {
+        let loop_top = self.leaf_share.is_some();
+        let mut layers = Vec::new();
+        if loop_top {
+            layers.push(layer("loop0", "7:0", LayerKind::Loop, vec![1]));
+        }
+        layers.push(layer("vda", "254:0", LayerKind::Disk, Vec::new()));
+        let iostats = if self.iostats_off { "0\n" } else { "1\n" };
+        layers.iter_mut().for_each(|l| drop(l.queue.insert("iostats".into(), iostats.into())));
+        if self.nothing_below {
+            layers.clear();
+        }
+        let fs = FileSystem {
+            kind: if self.nothing_below { "fuse" } else { self.kind }.into(),
+            source: "/dev/vda".into(),
+            mount_point: "/".into(),
+            options: self.options.into(),
+            attributes: Vec::new(),
+        };
+        Place {
+            path: "/data".into(),
+            file_system: (self.role != Role::Device).then_some(fs),
+            tops: if layers.is_empty() { Vec::new() } else { vec![0] },
+            layers,
+            direct: self.direct,
+            ram: self.ram.map(str::to_owned),
+            blind: self.nothing_below.then(|| "fuse has no block device that could be seen".into()),
+        }
+    }
+
+    fn machine(&self) -> Machine {
+        let files = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
+        let cgroup = Cgroup {
+            version: 1,
+            dir: CGROUP.into(),
+            files: files.iter().map(|f| format!("{CGROUP}/{f}")).collect(),
+        };
+        Machine {
+            host: "forge".into(),
+            kernel: "Linux 6.18.0".into(),
+            cpu: Ok("a CPU".into()),
+            cpus: 2,
+            memory_bytes: Ok(8 << 30),
+            virtual_by: self.virtual_by.clone(),
+            clocksource: Ok("tsc".into()),
+            user_id: 0,
+            cgroup: if self.cgroup { Ok(cgroup) } else { Err("no cgroup may be made here".into()) },
+            places: vec![self.place()],
+        }
+    }
+
+    fn kind_of_job(&self) -> Kind {
+        if self.read_percent == 0 { Kind::Write } else { Kind::Read }
+    }
+
+    /// Operations handed over in a run: the warm-up is a tenth.
+    fn issued_ops(&self) -> u64 {
+        self.ops + self.ops / 10
+    }
+
+    fn latency(&self) -> u64 {
+        self.latency_ns.unwrap_or((self.depth_seen * WINDOW_NS as f64 / self.ops.max(1) as f64) as u64)
+    }
+
+    fn stream_end(&self) -> StreamEnd {
+        let (kind, bytes) = (self.kind_of_job(), u64::from(self.block_bytes));
+        let mut latency = Histogram::new();
+        (0..self.ops).for_each(|_| latency.record(self.latency()));
+        let errors = if self.errors > 0 { BTreeMap::from([(5, self.errors)]) } else { BTreeMap::new() };
+        let issued = self.issued_ops();
+        let issued =
+            Issued { ops: issued, bytes: issued * bytes, errors, short: self.short, max_ns: self.latency() };
+        StreamEnd {
+            stream: 0,
+            window_ns: WINDOW_NS,
+            depth_ns: if self.ops > 0 { (self.depth_seen * WINDOW_NS as f64) as u64 } else { 0 },
+            kinds: BTreeMap::from([(kind, KindEnd { bytes: self.ops * bytes, latency })]),
+            issued: BTreeMap::from([(kind, issued)]),
+        }
+    }
+
+    fn run_end(&self, at_ns: u64) -> RunEnd {
+        let cpu = if self.no_cpu_times { 0.0 } else { self.cpu_share * WINDOW_NS as f64 };
+        let worker = |worker| WorkerEnd {
+            worker,
+            wall_ns: if self.no_cpu_times { 0 } else { WINDOW_NS },
+            user_ns: (cpu / 2.0) as u64,
+            system_ns: (cpu / 2.0) as u64,
+            ..WorkerEnd::default()
+        };
+        RunEnd {
+            at_ns,
+            ending: RunEnding::Complete,
+            streams: vec![self.stream_end()],
+            workers: (0..self.workers).map(worker).collect(),
+            sync_ns: self.sync_ns,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds what a run does to the counters.
+    fn count(&self, counters: &mut Counters) {
+        let i = usize::from(self.kind_of_job() == Kind::Write);
+        let ours = (self.issued_ops() as f64 * self.delivered) as u64;
+        let device_ms = ours * (self.latency() as f64 * self.device_time_share / 1e6 * 1e3) as u64 / 1_000;
+        let bytes = ours * u64::from(self.block_bytes);
+        let top =
+            [ours / self.merged + self.foreign_ios, bytes + self.foreign_ios * 4096, device_ms / self.merged];
+        let leaf = self.leaf_share.unwrap_or(1.0);
+        for (slot, value) in [0, 1, 2].into_iter().zip(top) {
+            counters.top[i][slot] += value;
+            counters.leaf[i][slot] += (value as f64 * leaf) as u64;
+        }
+        if !self.cgroup_counts_nothing {
+            counters.own[i][0] += ours / self.merged;
+            counters.own[i][1] += bytes;
+        }
+    }
+
+    fn snapshot(&self, moment: Moment, at_ns: u64, counters: &Counters) -> Snapshot {
+        let mut files = BTreeMap::new();
+        let unreadable = || Err("Permission denied (os error 13)".to_owned());
+        let stat = |c: &[[u64; 3]; 2]| {
+            let [r, w] = c.map(|[ios, bytes, ms]| format!("{ios} 0 {} {ms}", bytes / 512));
+            let queue: u64 = c.iter().map(|d| d[2]).sum();
+            if self.stat_unreadable { unreadable() } else { Ok(format!("{r} {w} 0 0 {queue} 0 0 0 0 0 0\n")) }
+        };
+        let (top, leaf) = if self.leaf_share.is_some() { ("loop0", Some("vda")) } else { ("vda", None) };
+        files.insert(format!("/sys/block/{top}/stat"), stat(&counters.top));
+        leaf.map(|name| files.insert(format!("/sys/block/{name}/stat"), stat(&counters.leaf)));
+        let number = if leaf.is_some() { "7:0" } else { "254:0" };
+        let charged = |slot: usize| {
+            let [r, w] = counters.own.map(|d| d[slot]);
+            if self.cgroup_counts_nothing {
+                "Total 0\n".to_owned()
+            } else {
+                format!("{number} Read {r}\n{number} Write {w}\nTotal {}\n", r + w)
+            }
+        };
+        files.insert(format!("{CGROUP}/blkio.throttle.io_serviced"), Ok(charged(0)));
+        files.insert(format!("{CGROUP}/blkio.throttle.io_service_bytes"), Ok(charged(1)));
+        Snapshot { moment, at_ns, files, targets: vec![self.state(moment)] }
+    }
+
+    fn state(&self, moment: Moment) -> TargetState {
+        let span = 1_u64 << 30;
+        let after = moment == Moment::Stop;
+        let moved = self.issued_ops() * u64::from(self.block_bytes);
+        let pages = |share: f64| if after { (share * moved.min(span) as f64) as u64 / PAGE } else { 0 };
+        let (cached, dirty) = (pages(self.cached_share.max(self.dirty_share)), Some(pages(self.dirty_share)));
+        let part = |share: f64| (share * span as f64) as u64;
+        let extents = Extents {
+            span_bytes: span,
+            count: 1,
+            hole_bytes: part(self.hole_share),
+            encoded_bytes: part(self.encoded_share),
+            ..Extents::default()
+        };
+        let extents =
+            if self.no_fiemap { Err("Operation not supported (os error 95)".into()) } else { Ok(extents) };
+        TargetState {
+            pages: Ok(Pages { page_bytes: PAGE, cached, dirty }),
+            extents: (moment == Moment::Start).then_some(extents),
+        }
+    }
+}
+
+/// Totals since the machine started: per direction requests, bytes, ms; for the cgroup requests, bytes.
+#[derive(Default)]
+struct Counters {
+    top: [[u64; 3]; 2],
+    leaf: [[u64; 3]; 2],
+    own: [[u64; 2]; 2],
+}
+
+/// A session of several jobs on the machine of the first.
+pub(crate) fn together(forges: &[Forge]) -> Record {
+    let first = &forges[0];
+    let mut counters = Counters::default();
+    let mut at_ns = 5 * WINDOW_NS;
+    let mut runs = Vec::new();
+    for (job, forge) in forges.iter().enumerate() {
+        for repeat in 0..forge.runs {
+            let start = RunStart { job, repeat, host: 0, at_ns, target_bytes: vec![1 << 30] };
+            let before = forge.snapshot(Moment::Start, at_ns, &counters);
+            forge.count(&mut counters);
+            at_ns += WINDOW_NS + WINDOW_NS / 10;
+            let after = forge.snapshot(Moment::Stop, at_ns, &counters);
+            let end = forge.run_end(at_ns);
+            runs.push(Run { start, intervals: Vec::new(), evidence: vec![before, after], end: Some(end) });
+        }
+    }
+    let header = Header {
+        format: model::record::FORMAT,
+        version: "0.0.0".into(),
+        started: "2026-01-01T00:00:00+00:00".into(),
+        plan: plan(forges),
+        hosts: vec![first.machine()],
+        clock: Clock { name: "tsc".into(), reason: None, cost_ps: 9_000 },
+    };
+    let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
+    Record { header, evidence: Vec::new(), runs, end: Some(end) }
+}
+
+fn plan(forges: &[Forge]) -> Plan {
+    let target = Target {
+        path: "/data".into(),
+        role: forges[0].role,
+        bytes: 1 << 30,
+        block_bytes: 512,
+        writable: true,
+    };
+    Plan {
+        command: vec!["fathom".into()],
+        title: "run".into(),
+        targets: vec![target],
+        jobs: forges.iter().map(Forge::job).collect(),
+        headline: 0,
+        runs: forges[0].runs,
+        seed: 1,
+        cold: true,
+        baseline_ns: 0,
+        origins: Vec::new(),
+        notes: Vec::new(),
+        hook: None,
+    }
+}
+
+fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer {
+    Layer {
+        name: name.into(),
+        number: number.into(),
+        kind,
+        bytes: 1 << 34,
+        stat_file: format!("/sys/block/{name}/stat"),
+        below,
+        ..Layer::default()
+    }
+}

@@ -1,0 +1,87 @@
+//! True names: what a result is about, after the findings.
+//!
+//! For: `4K random read, depth 32, direct` and what becomes of it. Not for: deciding that a name is wrong (the checks).
+
+use crate::case::Case;
+use crate::checks::Rename;
+use model::units::show_rate;
+
+/// The name of a case with all renamings applied.
+pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
+    let stream = case.stream;
+    let mut parts = vec![stream.access.words(), depth(case, renames)];
+    if stream.workers > 1 {
+        parts.push(format!("{} workers", stream.workers));
+    }
+    parts.push(medium(case, renames));
+    let mut conditions: Vec<&String> = Vec::new();
+    for rename in renames {
+        if let Rename::Condition(words) = rename
+            && !conditions.contains(&words)
+        {
+            conditions.push(words);
+        }
+    }
+    parts.extend(conditions.into_iter().cloned());
+    parts.join(", ")
+}
+
+/// The depth per worker as asked, or about what was reached by all workers together.
+fn depth(case: &Case, renames: &[&Rename]) -> String {
+    let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
+    match reached {
+        // A whole number reads better and claims less: this is a mean.
+        Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
+        Some(d) => format!("depth ~{}", show_rate(d)),
+        None => format!("depth {}", case.stream.depth),
+    }
+}
+
+fn medium(case: &Case, renames: &[&Rename]) -> String {
+    if let Some(words) = moves_nothing(case) {
+        return words.to_owned();
+    }
+    let memory = renames.iter().find_map(|r| if let Rename::Memory(m) = r { Some(m) } else { None });
+    let other = renames.iter().find_map(|r| if let Rename::Medium(m) = r { Some(m) } else { None });
+    memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
+}
+
+/// What to call a result without storage.
+pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
+    match case.stream.engine.as_str() {
+        "sim" => Some("simulated"),
+        "null" => Some("null engine, no storage"),
+        _ if !case.has_storage() => Some("no storage"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn named(forge: &Forge, renames: &[&Rename]) -> String {
+    let record = forge.record();
+    true_name(&crate::case::cases(&record)[0], renames)
+}
+
+#[test]
+fn an_honest_name_says_access_depth_and_cache_mode() {
+    assert_eq!(named(&Forge::honest(), &[]), "4K random read, depth 32, direct");
+    let many = Forge { workers: 4, ..Forge::honest_write() };
+    assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
+    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
+    assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
+}
+
+#[test]
+fn renamings_replace_what_was_wrong_and_memory_is_strongest() {
+    let cache = Rename::Medium("page cache".into());
+    let memory = Rename::Memory("memory (tmpfs)".into());
+    let cpu = Rename::Condition("limited by CPU".into());
+    assert_eq!(
+        named(&Forge::honest(), &[&cache, &Rename::Depth(0.98), &cpu, &cpu]),
+        "4K random read, depth ~1, page cache, limited by CPU"
+    );
+    assert_eq!(named(&Forge::honest(), &[&cache, &memory]), "4K random read, depth 32, memory (tmpfs)");
+}

@@ -1,0 +1,194 @@
+//! The judge as a whole: total, deterministic, and without a number that JSON cannot hold.
+//!
+//! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
+
+use crate::checks::CHECKS;
+use crate::forge::Forge;
+use crate::{Judging, exit_code, judge};
+use model::evidence::Snapshot;
+use model::machine::Place;
+use model::record::Record;
+use model::report::{Report, Verdict};
+
+/// A way to lose or forge a piece of a record.
+type Damage = fn(&mut Record);
+
+fn ends(r: &mut Record) -> impl Iterator<Item = &mut model::record::RunEnd> {
+    r.runs.iter_mut().filter_map(|r| r.end.as_mut())
+}
+
+fn streams(r: &mut Record) -> impl Iterator<Item = &mut model::record::StreamEnd> {
+    ends(r).flat_map(|e| &mut e.streams)
+}
+
+fn snapshots(r: &mut Record) -> impl Iterator<Item = &mut Snapshot> {
+    r.runs.iter_mut().flat_map(|r| &mut r.evidence)
+}
+
+fn places(r: &mut Record) -> impl Iterator<Item = &mut Place> {
+    r.header.hosts.iter_mut().flat_map(|h| &mut h.places)
+}
+
+const DAMAGES: &[Damage] = &[
+    |_| {},
+    |r| r.runs.clear(),
+    |r| r.end = None,
+    |r| r.runs.iter_mut().for_each(|r| r.end = None),
+    |r| r.runs.iter_mut().for_each(|r| r.evidence.clear()),
+    |r| r.runs.iter_mut().for_each(|r| r.evidence.truncate(1)),
+    |r| r.header.hosts.clear(),
+    |r| r.header.hosts.iter_mut().for_each(|h| h.places.clear()),
+    |r| r.header.plan.jobs.clear(),
+    |r| r.header.plan.targets.clear(),
+    |r| r.header.plan.headline = 99,
+    |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
+    |r| r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).for_each(|p| p.streams.clear()),
+    |r| {
+        r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams).for_each(
+            |s| {
+                s.targets.clear();
+                s.depth = 0;
+                s.access.span_bytes = 0;
+                s.access.block_bytes = 0;
+            },
+        );
+    },
+    |r| {
+        r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams).for_each(
+            |s| {
+                (s.depth, s.workers, s.targets) = (u32::MAX, u32::MAX, vec![77]);
+            },
+        );
+    },
+    |r| ends(r).for_each(|e| e.streams.clear()),
+    |r| ends(r).for_each(|e| e.workers.clear()),
+    |r| ends(r).for_each(|e| e.sync_ns = None),
+    |r| streams(r).for_each(|s| s.window_ns = 0),
+    |r| streams(r).for_each(|s| s.depth_ns = 0),
+    |r| streams(r).for_each(|s| s.depth_ns = u64::MAX),
+    |r| streams(r).for_each(|s| s.kinds.clear()),
+    |r| streams(r).for_each(|s| s.issued.clear()),
+    |r| {
+        streams(r)
+            .flat_map(|s| s.issued.values_mut())
+            .for_each(|i| (i.ops, i.bytes, i.short) = (u64::MAX, u64::MAX, u64::MAX));
+    },
+    |r| {
+        streams(r)
+            .flat_map(|s| s.issued.values_mut())
+            .for_each(|i| i.errors = [(5, u64::MAX), (-3, u64::MAX)].into());
+    },
+    |r| {
+        streams(r)
+            .flat_map(|s| s.kinds.values_mut())
+            .for_each(|k| (k.bytes, k.latency) = (u64::MAX, model::histogram::Histogram::new()));
+    },
+    |r| {
+        let huge = r#"{"count":18446744073709551615,"sum_ns":9,"min_ns":1,"max_ns":1,"power":7,"buckets":[1,18446744073709551615]}"#;
+        streams(r)
+            .flat_map(|s| s.kinds.values_mut())
+            .for_each(|k| k.latency = serde_json::from_str(huge).unwrap());
+    },
+    |r| snapshots(r).for_each(|s| s.targets.clear()),
+    |r| snapshots(r).for_each(|s| s.at_ns = 0),
+    |r| {
+        snapshots(r)
+            .flat_map(|s| s.files.values_mut())
+            .for_each(|f| *f = Ok("18446744073709551615 ".repeat(17)));
+    },
+    |r| {
+        snapshots(r).flat_map(|s| &mut s.targets).for_each(|t| {
+            t.pages = Err("not the owner".into());
+            t.extents = None;
+        });
+    },
+    |r| {
+        snapshots(r).flat_map(|s| &mut s.targets).for_each(|t| {
+            t.pages =
+                Ok(model::evidence::Pages { page_bytes: u64::MAX, cached: u64::MAX, dirty: Some(u64::MAX) });
+            t.extents = Some(Ok(model::evidence::Extents::default()));
+        });
+    },
+    |r| places(r).for_each(|p| p.layers.clear()),
+    |r| places(r).for_each(|p| p.tops = vec![99]),
+    |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.below = vec![0, 99]),
+    |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.kind = model::machine::LayerKind::Partition),
+    |r| r.runs.iter_mut().for_each(|r| r.start.repeat = u32::MAX),
+    |r| r.header.hosts.iter_mut().for_each(|h| h.cgroup = Err("none".into())),
+];
+
+/// Kernel text that is missing or says nothing.
+const SILENT_KERNEL: &[Damage] = &[
+    |r| snapshots(r).for_each(|s| s.files.clear()),
+    |r| snapshots(r).flat_map(|s| s.files.values_mut()).for_each(|f| *f = Ok(String::new())),
+    |r| snapshots(r).flat_map(|s| s.files.values_mut()).for_each(|f| *f = Ok("1 2 x".into())),
+    |r| snapshots(r).flat_map(|s| s.files.values_mut()).for_each(|f| *f = Err("gone".into())),
+];
+
+fn judged(record: &Record) -> Report {
+    judge(record, &Judging { version: "0.0.0".into(), ..Judging::default() })
+}
+
+/// Parses strictly: a figure that was no finite number is a null that no float field accepts.
+fn has_only_numbers(report: &Report) -> bool {
+    let text = serde_json::to_string(report).unwrap();
+    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == *report)
+}
+
+#[test]
+fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
+    let bases = [
+        Forge { runs: 3, ops: 100, ..Forge::honest() },
+        Forge { runs: 1, ops: 100, ..Forge::honest_write() },
+        Forge { runs: 2, ops: 100, cache: model::job::Cache::Buffered, ..Forge::honest_loop() },
+        Forge { runs: 3, ops: 100, role: model::plan::Role::None, engine: "null", ..Forge::honest() },
+    ];
+    for (b, base) in bases.iter().enumerate() {
+        let damages: Vec<&Damage> = DAMAGES.iter().chain(SILENT_KERNEL).collect();
+        for (i, first) in damages.iter().enumerate() {
+            for (j, second) in damages.iter().enumerate().skip(i) {
+                let mut record = base.record();
+                first(&mut record);
+                second(&mut record);
+                let report = judged(&record);
+                assert!(has_only_numbers(&report), "base {b}, damages {i} and {j}");
+                assert!(!report.verdict_reason.is_empty());
+                if report.headline.value.is_none() {
+                    assert_eq!((report.verdict, exit_code(&report)), (Verdict::Invalid, 1), "{i} {j}");
+                }
+                assert_eq!(report, judged(&record), "the judge is deterministic");
+            }
+        }
+    }
+}
+
+#[test]
+fn forged_kernel_text_cannot_make_a_valid_verdict() {
+    for (i, damage) in SILENT_KERNEL.iter().enumerate() {
+        let mut record = Forge::honest().record();
+        damage(&mut record);
+        assert_eq!(judged(&record).verdict, Verdict::Suspect, "damage {i}");
+    }
+}
+
+#[test]
+fn what_rests_on_counters_never_holds_without_them() {
+    for forge in [Forge::honest(), Forge::honest_write(), Forge::honest_loop()] {
+        let report = judged(&Forge { stat_unreadable: true, ..forge }.record());
+        for id in ["A01", "A02", "A09", "A12", "A13", "B05", "D01"] {
+            let holds =
+                report.findings.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
+            assert!(!holds, "{id} holds without counters");
+        }
+    }
+}
+
+#[test]
+fn each_check_that_fires_reaches_the_report_under_its_id() {
+    for check in CHECKS {
+        let Some(fires) = check.fires else { continue };
+        let report = judged(&fires());
+        assert!(report.findings.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);
+        assert_ne!(report.headline.name, "nothing");
+    }
+}

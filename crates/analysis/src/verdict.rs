@@ -1,0 +1,165 @@
+//! The verdict, the headline and the exit code: what all findings come to.
+//!
+//! For: the first words of a report. Not for: the findings themselves.
+
+use crate::case::no_run;
+use crate::checks::LEDGER;
+use crate::findings::{Answered, about};
+use model::finding::{Finding, Outcome, Severity};
+use model::job::Pattern;
+use model::record::Record;
+use model::report::{Headline, Measured, Report, Verdict};
+
+/// The result whose figure is the headline: the first of the plan's headline job.
+pub(crate) fn headline_result<'m>(
+    record: &Record,
+    answered: &[Answered],
+    results: &'m [Measured],
+) -> Option<&'m Measured> {
+    let job = record.header.plan.jobs.get(record.header.plan.headline)?;
+    let at = answered.iter().position(|a| std::ptr::eq(a.case.job, job))?;
+    results.get(at)
+}
+
+/// The number that would be quoted, under its true name. Withheld where a finding voids it.
+pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measured]) -> Headline {
+    let Some(result) = headline_result(record, answered, results) else {
+        return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
+    };
+    let streams = result.job.phases.first().map(|p| p.streams.as_slice()).unwrap_or_default();
+    let sequential = streams.first().is_some_and(|s| s.access.pattern == Pattern::Sequential);
+    let total = result.total.as_ref().filter(|_| !result.void);
+    let (unit, value, interval) = if sequential {
+        ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))
+    } else {
+        ("IOPS", total.map(|t| t.iops), total.and_then(|t| t.iops_interval))
+    };
+    Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
+}
+
+/// The verdict over all results, with the one sentence that says why.
+pub(crate) fn verdict(headline: &Headline, results: &[Measured], findings: &[Finding]) -> (Verdict, String) {
+    if let Some(f) = worst(findings, Severity::Void) {
+        return (Verdict::Invalid, reason(f, "voids"));
+    }
+    if headline.value.is_none() {
+        let of = results.iter().find(|r| r.true_name == headline.name);
+        let name = of.map_or("nothing was planned that could be measured".to_owned(), |r| {
+            format!("{} has no number: {}", r.name, if r.runs.is_empty() { no_run() } else { no_operation() })
+        });
+        return (Verdict::Invalid, format!("{name}."));
+    }
+    if let Some(f) = worst(findings, Severity::Rename) {
+        return (Verdict::Suspect, reason(f, "renames"));
+    }
+    if let Some(f) = worst(findings, Severity::Biased) {
+        return (Verdict::Suspect, reason(f, "biases"));
+    }
+    if let Some(f) = findings.iter().find(|f| f.id == LEDGER && f.outcome == Outcome::NotChecked) {
+        return (Verdict::Suspect, format!("{}: {}.", about(&f.about), f.sentence));
+    }
+    let missing: Vec<String> = results.iter().filter(|r| r.total.is_none()).map(|r| r.name.clone()).collect();
+    if !missing.is_empty() {
+        return (Verdict::Suspect, format!("There is no number for {}.", about(&missing)));
+    }
+    (Verdict::Valid, "No check found anything that changes what the numbers mean.".into())
+}
+
+fn no_operation() -> String {
+    "no operation completed within a measured window".into()
+}
+
+fn worst(findings: &[Finding], severity: Severity) -> Option<&Finding> {
+    findings.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity))
+}
+
+fn reason(finding: &Finding, verb: &str) -> String {
+    format!("{} {} {verb} {}: {}", finding.id, finding.name, about(&finding.about), finding.sentence)
+}
+
+/// The exit code that a report asks for: 1 where the headline has no number or not the name that was asked for, unless
+/// the user accepted every finding that says so; else 0.
+pub fn exit_code(report: &Report) -> u8 {
+    let same = |r: &&Measured| r.true_name == report.headline.name;
+    let names: Vec<&String> = report.results.iter().filter(same).map(|r| &r.name).collect();
+    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity <= Some(Severity::Rename);
+    let about_it = |f: &&Finding| f.about.iter().any(|a| names.contains(&a));
+    let mut against = report.findings.iter().filter(acts).filter(about_it).peekable();
+    let explained = against.peek().is_some();
+    let refused = against.any(|f| !f.accepted);
+    u8::from(refused || (report.headline.value.is_none() && !explained))
+}
+
+#[cfg(test)]
+use crate::{Judging, forge::Forge, judge};
+
+#[cfg(test)]
+fn judged(forge: &Forge, accept: &[&str]) -> Report {
+    let accept = accept.iter().map(|a| (*a).to_owned()).collect();
+    judge(&forge.record(), &Judging { accept, ..Judging::default() })
+}
+
+#[test]
+fn an_honest_record_is_valid() {
+    for forge in [Forge::honest(), Forge::honest_write(), Forge::honest_loop()] {
+        let report = judged(&forge, &[]);
+        assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
+        assert_eq!(exit_code(&report), 0);
+        assert!(report.headline.value.is_some() && report.headline.interval.is_some());
+    }
+}
+
+#[test]
+fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
+    let cached = Forge { delivered: 0.0, cache: model::job::Cache::Buffered, ..Forge::honest() };
+    let report = judged(&cached, &[]);
+    assert_eq!(report.verdict, Verdict::Suspect);
+    assert_eq!(report.headline.name, "4K random read, depth 32, page cache");
+    assert!(report.headline.value.is_some());
+    assert_eq!(exit_code(&report), 1);
+    assert_eq!(exit_code(&judged(&cached, &["a01"])), 0);
+}
+
+#[test]
+fn a_void_finding_takes_value_and_interval_away() {
+    let holes = Forge { hole_share: 1.0, ..Forge::honest() };
+    let report = judged(&holes, &[]);
+    assert_eq!(
+        (report.verdict, report.headline.value, report.headline.interval),
+        (Verdict::Invalid, None, None)
+    );
+    assert!(report.results[0].void && report.verdict_reason.contains("A04"));
+    assert_eq!(exit_code(&report), 1);
+    assert_eq!(exit_code(&judged(&holes, &["A04"])), 0);
+}
+
+#[test]
+fn an_unchecked_ledger_is_never_valid() {
+    let report = judged(&Forge { iostats_off: true, ..Forge::honest() }, &[]);
+    assert_eq!(report.verdict, Verdict::Suspect);
+    assert!(report.verdict_reason.contains("iostats"), "{}", report.verdict_reason);
+    assert_eq!(exit_code(&report), 0);
+}
+
+#[test]
+fn no_run_and_no_operation_are_invalid_with_a_reason() {
+    for (forge, words) in [
+        (Forge { runs: 0, ..Forge::honest() }, "no run"),
+        (Forge { ops: 0, ..Forge::honest() }, "no operation"),
+    ] {
+        let report = judged(&forge, &[]);
+        assert_eq!(report.verdict, Verdict::Invalid);
+        assert!(report.verdict_reason.contains(words), "{}", report.verdict_reason);
+        assert_eq!(exit_code(&report), 1);
+    }
+}
+
+#[test]
+fn the_unit_follows_the_pattern() {
+    let sequential = Forge { pattern: Pattern::Sequential, block_bytes: 1 << 20, ..Forge::honest() };
+    assert_eq!(judged(&sequential, &[]).headline.unit, "MB/s");
+    let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
+    let report = judged(&null, &[]);
+    assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
+    assert_eq!(report.headline.name, "4K random read, depth 32, null engine, no storage");
+}
