@@ -1,0 +1,4 @@
+//! One file per format; the table is in the crate's root.
+
+pub(crate) mod json;
+pub(crate) mod text;

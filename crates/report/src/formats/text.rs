@@ -1,0 +1,304 @@
+//! The format `text`: what an engineer reads first, and pastes.
+//!
+//! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
+//! Not for: machines to read; that is `json`.
+
+use crate::Style;
+use comfy_table::presets;
+use comfy_table::{Cell, CellAlignment, Table};
+use model::finding::{Finding, Outcome, Severity};
+use model::report::{Ending, Figures, Headline, Measured, Report, Verdict};
+use model::units::{show_bytes, show_count, show_ns, show_rate};
+
+/// Columns that lines of prose are broken at; the table is as wide as its figures.
+const WIDTH: usize = 110;
+/// Headings of the table. The two last say what the topmost device saw of it.
+const HEADINGS: [&str; 11] =
+    ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
+
+pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
+    let mut out = Page { text: String::new(), colour: style.colour };
+    out.head(report);
+    if !report.results.is_empty() {
+        out.table(&report.results);
+    }
+    out.deductions(report);
+    out.findings(report);
+    out.foot(report);
+    out.text.into_bytes()
+}
+
+/// Text under way.
+struct Page {
+    text: String,
+    colour: bool,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
+    }
+
+    /// A paragraph broken at the width, its further lines indented.
+    fn prose(&mut self, first: &str, indent: &str, text: &str) {
+        let mut line = first.to_owned();
+        let mut empty = true;
+        for word in text.split_whitespace() {
+            if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(&line);
+                indent.clone_into(&mut line);
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line += word;
+            empty = false;
+        }
+        self.line(&line);
+    }
+
+    fn paint(&self, text: &str, code: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn head(&mut self, report: &Report) {
+        let (word, code) = match report.verdict {
+            Verdict::Valid => ("VALID", "1;32"),
+            Verdict::Suspect => ("SUSPECT", "1;33"),
+            Verdict::Invalid => ("INVALID", "1;31"),
+        };
+        let verdict = self.paint(word, code);
+        let number = self.paint(&headline(&report.headline, report), "1");
+        self.line(&format!("{verdict}  {}: {number}", report.headline.name));
+        if report.verdict != Verdict::Valid {
+            self.prose("  ", "  ", &report.verdict_reason);
+        }
+        match &report.ending {
+            Ending::Complete => {}
+            Ending::Interrupted => self.line("  Interrupted: what was measured until then is shown."),
+            Ending::Failed(why) => self.prose("  ", "  ", &format!("Ended by an error: {why}.")),
+            Ending::Cut => self
+                .line("  The session has no end: fathom was killed. What was measured until then is shown."),
+        }
+        self.prose("  ", "  ", &format!("Limited by {}", uncapitalised(&report.limiter.sentence)));
+        self.line("");
+    }
+
+    fn table(&mut self, results: &[Measured]) {
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(HEADINGS);
+        for result in results {
+            for row in rows(result) {
+                table.add_row(row.into_iter().enumerate().map(|(i, text)| {
+                    let side = if i == 0 || i + 1 == HEADINGS.len() {
+                        CellAlignment::Left
+                    } else {
+                        CellAlignment::Right
+                    };
+                    Cell::new(text).set_alignment(side)
+                }));
+            }
+        }
+        for line in table.to_string().lines() {
+            self.line(line.trim_end());
+        }
+        self.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from hand-over to completion; - = too few to say.");
+        for result in results.iter().filter(|r| !r.void && renamed(r)) {
+            self.line(&format!("  {} is {}", result.name, result.true_name));
+        }
+        self.line("");
+    }
+
+    fn deductions(&mut self, report: &Report) {
+        if report.deductions.is_empty() {
+            return;
+        }
+        self.line("What the figures say");
+        for d in &report.deductions {
+            self.prose("  ", "    ", &format!("{}: {}", d.name, d.sentence));
+        }
+        self.line("");
+    }
+
+    fn findings(&mut self, report: &Report) {
+        let of = |outcome| report.findings.iter().filter(move |f| f.outcome == outcome);
+        let all = report.results.len();
+        if of(Outcome::Finding).next().is_some() {
+            self.line("Findings");
+        }
+        for f in of(Outcome::Finding) {
+            let severity = f.severity.unwrap_or(Severity::Note);
+            let code = match severity {
+                Severity::Void => "1;31",
+                Severity::Rename | Severity::Biased => "1;33",
+                Severity::Note => "1",
+            };
+            let accepted = if f.accepted { ", accepted" } else { "" };
+            let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
+            let about = about(f, all);
+            self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
+            if !f.cure.is_empty() {
+                self.prose("      -> ", "         ", &f.cure);
+            }
+        }
+        if of(Outcome::NotChecked).next().is_some() {
+            self.line("Not checked");
+        }
+        for f in of(Outcome::NotChecked) {
+            self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
+        }
+        let mut held: Vec<&str> = of(Outcome::Holds).map(|f| f.id.as_str()).collect();
+        held.dedup();
+        if !held.is_empty() {
+            self.prose("Held  ", "      ", &held.join(" "));
+        }
+        self.line("");
+    }
+
+    fn foot(&mut self, report: &Report) {
+        let m = &report.machine;
+        let unknown = || "unknown".to_owned();
+        let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
+        let cpu = m.cpu.clone().unwrap_or_else(|_| unknown());
+        self.prose(
+            "Host    ",
+            "        ",
+            &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel),
+        );
+        for place in &m.places {
+            self.prose("Target  ", "        ", &place.chain());
+        }
+        for note in &report.notes {
+            self.prose("Note    ", "        ", note);
+        }
+        self.line(&format!("When    {}, fathom {}, {}", report.started, report.fathom.version, report.title));
+        if let Some(session) = &report.session {
+            self.line(&format!("Session {session}"));
+            self.line("        (fathom show FILE judges and prints it again)");
+        }
+    }
+}
+
+fn headline(headline: &Headline, report: &Report) -> String {
+    let Some(value) = headline.value else { return "no number".into() };
+    let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
+    let number = format!("{} {}", show_rate(value), headline.unit);
+    match headline.interval {
+        Some([low, high]) => {
+            format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))
+        }
+        None if runs == 1 => format!("{number} (one run: no interval)"),
+        None => format!("{number} ({runs} runs: no interval)"),
+    }
+}
+
+/// A row per direction; a mix has a row for both together first.
+fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
+    let parts: Vec<(&str, &Figures)> = [("read", &result.read), ("write", &result.write)]
+        .into_iter()
+        .filter_map(|(w, f)| Some((w, f.as_ref()?)))
+        .collect();
+    let limit = result.limiter.name.clone();
+    if result.void || parts.is_empty() {
+        let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| "-".into());
+        row[0].clone_from(&result.name);
+        row[1] = if result.void { "void".into() } else { "none".into() };
+        row[HEADINGS.len() - 1] = if result.void { String::new() } else { limit };
+        return vec![row];
+    }
+    if let [(_, only)] = parts[..] {
+        return vec![row(&result.name, only, device(result), limit)];
+    }
+    let mut out = Vec::new();
+    if let Some(t) = &result.total {
+        let mut total: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+        total[0].clone_from(&result.name);
+        total[1] = show_rate(t.mb_per_s);
+        total[2] = show_rate(t.mib_per_s);
+        total[3] = show_rate(t.iops);
+        total[4] = half_width(t.iops, t.iops_interval);
+        total[9] = device(result);
+        total[10] = limit;
+        out.push(total);
+    }
+    out.extend(
+        parts
+            .iter()
+            .map(|(word, figures)| row(&format!("  {word}s of it"), figures, String::new(), String::new())),
+    );
+    out
+}
+
+fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADINGS.len()] {
+    let at = |p: &str| {
+        f.latency_ns.percentiles.get(p).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+    };
+    [
+        name.to_owned(),
+        show_rate(f.mb_per_s),
+        show_rate(f.mib_per_s),
+        show_rate(f.iops),
+        half_width(f.iops, f.iops_interval),
+        at("50"),
+        at("99"),
+        at("99.9"),
+        show_rate(f.depth_mean),
+        device,
+        limit,
+    ]
+}
+
+/// Half the interval in percent of the value.
+fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
+    match interval {
+        Some([low, high]) if value > 0.0 => format!("{:.1} %", (high - low) / 2.0 / value * 100.0),
+        _ => "-".into(),
+    }
+}
+
+/// What the topmost device completed per second and of which size, in the same time; from the runs that have it.
+fn device(result: &Measured) -> String {
+    let seen: Vec<_> = result.runs.iter().filter_map(|r| Some((r.iops, r.device?))).collect();
+    let (issued, ios, bytes) =
+        seen.iter().fold((0, 0, 0), |(i, o, b), (_, d)| (i + d.issued_ops, o + d.ios, b + d.bytes));
+    if seen.is_empty() || issued == 0 {
+        return "-".into();
+    }
+    // The device's counters span warm-up and drain as the issued operations do; their ratio carries over to the window.
+    let iops =
+        seen.iter().map(|(iops, _)| iops).sum::<f64>() / seen.len() as f64 * ios as f64 / issued as f64;
+    if ios == 0 {
+        return "0".into();
+    }
+    format!("{} x {}", show_count(iops), show_bytes(bytes / ios))
+}
+
+/// Whether findings gave a result another name than its job has.
+fn renamed(result: &Measured) -> bool {
+    let cache = result.job.phases.iter().flat_map(|p| &p.streams).next().map(|s| s.cache.word());
+    cache.is_some_and(|word| !result.true_name.ends_with(word))
+}
+
+/// Which results a finding is about, where not all.
+fn about(finding: &Finding, all: usize) -> String {
+    match finding.about.len() {
+        0 => String::new(),
+        n if n == all && all > 1 => String::new(),
+        n if n > 3 => format!(" [{} and {} more]", finding.about[..2].join(", "), n - 2),
+        _ if all == 1 => String::new(),
+        _ => format!(" [{}]", finding.about.join(", ")),
+    }
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    // An abbreviation such as CPU keeps its letters.
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
