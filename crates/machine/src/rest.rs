@@ -12,8 +12,8 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Dirty memory below which writeback no longer disturbs: some milliseconds of any device.
-const REST_BYTES: u64 = 16 << 20;
+/// Dirty memory below which writeback no longer disturbs (threshold of check D02): a desktop always has some.
+const REST_BYTES: u64 = 64 << 20;
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Without any fall for so long, what is dirty is somebody else's and stays.
@@ -29,6 +29,15 @@ pub fn evict(file: &File) -> Known<Pages> {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)
         .map_err(|e| format!("fadvise: {}", reason(&e.into())))?;
     pages(file)
+}
+
+/// Asks the file system of a file to write everything back that is dirty, whoever made it so: it would be written during
+/// the run instead.
+///
+/// # Errors
+/// Why it could not.
+pub fn write_back(file: &File) -> Known<()> {
+    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", reason(&e.into())))
 }
 
 /// How waiting for rest went.

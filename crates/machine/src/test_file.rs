@@ -170,7 +170,8 @@ impl TestFile {
             }
             Ok(_) => {}
             Err(why) => {
-                self.notes.push(format!("whether the test file is out of the page cache is not known: {why}"));
+                self.notes
+                    .push(format!("whether the test file is out of the page cache is not known: {why}"));
             }
         }
         match pages::extents(&self.file, self.bytes) {
