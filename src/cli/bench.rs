@@ -1,0 +1,62 @@
+//! `fathom bench`: its flags.
+
+use super::common::{self, Measuring, ShowingArgs};
+use crate::failure::Failure;
+use crate::request::{Request, Work};
+use crate::show::Showing;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use model::profile;
+use std::path::PathBuf;
+
+/// Measure the canonical patterns of a place, repeated in random order and judged.
+///
+/// In a directory a test file is made, written whole and removed at the end; a file or a block device is only read,
+/// unless --destroy names it.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Named list of tests
+    #[arg(long, default_value = "cdm", value_parser = names())]
+    profile: String,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(profile::PROFILES.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn request(self) -> Result<(Request, Showing), Failure> {
+        let profile =
+            profile::find(&self.profile).ok_or_else(|| Failure::Usage("there is no such profile".into()))?;
+        let m = self.measuring;
+        let request = Request {
+            command: common::words(),
+            work: Work::Profile(profile),
+            target: self.target,
+            size_bytes: m.size,
+            offset_bytes: None,
+            time_ns: m.time,
+            warmup_ns: m.warmup,
+            runs: m.runs,
+            seed: m.seed,
+            engine: m.engine,
+            cache: m.cache.map(Into::into),
+            batch: m.batch,
+            destroy: m.destroy,
+            hook: m.test_hook.map(Into::into),
+        };
+        Ok((request, self.showing.showing(self.explain)?))
+    }
+}

@@ -1,0 +1,34 @@
+//! The command line: one file per command, each its flags and their translation into a request. Nothing else.
+
+mod bench;
+mod common;
+mod run;
+mod show;
+
+use clap::{Parser, Subcommand};
+
+/// Measures storage, and says whether the number means what you think it means.
+///
+/// Every report begins with a verdict that was earned against the kernel's own counters: VALID, SUSPECT or INVALID.
+/// With no command line to remember: `fathom bench` measures where you stand, in about a minute and a half.
+#[derive(Debug, Parser)]
+#[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit codes: 0 measured, and nothing void or renamed; 1 measured, but a finding voids or renames the headline;\n2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure the canonical patterns of a place, repeated and judged
+    Bench(bench::Args),
+    /// Measure one workload
+    Run(run::Args),
+    /// Judge and print a session file again
+    Show(show::Args),
+}

@@ -1,0 +1,25 @@
+//! `fathom show`: its flags.
+
+use super::common::ShowingArgs;
+use crate::failure::Failure;
+use crate::show::Showing;
+use std::path::PathBuf;
+
+/// Judge and print a session file again, with the checks of this version.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session file; every report names its own
+    file: PathBuf,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn showing(self) -> Result<(PathBuf, Showing), Failure> {
+        Ok((self.file, self.showing.showing(false)?))
+    }
+}

@@ -1,0 +1,175 @@
+//! The collector: adds the workers' blocks up, to the rows of the session file and to the totals of the run.
+//!
+//! For: everything between a worker's block and a frame. Not for: writing frames, nor conclusions.
+
+use engine::crew::Who;
+use engine::tally::Block;
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::record::{Cell, Interval, Intervals, KindEnd, StreamEnd};
+use std::collections::BTreeMap;
+
+/// Most rows kept per second of a run: with about 100 bytes each they stay within the 4 KiB/s of a session file.
+const ROWS_PER_SECOND: u64 = 32;
+
+/// Sums of one run.
+#[derive(Debug)]
+pub struct Collector {
+    streams: Vec<StreamEnd>,
+    rows: BTreeMap<(usize, u64), Row>,
+    interval_ns: u64,
+    operations: u64,
+}
+
+/// A row that may still grow: blocks of several workers that begin in the same interval of the grid.
+#[derive(Debug, Default)]
+struct Row {
+    start_ns: u64,
+    end_ns: u64,
+    depth_ns: u64,
+    kinds: BTreeMap<Kind, (u64, Histogram)>,
+}
+
+impl Collector {
+    /// For a run with so many streams, cut into intervals of this length.
+    pub fn new(streams: usize, interval_ns: u64) -> Self {
+        let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
+        Self { streams, rows: BTreeMap::new(), interval_ns: interval_ns.max(1), operations: 0 }
+    }
+
+    /// Adds a block of the measured window; others are passed over.
+    pub fn add(&mut self, who: Who, block: &Block) {
+        if !block.measured {
+            return;
+        }
+        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+        let middle = block.start_ns / 2 + block.end_ns / 2;
+        let row = self
+            .rows
+            .entry((who.stream, middle / self.interval_ns))
+            .or_insert_with(|| Row { start_ns: block.start_ns, ..Row::default() });
+        row.start_ns = row.start_ns.min(block.start_ns);
+        row.end_ns = row.end_ns.max(block.end_ns);
+        row.depth_ns += block.depth_ns;
+        stream.depth_ns += block.depth_ns;
+        for lane in &block.lanes {
+            for (kind, tally) in Kind::ALL.into_iter().zip(lane).filter(|(_, t)| !t.latency.is_empty()) {
+                self.operations += tally.latency.count();
+                let end: &mut KindEnd = stream.kinds.entry(kind).or_default();
+                end.bytes += tally.bytes;
+                end.latency.merge(&tally.latency);
+                let (bytes, latency) = row.kinds.entry(kind).or_default();
+                *bytes += tally.bytes;
+                latency.merge(&tally.latency);
+            }
+        }
+    }
+
+    /// Operations counted so far.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Takes the rows that lie wholly before `until_ns` and can grow no more, merging neighbours to keep the file small.
+    pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
+        let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
+        let mut rows: Vec<(usize, Row)> =
+            old.into_iter().filter_map(|k| self.rows.remove(&k).map(|r| (k.0, r))).collect();
+        let spans = rows.iter().map(|(_, r)| r.start_ns).min()?..rows.iter().map(|(_, r)| r.end_ns).max()?;
+        let seconds = (spans.end - spans.start) as f64 / 1e9;
+        let most = ((seconds * ROWS_PER_SECOND as f64) as usize).max(ROWS_PER_SECOND as usize);
+        let before = rows.len();
+        while rows.len() > most && rows.len() > 1 {
+            let kept = merge_neighbours(std::mem::take(&mut rows));
+            let stuck = kept.len();
+            rows = kept;
+            if stuck == before {
+                break;
+            }
+        }
+        let merged = (before - rows.len()) as u64;
+        Some(Intervals { rows: rows.into_iter().map(|(stream, row)| row.close(stream)).collect(), merged })
+    }
+
+    /// The totals, one per stream.
+    pub fn finish(self) -> Vec<StreamEnd> {
+        self.streams
+    }
+
+    /// The totals while they still grow.
+    pub fn streams_mut(&mut self) -> &mut [StreamEnd] {
+        &mut self.streams
+    }
+}
+
+/// Merges each row with the next of its stream, two and two.
+fn merge_neighbours(rows: Vec<(usize, Row)>) -> Vec<(usize, Row)> {
+    let mut out: Vec<(usize, Row)> = Vec::with_capacity(rows.len() / 2 + 1);
+    let mut open = false;
+    for (stream, row) in rows {
+        match out.last_mut() {
+            Some((last, into)) if open && *last == stream => {
+                into.absorb(row);
+                open = false;
+            }
+            _ => {
+                out.push((stream, row));
+                open = true;
+            }
+        }
+    }
+    out
+}
+
+impl Row {
+    fn absorb(&mut self, other: Self) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.depth_ns += other.depth_ns;
+        for (kind, (bytes, latency)) in other.kinds {
+            let mine = self.kinds.entry(kind).or_default();
+            mine.0 += bytes;
+            mine.1.merge(&latency);
+        }
+    }
+
+    fn close(self, stream: usize) -> Interval {
+        let cell = |(bytes, h): &(u64, Histogram)| {
+            let at = |q| h.quantile_ns(q).unwrap_or(0);
+            Cell(h.count(), *bytes, at(0.5), at(0.99), h.max_ns().unwrap_or(0))
+        };
+        let cells = self.kinds.iter().map(|(kind, k)| (*kind, cell(k))).collect();
+        Interval { stream, start_ns: self.start_ns, end_ns: self.end_ns, depth_ns: self.depth_ns, cells }
+    }
+}
+
+#[cfg(test)]
+fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
+    let mut block = *Block::new(1);
+    (block.start_ns, block.end_ns, block.depth_ns, block.measured) =
+        (start_ns, end_ns, end_ns - start_ns, true);
+    for _ in 0..ops {
+        block.lanes[0][0].latency.record(1000);
+        block.lanes[0][0].bytes += 4096;
+    }
+    block
+}
+
+#[test]
+fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
+    let mut collector = Collector::new(1, 10);
+    for worker in 0..2 {
+        for i in 0..200 {
+            collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, 3));
+        }
+    }
+    let rows = collector.take_rows(u64::MAX).map_or(0, |i| {
+        assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].0).sum::<u64>(), 1200);
+        assert!(i.merged > 0);
+        i.rows.len()
+    });
+    assert!(rows <= ROWS_PER_SECOND as usize, "{rows}");
+    let totals = collector.finish();
+    assert_eq!(totals[0].kinds[&Kind::Read].latency.count(), 1200);
+    assert_eq!(totals[0].kinds[&Kind::Read].bytes, 1200 * 4096);
+}

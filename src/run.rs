@@ -1,0 +1,449 @@
+//! Measuring: the only loop. Ask the strategy, measure, append, ask again.
+//!
+//! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
+
+use crate::collector::Collector;
+use crate::failure::Failure;
+use crate::live::Live;
+use crate::session::Session;
+use crate::signals;
+use crate::target::Ready;
+use analysis::strategy::{self, Budget, Next, Summary};
+use engine::crew::Crew;
+use engine::engines::{self, Entry};
+use engine::source::{self, Panicking, Share};
+use engine::worker::Spec;
+use machine::cgroup::{self, OwnCgroup};
+use machine::rest;
+use machine::root::Root;
+use machine::snapshot::Watch;
+use model::evidence::{Moment, Snapshot};
+use model::job::{Access, Phase, Stream};
+use model::machine::Machine;
+use model::payload::split_mix;
+use model::plan::{Hook, Plan, Role};
+use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
+use model::units::show_bytes;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use sys::clock::Clock;
+use sys::ring::RingFile;
+
+/// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
+const COLLECT_EVERY: Duration = Duration::from_millis(10);
+/// How often device counters are read inside a window.
+const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
+/// Longest wait for dirty pages to be written back before a run.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+/// Intervals: a hundredth of the window, within these bounds.
+const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+/// Operations after which the panic of the test hook comes.
+const HOOK_OPERATIONS: u32 = 500;
+/// Guess of what a run costs beside its window, for the time left.
+const OVERHEAD: Duration = Duration::from_millis(120);
+
+/// What is left of measuring: a session file on disk, and how it ended.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The session file.
+    pub session: PathBuf,
+    /// A signal ended it.
+    pub interrupted: bool,
+    /// An error ended it.
+    pub failed: bool,
+}
+
+/// Measures a plan into a session file.
+///
+/// # Errors
+/// Only where nothing could be measured at all; what goes wrong later is in the session.
+pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen, Failure> {
+    let root = Root::real();
+    // Before any thread starts, so that every thread is counted.
+    let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
+        cgroup::enter(&root)
+    } else {
+        Err("no device is used".into())
+    };
+    machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
+    let stop = signals::watch(|| {
+        machine::test_file::remove_all_now();
+        cgroup::leave_now();
+    })
+    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}")))?;
+    let live = Live::new(quiet);
+    let (clock, clock_reason) =
+        Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
+    let epoch = Instant::now();
+    let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
+
+    name_leftovers(&plan, &live);
+    let mut targets = Vec::new();
+    for index in 0..plan.targets.len() {
+        let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, 0));
+        live.step(&format!("preparing {}", plan.targets[index].path), time_left(&plan, 0));
+        let ready = Ready::prepare(&root, &plan, index, &stop, &mut progress);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        targets.push(ready?);
+    }
+    look_again_at_made_files(&plan, &targets, &mut machine);
+
+    let started = jiff::Zoned::now();
+    let mut session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
+    let header = Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: plan.clone(),
+        hosts: vec![machine.clone()],
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+    };
+    session.append(&Frame::Header(Box::new(header)))?;
+    session.append(&Frame::Evidence(Box::new(before)))?;
+    let watch = Watch::new(root.clone(), &machine, epoch);
+    let mut bench = Bench { plan, root, watch, targets, session, stop, live, clock, epoch };
+    let ending = bench.all()?;
+    bench.close(ending)
+}
+
+/// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
+fn name_leftovers(plan: &Plan, live: &Live) {
+    let dirs = plan.targets.iter().filter(|t| t.role == Role::Made);
+    for left in dirs.flat_map(|t| machine::test_file::leftovers(t.path.as_ref())) {
+        let path = left.path.display();
+        live.say(&format!(
+            "a killed run left {path} ({}); remove it with: rm '{path}'",
+            show_bytes(left.bytes)
+        ));
+    }
+}
+
+/// A file tells more than the directory it is in: how direct I/O works there.
+fn look_again_at_made_files(plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+    for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
+        if let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) {
+            machine::resolve::look_at_file(place, handle);
+        }
+    }
+}
+
+/// A measurement under way.
+struct Bench {
+    plan: Plan,
+    root: Root,
+    watch: Watch,
+    targets: Vec<Ready>,
+    session: Session,
+    stop: Arc<AtomicBool>,
+    live: Live,
+    clock: Clock,
+    epoch: Instant,
+}
+
+impl Bench {
+    /// The loop.
+    fn all(&mut self) -> Result<RunEnding, Failure> {
+        self.keep(Moment::AfterPrepare, true)?;
+        self.watch_idle()?;
+        let mut summaries: Vec<Summary> = Vec::new();
+        let budget = Budget { jobs: self.plan.jobs.len(), runs: self.plan.runs, seed: self.plan.seed };
+        while let Next::Measure { job, repeat } = strategy::next(&summaries, &budget) {
+            if self.stopped() {
+                return Ok(RunEnding::Interrupted);
+            }
+            let words = format!(
+                "run {} of {}  {}",
+                summaries.len() + 1,
+                budget.jobs * budget.runs as usize,
+                self.plan.jobs[job].name
+            );
+            self.live.step(&words, time_left(&self.plan, summaries.len()));
+            match self.one(job, repeat, summaries.len())? {
+                RunEnding::Complete => summaries.push(Summary { job, repeat }),
+                ended => return Ok(ended),
+            }
+            self.session.sync()?;
+        }
+        Ok(RunEnding::Complete)
+    }
+
+    /// One run of one job.
+    fn one(&mut self, job: usize, repeat: u32, done: usize) -> Result<RunEnding, Failure> {
+        let phase = self.plan.jobs[job].phases[0].clone();
+        let mut notes = self.rest();
+        let specs = self.specs(&phase, done)?;
+        let mut crew = match Crew::hire(specs) {
+            Ok(crew) => crew,
+            Err(why) if done == 0 => return Err(Failure::Refused(why)),
+            Err(why) => return Ok(RunEnding::Failed(why)),
+        };
+        let target_bytes = self.targets.iter().map(Ready::bytes).collect();
+        self.session.append(&Frame::RunStart(RunStart {
+            job,
+            repeat,
+            host: 0,
+            at_ns: self.now_ns(),
+            target_bytes,
+        }))?;
+        let mut last = self.keep(Moment::Start, true)?;
+        crew.open();
+        let opened = Instant::now();
+        let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
+        let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns);
+        let mut failure = None;
+        while !crew.is_done() {
+            std::thread::sleep(COLLECT_EVERY);
+            crew.collect(|who, block| collector.add(who, block));
+            if self.stopped() || crew.any_done() {
+                crew.stop();
+            }
+            if let Some(why) = crew.stuck() {
+                failure = Some(why);
+                break;
+            }
+            let at = opened.elapsed();
+            if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
+                let now = self.watch.during(&last);
+                last.at_ns = now.at_ns;
+                last.files.extend(now.files.clone());
+                if !now.files.is_empty() {
+                    self.session.append(&Frame::Evidence(Box::new(now)))?;
+                }
+                if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
+                    self.session.append(&Frame::Intervals(rows))?;
+                }
+            }
+            let left = time_left(&self.plan, done).saturating_sub(at);
+            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
+        }
+        self.keep(Moment::Stop, false)?;
+        crew.collect(|who, block| collector.add(who, block));
+        let mut workers = Vec::new();
+        for (who, outcome) in crew.finish() {
+            outcome.last.iter().for_each(|block| collector.add(who, block));
+            add_totals(&mut collector.streams_mut()[who.stream], &outcome);
+            failure = failure.or_else(|| outcome.error.clone());
+            workers.push(worker_end(who, outcome));
+        }
+        let writes = phase.streams.iter().any(|s| s.access.writes());
+        let sync_ns = if writes && failure.is_none() { self.sync_targets(&mut notes)? } else { None };
+        if let Some(rows) = collector.take_rows(u64::MAX) {
+            self.session.append(&Frame::Intervals(rows))?;
+        }
+        let ending = match failure {
+            Some(why) => RunEnding::Failed(why),
+            None if self.stopped() => RunEnding::Interrupted,
+            None => RunEnding::Complete,
+        };
+        let streams = collector.finish();
+        let at_ns = self.now_ns();
+        self.session.append(&Frame::RunEnd(Box::new(RunEnd {
+            at_ns,
+            ending: ending.clone(),
+            streams,
+            workers,
+            sync_ns,
+            notes,
+        })))?;
+        Ok(ending)
+    }
+
+    /// Brings the machine back to rest: nothing of the target cached where runs begin cold, nothing left to write back.
+    fn rest(&mut self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.plan.cold {
+            return notes;
+        }
+        for ready in &self.targets {
+            let Some(handle) = ready.handle() else { continue };
+            if let Err(why) = rest::write_back(handle) {
+                notes.push(format!("what others left dirty could not be written back: {why}"));
+            }
+            match rest::evict(handle) {
+                Ok(pages) if pages.cached > 0 => {
+                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
+                }
+                Ok(_) => {}
+                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
+            }
+        }
+        notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
+        notes
+    }
+
+    /// One spec per worker of the phase, with its own sources and its own open files.
+    fn specs(&self, phase: &Phase, run: usize) -> Result<Vec<Spec>, Failure> {
+        let mut specs = Vec::new();
+        for (index, stream) in phase.streams.iter().enumerate() {
+            let entry = engines::find(&stream.engine)
+                .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
+            for worker in 0..stream.workers {
+                let seed = split_mix(self.plan.seed ^ split_mix((run as u64) << 32 | specs.len() as u64));
+                specs.push(self.spec(phase, stream, entry, (index, worker, specs.len() as u32), seed)?);
+            }
+        }
+        Ok(specs)
+    }
+
+    fn spec(
+        &self,
+        phase: &Phase,
+        stream: &Stream,
+        entry: &'static Entry,
+        (index, worker, number): (usize, u32, u32),
+        seed: u64,
+    ) -> Result<Spec, Failure> {
+        let writes = stream.access.writes();
+        let mut sources = Vec::new();
+        let mut files = Vec::new();
+        for (file, target) in stream.targets.iter().enumerate() {
+            let share = Share {
+                worker,
+                workers: stream.workers,
+                file: file as u32,
+                seed: split_mix(seed ^ file as u64),
+            };
+            let ready = &self.targets[*target];
+            let supply = source::compile(&stream.access, ready.bytes(), share).map_err(Failure::Usage)?;
+            sources.push(match self.plan.hook {
+                Some(Hook::PanicWorker) if number == 0 => Box::new(Panicking(supply, HOOK_OPERATIONS)),
+                _ => supply,
+            });
+            if entry.moves_bytes {
+                files.push(RingFile { file: ready.open(stream.cache, writes)?, writable: writes });
+            }
+        }
+        let Access { block_bytes, .. } = stream.access;
+        Ok(Spec {
+            worker: number,
+            stream: index,
+            engine: entry,
+            sources,
+            files,
+            depth: stream.depth,
+            slot_bytes: block_bytes,
+            writes,
+            batch: stream.batch,
+            warmup_ns: phase.warmup_ns,
+            time_ns: phase.time_ns,
+            interval_ns: interval_ns(phase.time_ns),
+            payload_seed: split_mix(seed ^ 0x7061_796c),
+            clock: self.clock,
+        })
+    }
+
+    /// Makes what was written stable, and says how long that took. Never hides that it failed.
+    fn sync_targets(&mut self, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
+        let start = Instant::now();
+        let mut whole = true;
+        for handle in self.targets.iter().filter_map(Ready::handle) {
+            if let Err(e) = handle.sync_data() {
+                notes.push(format!("the final sync failed: {e}"));
+                whole = false;
+            }
+        }
+        let took = start.elapsed().as_nanos() as u64;
+        self.keep(Moment::Synced, false)?;
+        Ok(whole.then_some(took))
+    }
+
+    /// A look at the machine while fathom does nothing: what others do to the devices.
+    fn watch_idle(&mut self) -> Result<(), Failure> {
+        let limit = Duration::from_nanos(self.plan.baseline_ns);
+        if limit.is_zero() || self.stopped() {
+            return Ok(());
+        }
+        self.rest();
+        self.live.step("watching the idle machine", time_left(&self.plan, 0));
+        self.keep(Moment::IdleStart, false)?;
+        let start = Instant::now();
+        while start.elapsed() < limit && !self.stopped() {
+            std::thread::sleep(Duration::from_millis(50).min(limit));
+        }
+        self.keep(Moment::IdleEnd, false)?;
+        Ok(())
+    }
+
+    /// Takes a snapshot and appends it.
+    fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
+        let files: Vec<Option<&File>> = self.targets.iter().map(Ready::handle).collect();
+        let snapshot = self.watch.take(moment, &files, extents);
+        self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
+        Ok(snapshot)
+    }
+
+    /// Ends the session file.
+    fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
+        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        if self.session.left_out() > 0 {
+            notes.push(format!(
+                "the session file reached its limit; {} frames of its course were left out",
+                self.session.left_out()
+            ));
+        }
+        let interrupted = ending == RunEnding::Interrupted;
+        let failed = matches!(ending, RunEnding::Failed(_));
+        let clock_drift_ppm = self.clock.drift_ppm();
+        self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        self.session.sync()?;
+        Ok(Seen { session: self.session.path().to_owned(), interrupted, failed })
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+}
+
+fn interval_ns(time_ns: u64) -> u64 {
+    (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
+}
+
+/// What the runs that are still to come will take.
+fn time_left(plan: &Plan, done: usize) -> Duration {
+    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns) + OVERHEAD;
+    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
+    let each = round / (plan.jobs.len() as u32).max(1);
+    each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
+}
+
+/// Adds a worker's totals to its stream's.
+fn add_totals(stream: &mut StreamEnd, outcome: &engine::worker::Outcome) {
+    stream.window_ns = stream.window_ns.max(outcome.window_ns);
+    for (kind, of_worker) in model::job::Kind::ALL.into_iter().zip(&outcome.totals) {
+        if *of_worker == Issued::default() {
+            continue;
+        }
+        let sum: &mut Issued = stream.issued.entry(kind).or_default();
+        sum.ops += of_worker.ops;
+        sum.bytes += of_worker.bytes;
+        sum.short += of_worker.short;
+        sum.max_ns = sum.max_ns.max(of_worker.max_ns);
+        for (errno, count) in &of_worker.errors {
+            *sum.errors.entry(*errno).or_default() += count;
+        }
+    }
+}
+
+fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> WorkerEnd {
+    WorkerEnd {
+        worker: who.worker,
+        stream: who.stream,
+        wall_ns: outcome.wall_ns,
+        user_ns: outcome.usage.user_ns,
+        system_ns: outcome.usage.system_ns,
+        switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
+        turns: outcome.turns,
+        used: outcome.granted.used,
+        fallbacks: outcome.granted.fallbacks,
+        error: outcome.error,
+    }
+}

@@ -1,0 +1,110 @@
+//! Showing: from a record to bytes on standard output and in files, and the exit code.
+//!
+//! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
+
+use crate::failure::Failure;
+use crate::run::Seen;
+use crate::signals::INTERRUPTED;
+use analysis::Judging;
+use model::plan::Plan;
+use model::record::Record;
+use model::report::Report;
+use report::Style;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// How the result is to be shown.
+#[derive(Clone, Debug)]
+pub struct Showing {
+    /// Name of the format on standard output.
+    pub format: String,
+    /// Files to write too.
+    pub outputs: Vec<PathBuf>,
+    /// Findings that the user accepts.
+    pub accept: Vec<String>,
+    /// No progress.
+    pub quiet: bool,
+    /// Print the plan and stop.
+    pub explain: bool,
+}
+
+/// Concludes.
+pub fn judge(record: &Record, file: &Path, showing: &Showing) -> Report {
+    let judging = Judging {
+        accept: showing.accept.clone(),
+        session: Some(file.display().to_string()),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    analysis::judge(record, &judging)
+}
+
+/// Prints the report and writes the files that were asked for.
+///
+/// # Errors
+/// [`Failure::Refused`] where a file cannot be written. A closed pipe is nobody's error.
+pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
+    for path in &showing.outputs {
+        let format =
+            report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
+        std::fs::write(path, (format.render)(judged, Style { colour: false })).map_err(|e| {
+            Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
+        })?;
+    }
+    let format = report::find(&showing.format)
+        .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    print_bytes(&(format.render)(judged, Style { colour }));
+    Ok(())
+}
+
+/// 130 after a signal, 3 where the run failed, else what the findings say.
+pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
+    match seen {
+        Some(Seen { interrupted: true, .. }) => ExitCode::from(INTERRUPTED),
+        Some(Seen { failed: true, .. }) => ExitCode::from(3),
+        _ => ExitCode::from(analysis::exit_code(judged)),
+    }
+}
+
+/// Prints the plan with the origin of every setting.
+///
+/// # Errors
+/// None today; the signature is that of its neighbours.
+pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
+    let (plan, machine) = meant;
+    let mut out = format!("{}: {} workloads, {} runs each\n\n", plan.title, plan.jobs.len(), plan.runs);
+    let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
+    let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
+    for o in &plan.origins {
+        out += &format!("{:width$}  {:values$}  {}\n", o.setting, o.value, o.from);
+    }
+    out.push('\n');
+    for (i, job) in plan.jobs.iter().enumerate() {
+        let mark = if i == plan.headline { "  (headline)" } else { "" };
+        out += &format!("{}{mark}\n", job.name);
+        for stream in job.phases.iter().flat_map(|p| &p.streams) {
+            let access = stream.access.words();
+            out += &format!(
+                "    {access}, depth {}, workers {}, {}, {}\n",
+                stream.depth,
+                stream.workers,
+                stream.engine,
+                stream.cache.word()
+            );
+        }
+    }
+    for place in &machine.places {
+        out += &format!("\n{}\n", place.chain());
+    }
+    for note in &plan.notes {
+        out += &format!("note: {note}\n");
+    }
+    print_bytes(out.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_bytes(bytes: &[u8]) {
+    // `fathom ... | head` closes the pipe early; there is nobody left to tell.
+    let _ = std::io::stdout().lock().write_all(bytes);
+}
