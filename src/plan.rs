@@ -298,6 +298,9 @@ fn find_target(
     origins.fixed("TARGET", &path.display().to_string(), from);
     let kind = facts.file_type();
     let (role, there) = if kind.is_dir() {
+        if let Some(size) = request.size_bytes {
+            machine::test_file::fits(&path, size)?;
+        }
         (Role::Made, None)
     } else if kind.is_file() {
         (Role::File, Some(facts.len()))
@@ -307,7 +310,7 @@ fn find_target(
         let what = "neither a directory, a file nor a block device";
         return Err(Failure::Usage(format!("{} is {what}; name one of these", said.display())));
     };
-    let bytes = choose_size(request, there, &said, origins)?;
+    let bytes = choose_size(request, role, there, &said, origins)?;
     let block_bytes = direct_alignment(&place);
     if writes {
         guard_writing(request, root, &said, &path, role)?;
@@ -352,6 +355,9 @@ fn choose_size(
     let Some(there) = there else {
         return Ok(origins.choose("--size", request.size_bytes, MADE_BYTES, |b| show_bytes(*b)));
     };
+    if there == 0 && role == Role::Device {
+        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", said.display())));
+    }
     if there == 0 {
         return Err(Failure::Usage(format!(
             "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",

@@ -19,7 +19,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::evidence::{Moment, Snapshot};
 use model::job::{Access, Phase, Stream};
-use model::machine::Machine;
+use model::machine::{LayerKind, Machine};
 use model::payload::split_mix;
 use model::plan::{Hook, Plan, Role};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
@@ -68,6 +68,10 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     } else {
         Err("no device is used".into())
     };
+    if let Ok(own) = &own_cgroup {
+        let layers = machine.places.iter().flat_map(|p| &p.layers);
+        own.count_on(&root, layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
+    }
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     let stop = signals::watch(|| {
         machine::test_file::remove_all_now();

@@ -24,8 +24,24 @@ pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
         Ok(Answer::DoesNotApply) => false,
         _ => measured,
     };
-    let answers = CHECKS.iter().map(said).filter(worth).collect();
+    let mut answers: Vec<_> = CHECKS.iter().map(said).filter(worth).collect();
+    answers.extend(only_inferred(&case, &answers));
     Answered { case, answers }
+}
+
+/// Where our own I/O was not counted apart, what others did is inferred, and the exact share of it is not checked.
+fn only_inferred(
+    case: &Case,
+    answers: &[(&'static Check, Known<Answer>)],
+) -> Option<(&'static Check, Known<Answer>)> {
+    let (foreign, _) = answers.iter().find(|(c, a)| c.id == "D01" && a.is_ok())?;
+    let why = case.own().err()?;
+    Some((
+        *foreign,
+        Err(format!(
+            "what others did was inferred from what fathom issued; its exact share was not counted: {why}"
+        )),
+    ))
 }
 
 impl Answered<'_> {

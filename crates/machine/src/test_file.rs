@@ -233,6 +233,23 @@ fn named<T>(change: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
     change(&mut NAMED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Whether a file of a size that the user asked for fits at all.
+///
+/// # Errors
+/// A refusal that names the largest size that does.
+pub fn fits(dir: &Path, wish: u64) -> Result<(), MachineError> {
+    match room(dir, wish)? {
+        (most, Some(_)) => Err(MachineError::refused(format!(
+            "--size {}: {} has room for {}, since 5 % of a file system stays free; type --size {}m or less, or make room",
+            show_bytes(wish),
+            dir.display(),
+            show_bytes(most),
+            most / MIB
+        ))),
+        (_, None) => Ok(()),
+    }
+}
+
 /// How large a file may be, and a sentence where that is less than wished for.
 fn room(dir: &Path, wish: u64) -> Result<(u64, Option<String>), MachineError> {
     let facts = rustix::fs::statvfs(dir).map_err(|e| {

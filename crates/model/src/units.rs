@@ -84,6 +84,7 @@ pub fn show_bytes(bytes: u64) -> String {
 /// A size in the short form that tools of the field use in names: `4K`, `1M`, `512`.
 pub fn show_block(bytes: u64) -> String {
     match bytes {
+        b if b >= GIB && b.is_multiple_of(GIB) => format!("{}G", b / GIB),
         b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
         b if b >= 1024 && b.is_multiple_of(1024) => format!("{}K", b / 1024),
         b => b.to_string(),

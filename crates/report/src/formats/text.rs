@@ -8,7 +8,7 @@ use comfy_table::presets;
 use comfy_table::{Cell, CellAlignment, Table};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Measured, Report, Verdict};
-use model::units::{show_bytes, show_count, show_ns, show_rate};
+use model::units::{MIB, show_bytes, show_count, show_ns, show_rate};
 
 /// Columns that lines of prose are broken at; the table is as wide as its figures.
 const WIDTH: usize = 110;
@@ -272,7 +272,17 @@ fn device(result: &Measured) -> String {
     if ios == 0 {
         return "0".into();
     }
-    format!("{} x {}", show_count(iops), show_bytes(bytes / ios))
+    format!("{} x {}", show_count(iops), short_bytes(bytes / ios))
+}
+
+/// A mean size in few letters: `4K`, `1023K`, `1M`.
+fn short_bytes(bytes: u64) -> String {
+    match bytes {
+        b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
+        b if b >= 10 << 10 => format!("{:.0}K", b as f64 / 1024.0),
+        b if b >= 1 << 10 => format!("{:.1}K", b as f64 / 1024.0).replace(".0K", "K"),
+        b => b.to_string(),
+    }
 }
 
 /// Whether findings gave a result another name than its job has.
@@ -296,7 +306,7 @@ fn uncapitalised(text: &str) -> String {
     let mut chars = text.chars();
     // An abbreviation such as CPU keeps its letters.
     match (chars.next(), chars.clone().next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+        (Some(first), Some(second)) if first.is_uppercase() && (second.is_lowercase() || second == ' ') => {
             first.to_lowercase().chain(chars).collect()
         }
         _ => text.to_owned(),
