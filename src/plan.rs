@@ -348,6 +348,7 @@ fn guard_writing(
 
 fn choose_size(
     request: &Request,
+    role: Role,
     there: Option<u64>,
     said: &Path,
     origins: &mut Origins,
