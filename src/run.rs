@@ -70,7 +70,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     };
     if let Ok(own) = &own_cgroup {
         let layers = machine.places.iter().flat_map(|p| &p.layers);
-        own.count_on(&root, layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
+        own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
     }
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     let stop = signals::watch(|| {
@@ -95,7 +95,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         }
         targets.push(ready?);
     }
-    look_again_at_made_files(&plan, &targets, &mut machine);
+    look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let started = jiff::Zoned::now();
     let mut session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
@@ -128,10 +128,11 @@ fn name_leftovers(plan: &Plan, live: &Live) {
 }
 
 /// A file tells more than the directory it is in: how direct I/O works there.
-fn look_again_at_made_files(plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
-        if let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) {
-            machine::resolve::look_at_file(place, handle);
+        let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) else { continue };
+        if let Ok(found) = machine::resolve::resolve_open(root, handle, target.path.as_ref()) {
+            *place = found;
         }
     }
 }
@@ -319,7 +320,8 @@ impl Bench {
                 _ => supply,
             });
             if entry.moves_bytes {
-                files.push(RingFile { file: ready.open(stream.cache, writes)?, writable: writes });
+                files
+                    .push(RingFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
             }
         }
         let Access { block_bytes, .. } = stream.access;

@@ -42,9 +42,9 @@ impl Ready {
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }
-            // Held for the whole session: nobody can mount it meanwhile.
-            Role::Device if target.writable => (None, Some(safety::claim_device(root, path)?)),
-            Role::File | Role::Device => (None, Some(File::open(path).map_err(|e| refuse(path, &e))?)),
+            // A claim for writing is held by `safety` as long as the process lives: nobody can mount it meanwhile.
+            Role::Device => (None, Some(safety::open_device(root, path, target.writable, false, false)?)),
+            Role::File => (None, Some(File::open(path).map_err(|e| refuse(path, &e))?)),
         };
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
         Ok(Self { target, made, handle, bytes })
@@ -69,15 +69,16 @@ impl Ready {
     ///
     /// # Errors
     /// Why it cannot be opened like this: no direct I/O, no right to write.
-    pub fn open(&self, cache: Cache, write: bool) -> Result<File, Failure> {
+    pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
         let path = Path::new(&self.target.path);
         let (direct, sync) = (cache.is_direct(), cache.is_sync());
         if write && !self.target.writable {
             return Err(Failure::Refused(format!("{} was planned for reading only", path.display())));
         }
-        let opened = match &self.made {
-            Some(made) => made.reopen(direct, sync, write),
-            None => safety::open(path, write, direct, sync),
+        let opened = match (&self.made, self.target.role) {
+            (Some(made), _) => made.reopen(direct, sync, write),
+            (None, Role::Device) => return Ok(safety::open_device(root, path, write, direct, sync)?),
+            (None, _) => safety::open_file(path, write, direct, sync),
         };
         opened.map_err(|e| refuse_flags(path, cache, &e))
     }

@@ -1,35 +1,76 @@
-//! Why the machine, or its owner, does not allow something: a sentence with cause and cure.
+//! Errors of the machine: sentences for people, each with the class that decides the exit code.
+//!
+//! For: what cannot be done, where, why, and what to type instead. Not for: what could not be seen; that is a reason
+//! inside a result, since a measurement goes on without it.
 
-/// Whose fault it is, which decides the exit code.
+use std::io;
+use std::path::Path;
+
+/// Who has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The request can be mended by typing something else: exit 2.
+    /// The user: what was typed makes no sense anywhere. Exit code 2.
     Usage,
-    /// The machine refuses: permission, space, a device in use: exit 3.
+    /// The machine or its owner: permission, space, a device in use. Exit code 3.
     Refused,
 }
 
-/// An error for people.
+/// Why something is not done to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct MachineError {
-    class: Class,
-    text: String,
+pub enum MachineError {
+    /// What was typed makes no sense anywhere.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine or its owner does not allow it.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl MachineError {
-    /// The request can be mended.
-    pub fn usage(text: impl Into<String>) -> Self {
-        Self { class: Class::Usage, text: text.into() }
-    }
-
-    /// The machine refuses.
-    pub fn refused(text: impl Into<String>) -> Self {
-        Self { class: Class::Refused, text: text.into() }
-    }
-
-    /// Whose fault it is.
+    /// Who has to change something.
     pub fn class(&self) -> Class {
-        self.class
+        match self {
+            Self::Usage(_) => Class::Usage,
+            Self::Refused(_) => Class::Refused,
+        }
     }
+
+    /// `path` could not be handled (`what`: "opened for writing", "looked at").
+    pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
+        let path = path.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Usage(format!(
+                "{path} does not exist; name a directory, an existing file or a block device"
+            )),
+            io::ErrorKind::PermissionDenied => Self::Refused(format!(
+                "{path} cannot be {what}: permission denied; name a place of yours, or run as its owner or as root"
+            )),
+            io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
+                "{path} cannot be {what}: it is mounted read-only; name a place on a writable file system"
+            )),
+            io::ErrorKind::ResourceBusy => Self::Refused(format!(
+                "{path} cannot be {what}: the kernel says it is in use, perhaps mounted in a container; \
+                 find its user with `lsof` or `findmnt`"
+            )),
+            _ => Self::Refused(format!("{path} cannot be {what}: {error}")),
+        }
+    }
+}
+
+/// A reason in words, without the number that `io::Error` adds.
+pub(crate) fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[test]
+fn the_class_follows_from_the_kind_of_error() {
+    let path = Path::new("/nowhere");
+    let absent = MachineError::at(path, "looked at", &io::ErrorKind::NotFound.into());
+    let denied = MachineError::at(path, "looked at", &io::ErrorKind::PermissionDenied.into());
+    assert_eq!((absent.class(), denied.class()), (Class::Usage, Class::Refused));
+    assert!(denied.to_string().contains("permission denied"));
 }

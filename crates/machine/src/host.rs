@@ -1,83 +1,126 @@
-//! The host: kernel, CPU, memory, clock source, and whether it is virtual.
+//! What the host is: kernel, CPU, memory, hypervisor, clock.
 //!
-//! For: facts that a result depends on, whatever the target. Not for: the target.
+//! For: the fingerprint that comes before any measurement. Not for: what lies below a target.
 
 use crate::root::Root;
 use model::Known;
 use model::evidence::meminfo_bytes;
 use model::machine::Machine;
 
-/// Looks at the host. The cgroup and the places are left for the caller to fill.
+/// Vendors and products that only virtual machines name, in lower case, with the name to show.
+const HINTS: [(&str, &str); 13] = [
+    ("qemu", "QEMU"),
+    ("kvm", "KVM"),
+    ("vmware", "VMware"),
+    ("virtualbox", "VirtualBox"),
+    ("innotek", "VirtualBox"),
+    ("microsoft corporation virtual", "Hyper-V"),
+    ("xen", "Xen"),
+    ("amazon ec2", "Amazon EC2"),
+    ("google compute engine", "Google Compute Engine"),
+    ("openstack", "OpenStack"),
+    ("parallels", "Parallels"),
+    ("bochs", "Bochs"),
+    ("bhyve", "bhyve"),
+];
+
+/// Looks at the host. `cgroup` and `places` are left for the caller to fill.
 pub fn look(root: &Root) -> Machine {
-    let uname = rustix::system::uname();
-    let words = [uname.sysname(), uname.release(), uname.version()].map(|w| w.to_string_lossy().into_owned());
+    let cpuinfo = root.read("/proc/cpuinfo");
+    let name = rustix::system::uname();
+    let part = |p: &std::ffi::CStr| p.to_string_lossy().into_owned();
     Machine {
-        host: uname.nodename().to_string_lossy().into_owned(),
-        kernel: words.join(" "),
-        cpu: cpu(root),
-        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-        memory_bytes: root.read("/proc/meminfo").and_then(|t| meminfo_bytes(&t, "MemTotal")),
-        virtual_by: virtual_by(root),
+        host: root.word("/proc/sys/kernel/hostname").unwrap_or_else(|| part(name.nodename())),
+        kernel: [name.sysname(), name.release(), name.version()].map(part).join(" "),
+        cpu: cpuinfo.as_deref().map_err(Clone::clone).and_then(cpu_model),
+        cpus: cpus(),
+        memory_bytes: root.read("/proc/meminfo").and_then(|text| meminfo_bytes(&text, "MemTotal")),
+        virtual_by: virtual_by(root, cpuinfo.as_deref().unwrap_or_default()),
         clocksource: root
             .read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .map(|t| t.trim().to_owned()),
+            .map(|text| text.trim().to_owned()),
         user_id: rustix::process::geteuid().as_raw(),
         cgroup: Err("not entered".into()),
         places: Vec::new(),
     }
 }
 
-fn cpu(root: &Root) -> Known<String> {
-    let text = root.read("/proc/cpuinfo")?;
-    let line = text.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split_once(':'));
-    line.map(|(_, name)| name.trim().to_owned()).ok_or_else(|| "/proc/cpuinfo names no model".into())
+/// CPUs this process may run on; 1 where the kernel does not say.
+fn cpus() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count().max(1))
 }
 
-/// The firmware's own name where it is a hypervisor's, or the CPU's hypervisor flag.
-fn virtual_by(root: &Root) -> Known<Option<String>> {
-    /// Words that makers of virtual machines put where a board's maker stands.
-    const MAKERS: [&str; 12] = [
-        "QEMU",
-        "KVM",
-        "VMware",
-        "VirtualBox",
-        "Xen",
-        "Microsoft Corporation",
-        "Amazon EC2",
-        "Google",
-        "Parallels",
-        "Bochs",
-        "OpenStack",
-        "Firecracker",
-    ];
-    let dmi = |file: &str| root.word(format!("/sys/class/dmi/id/{file}"));
-    let firmware: Vec<String> = ["sys_vendor", "product_name"].into_iter().filter_map(dmi).collect();
-    let flags = root.read("/proc/cpuinfo");
-    let flagged =
-        flags.as_ref().is_ok_and(|t| t.lines().any(|l| l.starts_with("flags") && l.contains(" hypervisor")));
-    let named = firmware.iter().any(|f| MAKERS.iter().any(|m| f.contains(m)));
-    // Real Microsoft and Google boards exist; there the CPU has no such flag.
-    if flagged && named {
-        return Ok(Some(firmware.join(" ")));
+fn cpu_model(cpuinfo: &str) -> Known<String> {
+    let value = |key: &str| {
+        let fields = cpuinfo.lines().filter_map(|l| l.split_once(':'));
+        fields.filter(|(k, _)| k.trim() == key).map(|(_, v)| v.trim()).find(|v| !v.is_empty())
+    };
+    if let Some(model) = ["model name", "cpu model", "Model", "cpu", "uarch"].into_iter().find_map(value) {
+        return Ok(model.to_owned());
     }
-    if flagged {
-        return Ok(Some("a hypervisor (the CPU says so)".into()));
+    // 64-bit ARM gives numbers only.
+    match (value("CPU implementer"), value("CPU part")) {
+        (Some(maker), Some(part)) => Ok(format!("CPU implementer {maker} part {part}")),
+        _ => Err("/proc/cpuinfo does not name the CPU".into()),
     }
-    if let Some(kind) = root.word("/sys/hypervisor/type") {
-        return Ok(Some(kind));
+}
+
+/// The hypervisor by its own name, by what the firmware says, or by the drivers it needs.
+fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
+    let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
+    let flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
+    let said = root.word("/sys/hypervisor/type").or_else(|| firmware_hint(root));
+    if let Some(name) = said {
+        return Ok(Some(name));
     }
-    flags.map(|_| None)
+    let drivers = driver_hint(root);
+    match (flagged, drivers) {
+        (true, Some(hint)) => Ok(Some(format!("unknown hypervisor with {hint}"))),
+        (true, None) => Ok(Some("unknown hypervisor".into())),
+        (false, Some(hint)) => Ok(Some(hint)),
+        // Only x86 has the flag, so its absence says something there and nothing elsewhere.
+        (false, None) if flags.is_some() => Ok(None),
+        (false, None) => {
+            Err("neither the CPU, nor the firmware, nor the drivers say whether this is a virtual machine"
+                .into())
+        }
+    }
+}
+
+fn firmware_hint(root: &Root) -> Option<String> {
+    let files = ["sys_vendor", "product_name", "bios_vendor", "board_vendor"];
+    let words: Vec<String> =
+        files.iter().filter_map(|f| root.word(&format!("/sys/class/dmi/id/{f}"))).collect();
+    let all = words.join(" ").to_lowercase();
+    let (_, name) = HINTS.iter().find(|(hint, _)| all.contains(hint))?;
+    Some((*name).to_owned())
+}
+
+fn driver_hint(root: &Root) -> Option<String> {
+    let buses = [("virtio", "virtio devices"), ("vmbus", "Hyper-V devices"), ("xen", "Xen devices")];
+    let some = |bus: &str| root.list(&format!("/sys/bus/{bus}/devices")).is_ok_and(|l| !l.is_empty());
+    buses.into_iter().find(|(bus, _)| some(bus)).map(|(_, name)| name.to_owned())
 }
 
 #[test]
-fn this_host_is_described() {
+fn cpus_of_three_architectures_are_named() {
+    assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Fast 9000\n"), Ok("Fast 9000".to_owned()));
+    let arm = cpu_model("processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n");
+    assert_eq!(arm, Ok("CPU implementer 0x41 part 0xd0c".to_owned()));
+    assert!(cpu_model("").is_err());
+}
+
+#[test]
+fn a_machine_without_hints_is_bare_metal_only_where_the_flag_could_stand() {
+    let root = Root::at("/nonexistent-prefix".into());
+    assert_eq!(virtual_by(&root, "flags : fpu hypervisor\n"), Ok(Some("unknown hypervisor".to_owned())));
+    assert_eq!(virtual_by(&root, "flags : fpu sse\n"), Ok(None));
+    assert!(virtual_by(&root, "Features : fp asimd\n").is_err());
+}
+
+#[test]
+fn this_host_is_seen() {
     let machine = look(&Root::real());
-    assert!(machine.kernel.starts_with("Linux"));
-    assert!(machine.memory_bytes.is_ok_and(|b| b > 1 << 20));
-}
-
-#[test]
-fn a_host_that_shows_nothing_gives_reasons() {
-    let machine = look(&Root::at("/nonexistent"));
-    assert!(machine.cpu.is_err() && machine.memory_bytes.is_err() && machine.virtual_by.is_err());
+    println!("{machine:?}");
+    assert!(machine.cpus > 0 && machine.kernel.starts_with("Linux") && machine.memory_bytes.is_ok());
 }

@@ -1,19 +1,22 @@
-//! What is here and what may be done to it.
+//! What is here, and what may be done to it: targets, file systems, block stacks, test files, kernel counters.
 //!
-//! For: resolving a target down to its devices, deciding whether it may be written, making test files, and keeping kernel
-//! text at named moments. Not for: measuring, nor concluding. All readers of `/proc` and `/sys` take a [`root::Root`].
+//! For: looking at a machine, guarding it, preparing it, and keeping what its kernel says. Not for: measuring (the crate
+//! `engine`) nor concluding (the crate `analysis`). Readers of `/proc` and `/sys` take a [`root::Root`], so that trees
+//! recorded elsewhere can be read as if they were here.
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
 pub mod error;
+mod extents;
 pub mod host;
+mod in_use;
 pub mod mountinfo;
-pub mod pages;
+mod pages;
 pub mod resolve;
 pub mod rest;
 pub mod root;
 pub mod safety;
 pub mod signature;
 pub mod snapshot;
-pub mod stack;
+mod stack;
 pub mod test_file;

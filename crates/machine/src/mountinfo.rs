@@ -1,80 +1,138 @@
-//! `/proc/self/mountinfo` (kernel `Documentation/filesystems/proc.rst`, section 3.5).
+//! What is mounted where: the parser of `/proc/self/mountinfo`.
 //!
-//! For: the mounts that this process sees. Not for: deciding which one a path is on.
+//! For: mounts as data. Not for: following them to devices. Format: `proc_pid_mountinfo(5)`.
 
-/// One mount.
+use crate::root::Root;
+use model::Known;
+
+/// One mount of this process's name space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id, which statx names too.
+    /// Its id, as statx gives it.
     pub id: u64,
-    /// `major:minor` of `st_dev`.
+    /// `major:minor` as `stat` shows it for files here.
     pub number: String,
-    /// Where it is mounted.
+    /// Which directory of the file system is mounted.
+    pub root: String,
+    /// Where.
     pub point: String,
-    /// Options of the mount.
+    /// Options of the mount and, after a comma, of its super block.
     pub options: String,
-    /// Type of the file system.
+    /// Options of the super block alone.
+    pub super_options: String,
+    /// Type of file system.
     pub kind: String,
     /// What is mounted.
     pub source: String,
-    /// Options of the file system.
-    pub super_options: String,
 }
 
-/// Reads the whole file; lines that are not of the format are passed over.
+/// The mounts of this process, in the order in which they were made.
+///
+/// # Errors
+/// Why the file cannot be read.
+pub fn read(root: &Root) -> Known<Vec<Mount>> {
+    root.read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// Mounts from the text of `mountinfo`. Lines that are none are left out.
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &str) -> Option<Mount> {
-    // Optional fields stand between the options and the hyphen, so the line is read from both sides of it.
-    let (left, right) = line.split_once(" - ")?;
-    let mut left = left.split(' ');
+    // Optional fields of any number stand before a lone dash.
+    let (before, after) = line.split_once(" - ")?;
+    let mut left = before.split(' ');
     let id = left.next()?.parse().ok()?;
-    let number = left.nth(1)?.to_owned();
-    let point = unescape(left.nth(1)?);
-    let options = left.next()?.to_owned();
-    let mut right = right.split(' ');
-    let kind = right.next()?.to_owned();
-    let source = unescape(right.next()?);
-    let super_options = right.next().unwrap_or_default().to_owned();
-    Some(Mount { id, number, point, options, kind, source, super_options })
+    let _parent = left.next()?;
+    let (number, root, point, options) = (left.next()?, left.next()?, left.next()?, left.next()?);
+    let mut right = after.split(' ');
+    let (kind, source) = (right.next()?, right.next()?);
+    let super_options = unescape(right.next().unwrap_or_default());
+    if !number.contains(':') {
+        return None;
+    }
+    Some(Mount {
+        id,
+        number: number.to_owned(),
+        root: unescape(root),
+        point: unescape(point),
+        options: together(options, &super_options),
+        super_options,
+        kind: unescape(kind),
+        source: unescape(source),
+    })
 }
 
-/// Undoes the kernel's octal escapes of space, tab, line feed and backslash.
-fn unescape(text: &str) -> String {
+/// Mount options, then those of the super block that do not stand there already.
+fn together(mount: &str, of_super: &str) -> String {
+    let mount = unescape(mount);
+    let mut all: Vec<&str> = mount.split(',').collect();
+    for option in of_super.split(',').filter(|o| !o.is_empty()) {
+        if !all.contains(&option) {
+            all.push(option);
+        }
+    }
+    all.join(",")
+}
+
+/// Replaces `\040` and its like: space, tab, line feed, backslash and others as three octal digits.
+pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut i = 0;
-    while i < bytes.len() {
-        let octal = (bytes[i] == b'\\').then(|| bytes.get(i + 1..i + 4)).flatten();
-        let code =
-            octal.and_then(|d| std::str::from_utf8(d).ok()).and_then(|d| u8::from_str_radix(d, 8).ok());
-        out.push(code.unwrap_or(bytes[i]));
-        i += if code.is_some() { 4 } else { 1 };
+    while let Some(byte) = bytes.get(i) {
+        let octal = bytes.get(i + 1..i + 4).filter(|_| *byte == b'\\').and_then(octal);
+        out.push(octal.unwrap_or(*byte));
+        i += if octal.is_some() { 4 } else { 1 };
     }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok().filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?;
+    u8::from_str_radix(text, 8).ok()
 }
 
 impl Mount {
-    /// Value of an option such as `upperdir=/x` among the file system's.
-    pub fn super_option(&self, key: &str) -> Option<&str> {
-        self.super_options.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='))
+    /// Whether `path` is the mount point or below it.
+    pub fn holds(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.point.trim_end_matches('/'));
+        rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
     }
 }
 
 #[test]
-fn mounts_are_read_with_optional_fields_and_escapes() {
-    let text = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue\n\
-                22 1 0:21 / /proc rw - proc proc rw\njunk\n1 2 3\n";
+fn lines_of_many_kinds_are_read() {
+    let text = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+                36 35 98:0 /mnt1 /mnt/with\\040space rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
+                40 27 0:45 / /fuse rw - fuse.sshfs me@host:/a\\134b rw,user_id=0\n";
     let mounts = parse(text);
-    assert_eq!(mounts.len(), 2);
-    assert_eq!((mounts[0].id, mounts[0].point.as_str()), (36, "/mnt 2"));
-    assert_eq!(
-        (mounts[0].number.as_str(), mounts[0].kind.as_str(), mounts[0].source.as_str()),
-        ("98:0", "ext3", "/dev/root")
-    );
-    assert_eq!(mounts[0].super_option("errors"), Some("continue"));
+    assert_eq!(mounts.len(), 3);
+    assert_eq!((mounts[0].id, mounts[0].number.as_str(), mounts[0].kind.as_str()), (27, "254:0", "ext4"));
+    assert_eq!(mounts[0].options, "rw,relatime,discard");
+    assert_eq!((mounts[1].root.as_str(), mounts[1].point.as_str()), ("/mnt1", "/mnt/with space"));
+    assert_eq!(mounts[2].source, "me@host:/a\\b");
+    assert!(mounts[1].holds("/mnt/with space/x") && !mounts[1].holds("/mnt/with spaces"));
+    assert!(mounts[0].holds("/") && mounts[0].holds("/etc"));
+}
+
+#[test]
+fn junk_is_left_out_without_a_panic() {
+    let junk = [
+        "",
+        " - ",
+        "1 2 3",
+        "x 1 2:3 / / rw - a b c",
+        "1 1 23 / / rw - a b",
+        "\\",
+        "\\04",
+        "\\999",
+        "1 2 3:4 \u{e9}\\0",
+    ];
+    for line in junk {
+        assert_eq!(parse(line), vec![], "{line}");
+    }
     assert_eq!(unescape("a\\04"), "a\\04");
-    assert_eq!(unescape("\\999\\134"), "\\999\\");
+    assert_eq!(unescape("\\777\u{e9}\\040"), "\\777\u{e9} ");
 }

@@ -1,34 +1,51 @@
-//! Bringing the machine back to rest between runs.
+//! Rest before a run: nothing of the target cached, nothing of anybody's waiting to be written.
 //!
-//! For: evicting a target from the page cache, and waiting until nothing is left to write back. Not for: dropping what
-//! belongs to others.
+//! For: evicting one file, and waiting for write-back. Not for: dropping other people's caches, nor for targets that are not ours to sync.
 
-use crate::pages::pages;
-use crate::root::{Root, reason};
+use crate::error::words;
+use crate::pages;
+use crate::root::Root;
 use model::Known;
 use model::evidence::{Pages, meminfo_bytes};
 use model::units::show_bytes;
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Dirty memory below which writeback no longer disturbs (threshold of check D02): a desktop always has some.
-const REST_BYTES: u64 = 64 << 20;
-/// How often it is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Without any fall for so long, what is dirty is somebody else's and stays.
-const NO_FALL: Duration = Duration::from_millis(500);
+/// Tries of an eviction: pages in a per-CPU list escape the first one.
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(2);
+/// Dirty bytes that an idle machine always has (threshold of check D02).
+const QUIET_BYTES: u64 = 64 << 20;
+const POLL: Duration = Duration::from_millis(20);
+/// Without a fall of this much in this time, waiting longer is of no use.
+const LEAST_FALL_BYTES: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Writes a file's dirty pages back, evicts its pages, and counts those that stayed.
+/// Writes a file's dirty pages back, evicts it from the page cache, and looks at what stayed.
 ///
 /// # Errors
-/// Why it could not be done or counted.
+/// Why it could not be written back, or why nobody can say what stayed.
 pub fn evict(file: &File) -> Known<Pages> {
-    // A file opened for reading only may refuse to be synced on some file systems; eviction tells.
-    let _ = file.sync_data();
-    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)
-        .map_err(|e| format!("fadvise: {}", reason(&e.into())))?;
-    pages(file)
+    match file.sync_data() {
+        // A file system mounted read-only has nothing to write back.
+        Err(e) if !matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::InvalidInput) => {
+            return Err(format!("it could not be written back: {}", words(&e)));
+        }
+        _ => {}
+    }
+    for attempt in 1.. {
+        fadvise(file, 0, None, Advice::DontNeed)
+            .map_err(|e| format!("it could not be evicted: {}", words(&e.into())))?;
+        let seen = pages::look(file)?;
+        if seen.cached == 0 || attempt == TRIES {
+            return Ok(seen);
+        }
+        std::thread::sleep(BETWEEN_TRIES);
+    }
+    pages::look(file)
 }
 
 /// Asks the file system of a file to write everything back that is dirty, whoever made it so: it would be written during
@@ -37,50 +54,84 @@ pub fn evict(file: &File) -> Known<Pages> {
 /// # Errors
 /// Why it could not.
 pub fn write_back(file: &File) -> Known<()> {
-    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", reason(&e.into())))
+    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", words(&e.into())))
 }
 
-/// How waiting for rest went.
+/// How waiting for write-back ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// What was left, or why it is not known.
+    /// How long it took.
+    pub waited: Duration,
+    /// Bytes dirty or in write-back on the whole machine at the end.
     pub left_bytes: Known<u64>,
 }
 
 impl Settled {
-    /// A sentence where there was no rest.
+    /// What has to be said; `None` where the machine is at rest.
     pub fn note(&self) -> Option<String> {
+        let waited = self.waited.as_secs_f64();
         match &self.left_bytes {
-            Ok(left) if *left <= REST_BYTES => None,
+            Ok(left) if *left < QUIET_BYTES => None,
             Ok(left) => Some(format!(
-                "{} of dirty pages were still to be written when the run began",
+                "{} of other data still waited to be written back when the run began, after {waited:.1} s of waiting",
                 show_bytes(*left)
             )),
-            Err(why) => Some(format!("whether writeback was at rest is not known: {why}")),
+            Err(why) => Some(format!("whether write-back was at rest is not known: {why}")),
         }
     }
 }
 
-/// Waits until dirty pages and pages in writeback are few, or no longer become fewer, `limit` at most.
+/// Waits until dirty pages and write-back are at rest or fall no longer, until `limit` or the stop flag.
 pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
     let start = Instant::now();
-    let mut least = u64::MAX;
+    let mut lowest = u64::MAX;
     let mut fell = start;
     loop {
-        let now = Instant::now();
-        let left_bytes = dirty_bytes(root);
-        let Ok(left) = left_bytes else { return Settled { left_bytes } };
-        if left < least {
-            (least, fell) = (left, now);
+        let left = unwritten(root);
+        let waited = start.elapsed();
+        let Ok(bytes) = left else { return Settled { waited, left_bytes: left } };
+        if bytes.saturating_add(LEAST_FALL_BYTES) <= lowest {
+            lowest = bytes;
+            fell = Instant::now();
         }
-        if left <= REST_BYTES || now - fell > NO_FALL || now - start > limit || stop.load(Ordering::Relaxed) {
-            return Settled { left_bytes };
+        let hopeless = fell.elapsed() >= PATIENCE;
+        if bytes < QUIET_BYTES || hopeless || waited >= limit || stop.load(Ordering::Relaxed) {
+            return Settled { waited, left_bytes: left };
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL);
     }
 }
 
-fn dirty_bytes(root: &Root) -> Known<u64> {
+fn unwritten(root: &Root) -> Known<u64> {
     let text = root.read("/proc/meminfo")?;
-    Ok(meminfo_bytes(&text, "Dirty")? + meminfo_bytes(&text, "Writeback")?)
+    Ok(meminfo_bytes(&text, "Dirty")?.saturating_add(meminfo_bytes(&text, "Writeback")?))
+}
+
+#[test]
+fn what_was_written_is_evicted() -> io::Result<()> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&vec![1; 4 << 20])?;
+    match evict(&file) {
+        Ok(pages) if pages.cached > 0 => println!("skipped: {} pages stay here (tmpfs?)", pages.cached),
+        Ok(pages) => assert_eq!(pages.cached, 0),
+        Err(why) => println!("skipped: {why}"),
+    }
+    Ok(())
+}
+
+#[test]
+fn waiting_ends_where_nothing_falls_or_nothing_can_be_seen() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let root = Root::at(dir.path().to_owned());
+    let stop = AtomicBool::new(false);
+    let blind = settle(&root, Duration::from_secs(5), &stop);
+    assert!(blind.left_bytes.is_err() && blind.note().is_some() && blind.waited < Duration::from_secs(1));
+    std::fs::create_dir_all(dir.path().join("proc"))?;
+    std::fs::write(dir.path().join("proc/meminfo"), "Dirty: 999999 kB\nWriteback: 0 kB\n")?;
+    let stuck = settle(&root, Duration::from_secs(5), &stop);
+    assert!(stuck.waited >= PATIENCE && stuck.waited < Duration::from_secs(2) && stuck.note().is_some());
+    std::fs::write(dir.path().join("proc/meminfo"), "Dirty: 12 kB\nWriteback: 0 kB\n")?;
+    assert_eq!(settle(&root, Duration::from_secs(5), &stop).note(), None);
+    Ok(())
 }

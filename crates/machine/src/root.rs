@@ -1,76 +1,113 @@
-//! The place that `/proc` and `/sys` are read below.
+//! Where `/proc`, `/sys` and `/dev` are: at `/`, or below a directory with a recorded copy.
 //!
-//! For: reading kernel files from the real machine or from a recorded tree. Not for: parsing them.
+//! For: reading small kernel files with a reason for each failure. Not for: writing, nor for files of the user's.
 
+use crate::error::words;
 use model::Known;
-use std::io;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A prefix for kernel files: `/`, or a recorded tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root(PathBuf);
+/// Most bytes of a kernel file: `/proc/stat` of the largest machines stays below.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// A prefix of paths.
+#[derive(Clone, Debug)]
+pub struct Root {
+    prefix: PathBuf,
+}
 
 impl Root {
-    /// The machine itself.
+    /// This machine.
     pub fn real() -> Self {
-        Self(PathBuf::from("/"))
+        Self { prefix: PathBuf::from("/") }
     }
 
-    /// A recorded tree.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+    /// A copy of another one below `prefix`.
+    pub fn at(prefix: PathBuf) -> Self {
+        Self { prefix }
     }
 
-    /// Where a kernel file with this absolute path is.
-    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.0.join(path.as_ref().strip_prefix("/").unwrap_or(path.as_ref()))
+    /// Where `path` (absolute, as on the machine) is.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.prefix.join(path.trim_start_matches('/'))
     }
 
-    /// The text of a file, word for word.
+    /// The text of a file. Bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// The reason in words: no such file, permission denied, ...
+    pub fn read(&self, path: &str) -> Known<String> {
+        let mut bytes = Vec::new();
+        let file = File::open(self.path(path)).map_err(|e| words(&e))?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| words(&e))?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    /// The text of a file without the white space around it; `None` where there is none or it is empty.
+    pub fn word(&self, path: &str) -> Option<String> {
+        let text = self.read(path).ok()?;
+        let word = text.trim().trim_matches('\0').trim();
+        (!word.is_empty()).then(|| word.to_owned())
+    }
+
+    /// Names in a directory, sorted.
     ///
     /// # Errors
     /// The reason in words.
-    pub fn read(&self, path: impl AsRef<Path>) -> Known<String> {
-        std::fs::read(self.path(path))
-            .map(|b| String::from_utf8_lossy(&b).into_owned())
-            .map_err(|e| reason(&e))
-    }
-
-    /// The text of a file without white space around it, where it can be read and says anything.
-    pub fn word(&self, path: impl AsRef<Path>) -> Option<String> {
-        self.read(path).ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty())
-    }
-
-    /// Names in a directory, sorted; none where it cannot be read.
-    pub fn list(&self, path: impl AsRef<Path>) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    pub fn list(&self, path: &str) -> Known<Vec<String>> {
+        let entries = fs::read_dir(self.path(path)).map_err(|e| words(&e))?;
+        let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
         names.sort();
-        names
+        Ok(names)
     }
 
-    /// Whether there is such a file.
-    pub fn has(&self, path: impl AsRef<Path>) -> bool {
+    /// Where a symbolic link points to, as it is written.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub fn link(&self, path: &str) -> Known<String> {
+        let target = fs::read_link(self.path(path)).map_err(|e| words(&e))?;
+        Ok(target.to_string_lossy().into_owned())
+    }
+
+    /// Whether there is something at `path`.
+    pub fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// The last name of a symbolic link's target.
-    pub fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
-        let target = std::fs::read_link(self.path(path)).ok()?;
-        target.file_name().map(|n| n.to_string_lossy().into_owned())
+    /// `major:minor` of the block device at a path such as `/dev/mapper/data`. A copy has no device nodes; there the name counts.
+    pub fn device_number(&self, device: &str) -> Option<String> {
+        if let Ok(facts) = fs::metadata(self.path(device))
+            && facts.file_type().is_block_device()
+        {
+            return Some(number_of(facts.rdev()));
+        }
+        let name = Path::new(device).file_name()?.to_str()?;
+        self.word(&format!("/sys/class/block/{name}/dev")).filter(|_| !self.is_real())
     }
 
-    /// A path with all links followed, as it is on this machine.
-    pub fn canonical(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
-        self.path(path).canonicalize().ok()
+    fn is_real(&self) -> bool {
+        self.prefix == Path::new("/")
     }
 }
 
-/// An I/O error as the shortest reason that a person needs.
-pub fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".into(),
-        io::ErrorKind::PermissionDenied => "permission denied".into(),
-        _ => error.to_string(),
-    }
+/// `major:minor` of a raw device number.
+pub(crate) fn number_of(raw: u64) -> String {
+    format!("{}:{}", rustix::fs::major(raw), rustix::fs::minor(raw))
+}
+
+#[test]
+fn failures_have_a_reason_in_words() {
+    let root = Root::at(PathBuf::from("/nonexistent-prefix"));
+    assert_eq!(root.read("/proc/meminfo"), Err("no such file".to_owned()));
+    assert_eq!(root.list("/sys"), Err("no such file".to_owned()));
+    assert!(root.link("/sys/x").is_err() && root.word("/sys/x").is_none() && !root.has("/sys"));
+}
+
+#[test]
+fn the_real_root_reads_this_machine() {
+    assert!(Root::real().read("/proc/meminfo").is_ok_and(|t| t.contains("MemTotal")));
 }

@@ -1,215 +1,301 @@
-//! Safety: what may be written, asked twice.
+//! The two locks in front of everything that writes: one while planning, one on the opened file.
 //!
-//! For: refusing to destroy anything that somebody uses or has not named. Not for: reading, which harms nothing.
-//! The plan asks `may_write_*` before anything is touched; `claim_device` asks again on the opened descriptor.
+//! For: refusing to write what anybody may still want, with a sentence that says what to type instead. Not for: test files of
+//! our own (`test_file`), nor for reading.
+//!
+//! A device is written only when it is named with `--destroy`, and never while it, a part of it or what is built on it is
+//! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
-use crate::error::MachineError;
-use crate::mountinfo;
-use crate::resolve::{self, number};
-use crate::root::Root;
-use crate::signature;
-use model::machine::Place;
-use std::fs::File;
+use crate::error::{MachineError, words};
+use crate::root::{Root, number_of};
+use crate::{in_use, signature, stack};
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-/// Whether an existing file of the user's may be overwritten. `said` is the path as typed, `path` the same without links.
+const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
+const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
+const O_DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
+const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
+/// Devices that this process has claimed for itself, each by an `O_EXCL` descriptor that lives as long as the process: the
+/// kernel then lets nobody mount or swap on them, not even between two runs. Workers open theirs beside it.
+static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
+
+/// The first lock of a block device. `destroy` is the value of `--destroy`.
 ///
 /// # Errors
-/// A usage error where `destroy` does not name it; a refusal where it is in use or lies on a read-only mount.
+/// Refuses whatever is used, bears a signature, is read-only or was not named; [`MachineError::Usage`] where `path` is no
+/// block device.
+pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
+    let (name, number) = identify(root, path)?;
+    refuse_used(root, path, &name)?;
+    if !claimed().contains_key(&number) {
+        // Reading is enough to ask for exclusive use, and changes nothing.
+        let probe = open(
+            path,
+            OpenOptions::new().read(true).custom_flags(O_EXCL | O_NONBLOCK),
+            "opened for itself alone",
+        )?;
+        refuse_signature(path, &probe)?;
+    }
+    let serial = stack::serial(root, &name);
+    let Some(said) = destroy else {
+        let best = serial.unwrap_or(name);
+        return Err(MachineError::Refused(format!(
+            "writing would destroy all data on {}; if that is meant, type --destroy '{best}'",
+            path.display()
+        )));
+    };
+    let names_path = || said.starts_with('/') && Path::new(said).canonicalize().is_ok_and(|p| p == path);
+    if serial.as_deref() == Some(said) || said == name || Path::new(said) == path || names_path() {
+        return Ok(());
+    }
+    let serial = serial.map_or_else(String::new, |s| format!("its serial number '{s}' or "));
+    Err(MachineError::Refused(format!(
+        "--destroy '{said}' does not name {}, so nothing is written; type {serial}its name '{name}'",
+        path.display()
+    )))
+}
+
+/// Opens a block device, the second lock: before the first opening for writing everything is checked again on a descriptor
+/// that nobody else can share.
+///
+/// # Errors
+/// As [`may_write_device`], and whatever opening answers.
+pub fn open_device(
+    root: &Root,
+    path: &Path,
+    write: bool,
+    direct: bool,
+    sync: bool,
+) -> Result<File, MachineError> {
+    let (name, number) = identify(root, path)?;
+    if write {
+        claim(root, path, &name, &number)?;
+    }
+    let file = open(path, &options(write, direct, sync), opened_for(write))?;
+    let facts = file.metadata().map_err(|e| MachineError::at(path, "looked at", &e))?;
+    if !facts.file_type().is_block_device() || number_of(facts.rdev()) != number {
+        return Err(MachineError::Refused(format!(
+            "{} became another device while it was opened; nothing was written",
+            path.display()
+        )));
+    }
+    Ok(file)
+}
+
+/// Opens a regular file of the user's.
+///
+/// # Errors
+/// Whatever opening answers; `InvalidInput` also where something else took the file's place and would be written.
+pub fn open_file(path: &Path, write: bool, direct: bool, sync: bool) -> io::Result<File> {
+    let file = options(write, direct, sync).open(path)?;
+    if write && !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no longer a regular file"));
+    }
+    Ok(file)
+}
+
+/// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links.
+///
+/// # Errors
+/// Refuses swap files, files behind loop devices, files that may not be written, and files with content that `--destroy` does
+/// not name; [`MachineError::Usage`] where it is no regular file.
 pub fn may_write_file(
     root: &Root,
     said: &Path,
     path: &Path,
     destroy: Option<&str>,
 ) -> Result<(), MachineError> {
-    let named = destroy.is_some_and(|d| Path::new(d) == said || Path::new(d) == path);
-    if !named {
-        return Err(MachineError::usage(format!(
-            "{} exists, and writing would overwrite what is in it; type --destroy {} if it may, or name its directory, and \
-             fathom makes a test file there",
-            said.display(),
+    let facts = look(path)?;
+    if !facts.is_file() {
+        return Err(MachineError::Usage(format!(
+            "{} is no regular file; name one, or a directory",
             said.display()
         )));
     }
-    refuse_read_only(path)?;
-    let swapped = swaps(root).iter().any(|s| Path::new(s) == path);
-    if swapped {
-        return Err(MachineError::refused(format!(
-            "{} is swap space in use; swapoff would free it",
-            path.display()
+    let used = in_use::file(root, path).map_err(|why| unknown_use(path, &why))?;
+    if let Some(user) = used {
+        return Err(MachineError::Refused(format!(
+            "{} is {user}, so it is never written; name another file, or a directory",
+            said.display()
         )));
     }
-    let under_loop = root.list("/sys/block").into_iter().find(|name| {
-        root.word(format!("/sys/block/{name}/loop/backing_file")).is_some_and(|f| Path::new(&f) == path)
-    });
-    match under_loop {
-        Some(device) => Err(MachineError::refused(format!(
-            "{} is the backing file of /dev/{device}; losetup -d /dev/{device} would free it",
-            path.display()
-        ))),
-        None => Ok(()),
+    // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
+    open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
+    let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
+    let named = destroy.map(Path::new).is_some_and(|d| d == said || d == absolute || d == path);
+    if facts.len() == 0 || named {
+        return Ok(());
     }
+    let what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
+    Err(MachineError::Refused(format!(
+        "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
+         else name its directory, and fathom makes a file of its own there",
+        said.display(),
+        said.display()
+    )))
 }
 
-/// Whether a directory can take a test file at all, as far as its mount says.
-///
-/// # Errors
-/// A refusal where the mount is read only.
-pub fn refuse_read_only(path: &Path) -> Result<(), MachineError> {
-    let read_only =
-        rustix::fs::statvfs(path).is_ok_and(|s| s.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY));
-    if read_only {
-        return Err(MachineError::refused(format!(
-            "{} lies on a read-only mount; name another place, or remount it with: mount -o remount,rw MOUNTPOINT",
+/// Takes the exclusive claim of a device, once.
+fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
+    let mut claimed = claimed();
+    // What is claimed cannot have been mounted since; and by now our own random data may look like anything.
+    if claimed.contains_key(number) {
+        return Ok(());
+    }
+    let file =
+        open(path, OpenOptions::new().read(true).write(true).custom_flags(O_EXCL), "opened for writing")?;
+    refuse_used(root, path, name)?;
+    refuse_signature(path, &file)?;
+    claimed.insert(number.to_owned(), file);
+    Ok(())
+}
+
+fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kernel name and number of a block device.
+fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> {
+    let facts = look(path)?;
+    if !facts.file_type().is_block_device() {
+        return Err(MachineError::Usage(format!("{} is no block device", path.display())));
+    }
+    let number = number_of(facts.rdev());
+    let name = stack::name_of(root, &number).ok_or_else(|| {
+        MachineError::Refused(format!("{}: the kernel shows no device {number} in /sys", path.display()))
+    })?;
+    Ok((name, number))
+}
+
+fn look(path: &Path) -> Result<Metadata, MachineError> {
+    std::fs::metadata(path).map_err(|e| MachineError::at(path, "looked at", &e))
+}
+
+fn refuse_used(root: &Root, path: &Path, name: &str) -> Result<(), MachineError> {
+    let user = in_use::device(root, name).map_err(|why| unknown_use(path, &why))?;
+    if let Some(user) = user {
+        return Err(MachineError::Refused(format!(
+            "{} is in use ({user}), so it is never written; name another device, or a directory on it",
             path.display()
         )));
+    }
+    if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
+        return Err(MachineError::Refused(format!("{} is read-only; name another device", path.display())));
     }
     Ok(())
 }
 
-/// Whether a block device may be overwritten.
-///
-/// # Errors
-/// A usage error where `destroy` does not name it; a refusal where it is mounted, held, swapped on, or bears a signature.
-pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
-    let place = resolve::resolve(root, path)?;
-    let names = names(&place, path);
-    // What is in use is said first: no flag changes it.
-    refuse_in_use(root, &place, path)?;
-    let device = File::open(path).map_err(|e| cannot_open(path, &e))?;
-    refuse_signature(&device, path)?;
-    match destroy {
-        Some(word) if names.iter().any(|n| n == word) => Ok(()),
-        Some(word) => Err(MachineError::usage(format!(
-            "--destroy {word} does not name {}; type one of: {}",
-            path.display(),
-            names.join(", ")
-        ))),
-        None => Err(MachineError::usage(format!(
-            "writing to {} destroys what is on it; type --destroy {} if it may",
-            path.display(),
-            names.first().map_or("NAME", String::as_str)
-        ))),
-    }
+fn unknown_use(path: &Path, why: &str) -> MachineError {
+    MachineError::Refused(format!(
+        "whether {} is in use cannot be seen ({why}), so it is not written",
+        path.display()
+    ))
 }
 
-/// Opens a device for this process alone, and looks again that nothing is on it. The claim lasts as long as the file.
-///
-/// # Errors
-/// As [`may_write_device`], and where the kernel says that somebody else holds it.
-pub fn claim_device(root: &Root, path: &Path) -> Result<File, MachineError> {
-    let exclusive = rustix::fs::OFlags::EXCL.bits() as i32;
-    let device = File::options().read(true).write(true).custom_flags(exclusive).open(path).map_err(|e| {
-        if e.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) {
-            MachineError::refused(format!(
-                "{} is in use (mounted, or held by another program)",
-                path.display()
-            ))
-        } else {
-            cannot_open(path, &e)
-        }
-    })?;
-    refuse_in_use(root, &resolve::resolve(root, path)?, path)?;
-    refuse_signature(&device, path)?;
-    Ok(device)
-}
-
-/// Opens a target for a worker. A device that is written must be claimed already.
-///
-/// # Errors
-/// What the kernel answers.
-pub fn open(path: &Path, write: bool, direct: bool, sync: bool) -> io::Result<File> {
-    File::options().read(true).write(write).custom_flags(flags(direct, sync)).open(path)
-}
-
-/// Open flags beside the access mode.
-pub(crate) fn flags(direct: bool, sync: bool) -> i32 {
-    use rustix::fs::OFlags;
-    let mut flags = OFlags::empty();
-    flags.set(OFlags::DIRECT, direct);
-    flags.set(OFlags::DSYNC, sync);
-    flags.bits() as i32
-}
-
-/// What a device may be called: serial, kernel name, paths.
-fn names(place: &Place, path: &Path) -> Vec<String> {
-    let top = place.tops.first().and_then(|t| place.layers.get(*t));
-    let of_layer = top
-        .into_iter()
-        .flat_map(|l| [l.serial.clone(), Some(format!("/dev/{}", l.name)), Some(l.name.clone())]);
-    let mut names: Vec<String> = of_layer.flatten().chain([path.display().to_string()]).collect();
-    names.dedup();
-    names
-}
-
-fn refuse_in_use(root: &Root, place: &Place, path: &Path) -> Result<(), MachineError> {
-    let Some(top) = place.tops.first().and_then(|t| place.layers.get(*t)) else {
-        let why = place.blind.as_deref().unwrap_or("no reason");
-        return Err(MachineError::refused(format!(
-            "{}: whether it is in use cannot be seen ({why})",
-            path.display()
-        )));
-    };
-    let refuse = |how: String| {
-        Err(MachineError::refused(format!("{} is in use: {how}; nothing was written", path.display())))
-    };
-    // The device itself, its partitions, and where it is a partition the disk is somebody's too but other partitions are not.
-    let dir = format!("/sys/dev/block/{}", top.number);
-    let mut family = vec![(top.name.clone(), top.number.clone(), dir.clone())];
-    for part in root.list(&dir).into_iter().filter(|n| root.has(format!("{dir}/{n}/partition"))) {
-        let number = root.word(format!("{dir}/{part}/dev")).unwrap_or_default();
-        family.push((part.clone(), number, format!("{dir}/{part}")));
-    }
-    let mounts = root.read("/proc/self/mountinfo").map_err(|why| {
-        MachineError::refused(format!(
-            "{}: whether it is mounted cannot be seen (/proc/self/mountinfo: {why})",
+fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
+    let bytes = sys::ioctl::device_bytes(file).map_err(|e| words(&e));
+    let found = bytes.and_then(|bytes| signature::look(file, bytes)).map_err(|why| {
+        MachineError::Refused(format!(
+            "what is stored on {} cannot be seen ({why}), so it is not written",
             path.display()
         ))
     })?;
-    let mounts = mountinfo::parse(&mounts);
-    let rdev = |p: &str| std::fs::metadata(p).map(|m| number(m.rdev())).unwrap_or_default();
-    let swaps = swaps(root);
-    for (name, device, dir) in &family {
-        if let Some(mount) = mounts.iter().find(|m| m.number == *device || rdev(&m.source) == *device) {
-            return refuse(format!("{name} is mounted at {}", mount.point));
-        }
-        if let Some(holder) = root.list(format!("{dir}/holders")).first() {
-            return refuse(format!("{name} is held by {holder}"));
-        }
-        if swaps.iter().any(|s| rdev(s) == *device) {
-            return refuse(format!("{name} is swap space"));
-        }
+    if found.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(MachineError::Refused(format!(
+        "{} holds {}, so it is never written; if nobody needs that, remove it first with `wipefs --all {}`",
+        path.display(),
+        found.join(" and "),
+        path.display()
+    )))
 }
 
-fn refuse_signature(device: &File, path: &Path) -> Result<(), MachineError> {
-    match signature::find(device) {
-        Ok(None) => Ok(()),
-        Ok(Some(what)) => Err(MachineError::refused(format!(
-            "{} bears {what}; nothing was written. If it may be lost, type wipefs -a {} yourself first",
-            path.display(),
-            path.display()
-        ))),
-        Err(e) => {
-            Err(MachineError::refused(format!("{}: what is on it cannot be read: {e}", path.display())))
-        }
+/// Never `O_NONBLOCK`: io_uring takes that for a wish to fail instead of waiting for the device.
+pub(crate) fn options(write: bool, direct: bool, sync: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = (if direct { O_DIRECT } else { 0 }) | (if sync { O_DSYNC } else { 0 });
+    options.read(true).write(write).custom_flags(flags);
+    options
+}
+
+fn open(path: &Path, options: &OpenOptions, what: &str) -> Result<File, MachineError> {
+    options.open(path).map_err(|e| MachineError::at(path, what, &e))
+}
+
+fn opened_for(write: bool) -> &'static str {
+    if write { "opened for writing" } else { "opened for reading" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Class;
+
+    fn judge(path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
+        let canonical = path.canonicalize().unwrap_or_else(|e| panic!("{e}"));
+        may_write_file(&Root::real(), path, &canonical, destroy)
     }
-}
 
-/// Paths of swap files and devices in use.
-fn swaps(root: &Root) -> Vec<String> {
-    let text = root.read("/proc/swaps").unwrap_or_default();
-    text.lines().skip(1).filter_map(|l| l.split_whitespace().next()).map(str::to_owned).collect()
-}
+    #[test]
+    fn a_file_with_content_is_written_only_when_it_is_named() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("mine");
+        std::fs::write(&path, "")?;
+        assert_eq!(judge(&path, None), Ok(()));
+        std::fs::write(&path, "precious")?;
+        let refusal = judge(&path, None);
+        assert!(refusal.as_ref().is_err_and(|e| e.class() == Class::Refused), "{refusal:?}");
+        assert!(refusal.is_err_and(|e| e.to_string().contains("--destroy")));
+        assert!(judge(&path, Some("mine")).is_err());
+        assert_eq!(judge(&path, path.to_str()), Ok(()));
+        assert!(judge(dir.path(), None).is_err_and(|e| e.class() == Class::Usage));
+        assert_eq!(std::fs::read_to_string(&path)?, "precious");
+        Ok(())
+    }
 
-fn cannot_open(path: &Path, error: &io::Error) -> MachineError {
-    let cure = if error.kind() == io::ErrorKind::PermissionDenied {
-        "; devices are root's, try with sudo"
-    } else {
-        ""
-    };
-    MachineError::refused(format!("{} cannot be opened: {error}{cure}", path.display()))
+    #[test]
+    fn a_swap_file_and_a_file_behind_a_loop_device_are_never_written() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("image");
+        std::fs::write(&path, "precious")?;
+        let shown = path.to_string_lossy().into_owned();
+        // The copied tree names the file by a path that leads back out of it to the real one.
+        let copy = dir.path().join("copy");
+        let put = |file: &str, text: String| {
+            let file = copy.join(file);
+            file.parent().map(std::fs::create_dir_all);
+            std::fs::write(file, text)
+        };
+        let inside = copy.join(shown.trim_start_matches('/'));
+        inside.parent().map(std::fs::create_dir_all);
+        std::os::unix::fs::symlink(&path, &inside)?;
+        let root = Root::at(copy.clone());
+        put("proc/swaps", format!("Filename\n{shown} file 1 0 -2\n"))?;
+        let swap = may_write_file(&root, &path, &path, Some(&shown));
+        assert!(swap.is_err_and(|e| e.to_string().contains("swap")));
+        put("proc/swaps", "Filename\n".into())?;
+        put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
+        let behind = may_write_file(&root, &path, &path, Some(&shown));
+        assert!(behind.is_err_and(|e| e.to_string().contains("loop7")));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_block_device_is_not_opened_as_one() -> io::Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        let root = Root::real();
+        assert!(may_write_device(&root, file.path(), Some("x")).is_err());
+        assert!(open_device(&root, file.path(), true, false, false).is_err());
+        assert!(
+            may_write_device(&root, Path::new("/nowhere"), None).is_err_and(|e| e.class() == Class::Usage)
+        );
+        Ok(())
+    }
 }

@@ -1,83 +1,126 @@
-//! Snapshots: which kernel files are kept, and when.
+//! Snapshots: kernel text at a moment, always the same files in the same order.
 //!
-//! For: the same files in the same order at every moment. Not for: reading numbers out of them.
+//! For: reading and keeping. Not for: understanding what was read (`model::evidence` parses, the crate `analysis` judges).
 
-use crate::pages;
 use crate::root::Root;
+use crate::{extents, pages};
+use model::Known;
 use model::evidence::{Moment, Snapshot, TargetState};
 use model::machine::Machine;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileTypeExt;
 use std::time::Instant;
 
-/// Files about the whole machine, kept at the edges of a run.
-const MACHINE_FILES: [&str; 6] = [
+/// Files of the whole machine and of this process, after those of the devices.
+const SYSTEM_FILES: [&str; 7] = [
     "/proc/meminfo",
     "/proc/vmstat",
+    "/proc/stat",
     "/proc/pressure/io",
     "/proc/pressure/cpu",
     "/proc/pressure/memory",
     "/proc/self/io",
 ];
-/// CPU time of the machine; of this long file only the first line is kept.
-const CPU_FILE: &str = "/proc/stat";
 
-/// Knows what to keep.
+/// Which files are read, decided once.
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    epoch: Instant,
+    /// `stat` files of all layers, tops first.
     devices: Vec<String>,
     cgroup: Vec<String>,
+    epoch: Instant,
 }
 
 impl Watch {
-    /// For the devices and the cgroup of a machine. Times count from `epoch`.
+    /// Decides for the devices and the cgroup of a machine. Times count from `epoch`.
     pub fn new(root: Root, machine: &Machine, epoch: Instant) -> Self {
-        let mut devices: Vec<String> =
-            machine.places.iter().flat_map(|p| &p.layers).map(|l| l.stat_file.clone()).collect();
-        devices.sort();
-        devices.dedup();
-        let cgroup = machine.cgroup.as_ref().map(|c| c.files.clone()).unwrap_or_default();
-        Self { root, epoch, devices, cgroup }
+        let mut devices: Vec<String> = Vec::new();
+        for layer in machine.places.iter().flat_map(|p| &p.layers) {
+            if !devices.contains(&layer.stat_file) {
+                devices.push(layer.stat_file.clone());
+            }
+        }
+        let cgroup = machine.cgroup.as_ref().map_or_else(|_| Vec::new(), |c| c.files.clone());
+        Self { root, devices, cgroup, epoch }
     }
 
-    /// Keeps everything. `targets` are looked at for their pages, and for their extents where asked.
+    /// Reads everything. `targets` in the order of the plan; `None` gives a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<&File>], with_extents: bool) -> Snapshot {
-        // Devices first and last in time order would skew differently; they are read together, right at the moment.
-        let mut files: BTreeMap<String, _> = self
-            .devices
-            .iter()
-            .chain(&self.cgroup)
-            .map(|path| (path.clone(), self.root.read(path)))
-            .collect();
-        let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        for path in MACHINE_FILES {
-            files.insert(path.into(), self.root.read(path));
-        }
-        let first_line = |text: String| text.lines().next().unwrap_or_default().to_owned();
-        files.insert(CPU_FILE.into(), self.root.read(CPU_FILE).map(first_line));
-        let targets = targets.iter().map(|file| state(*file, with_extents)).collect();
+        let at_ns = self.now_ns();
+        let system = SYSTEM_FILES.iter().map(|f| (*f).to_owned());
+        let paths = self.devices.iter().cloned().chain(system).chain(self.cgroup.iter().cloned());
+        let files = paths.map(|path| self.read(path)).collect();
+        let targets = targets.iter().map(|t| state(*t, with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
     }
 
-    /// Keeps the device counters that changed since `last`.
+    /// Reads the devices only, and keeps what differs from `last`.
     pub fn during(&self, last: &Snapshot) -> Snapshot {
-        let read = self.devices.iter().map(|path| (path.clone(), self.root.read(path)));
-        let files = read.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
-        let at_ns = self.epoch.elapsed().as_nanos() as u64;
+        let at_ns = self.now_ns();
+        let now = self.devices.iter().map(|path| self.read(path.clone()));
+        let files: BTreeMap<_, _> = now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
+    }
+
+    fn read(&self, path: String) -> (String, Known<String>) {
+        let text = self.root.read(&path);
+        let text = if path == "/proc/stat" { text.map(|t| cpu_lines(&t)) } else { text };
+        (path, text)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
     }
 }
 
-fn state(file: Option<&File>, with_extents: bool) -> TargetState {
-    let Some(file) = file else {
-        return TargetState { pages: Err("the engine touches no file".into()), extents: None };
-    };
-    let facts = file.metadata();
-    let is_device = facts.as_ref().is_ok_and(|m| m.file_type().is_block_device());
-    let bytes = facts.map_or(0, |m| m.len());
-    let extents = (with_extents && !is_device).then(|| pages::extents(file, bytes));
-    TargetState { pages: pages::pages(file), extents }
+/// The lines of `/proc/stat` about CPUs, word for word. The line of interrupts alone can be as long as all the rest.
+fn cpu_lines(text: &str) -> String {
+    text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
+}
+
+fn state(target: Option<&File>, with_extents: bool) -> TargetState {
+    let nothing = || "nothing of it is opened".to_owned();
+    TargetState {
+        pages: target.map_or_else(|| Err(nothing()), pages::look),
+        extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::machine::{Layer, Place};
+    use std::fs;
+
+    fn machine(stat_file: &str) -> Machine {
+        let layer = Layer { stat_file: stat_file.into(), ..Layer::default() };
+        let place = Place { layers: vec![layer.clone(), layer], tops: vec![0], ..Place::default() };
+        let places = vec![place];
+        Machine { places, ..crate::host::look(&Root::real()) }
+    }
+
+    #[test]
+    fn a_snapshot_holds_every_file_or_the_reason_why_not() {
+        let watch = Watch::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
+        let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
+        let seen = watch.take(Moment::Start, &[Some(&file), None], true);
+        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + 1);
+        assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
+        assert!(seen.text("/proc/meminfo").is_ok());
+        assert!(seen.text("/proc/stat").is_ok_and(|t| t.starts_with("cpu ") && !t.contains("intr")));
+        assert_eq!(seen.targets.len(), 2);
+        assert!(seen.targets[1].pages.is_err() && seen.targets[0].extents.is_some());
+    }
+
+    #[test]
+    fn during_a_run_only_what_changed_is_kept() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        fs::write(dir.path().join("stat"), "1 2 3").unwrap_or_else(|e| panic!("{e}"));
+        let watch = Watch::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
+        let first = watch.take(Moment::Start, &[], false);
+        assert!(watch.during(&first).files.is_empty());
+        fs::write(dir.path().join("stat"), "1 2 4").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(watch.during(&first).files["/stat"], Ok("1 2 4".to_owned()));
+    }
 }

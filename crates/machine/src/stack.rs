@@ -1,137 +1,328 @@
-//! The block stack: from a device number down to the leaves, by `/sys`.
+//! The block stack: from a device down through partitions, volumes, RAID and loop devices to what is below.
 //!
-//! For: partitions, loop devices, device mapper, RAID, zram, and the hardware below. Not for: file systems.
+//! For: layers as data, found through `/sys`. Not for: finding out which device a path is on (that is `resolve`).
 
+use crate::mountinfo::Mount;
 use crate::resolve;
 use crate::root::Root;
-use model::machine::{Layer, LayerKind, Place};
-use std::path::Path;
+use model::machine::{Layer, LayerKind};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 
-/// Deepest stack that is followed; real ones have five layers.
-const DEEPEST: usize = 24;
-/// Longest text of a queue file that is kept.
-const QUEUE_TEXT: usize = 256;
+/// Most layers; a stack of more is cut and said.
+const MAX_LAYERS: usize = 512;
 
-/// Adds the device with this `major:minor`, and all below it, to a place. Returns its index; the one it has where it is
-/// there already; `None` where `/sys` does not know it.
-pub fn add(root: &Root, place: &mut Place, number: &str) -> Option<usize> {
-    if let Some(known) = place.layers.iter().position(|l| l.number == number) {
-        return Some(known);
+/// A stack that is being followed downwards.
+pub(crate) struct Stack<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) mounts: &'a [Mount],
+    pub(crate) layers: Vec<Layer>,
+    /// Per layer: why it is memory.
+    ram: BTreeMap<usize, String>,
+    /// What could not be followed, in sentences.
+    pub(crate) blind: Vec<String>,
+}
+
+impl<'a> Stack<'a> {
+    pub(crate) fn new(root: &'a Root, mounts: &'a [Mount]) -> Self {
+        Self { root, mounts, layers: Vec::new(), ram: BTreeMap::new(), blind: Vec::new() }
     }
-    let real = root.canonical(format!("/sys/dev/block/{number}"))?;
-    let name = real.file_name()?.to_string_lossy().into_owned();
-    if place.layers.len() >= DEEPEST {
-        place.blind.get_or_insert_with(|| format!("the stack below {name} is too deep to follow"));
+
+    /// Adds the device with this `major:minor` and all that is below it. Gives its index, also where it was there before.
+    pub(crate) fn add(&mut self, number: &str) -> Option<usize> {
+        if let Some(there) = self.layers.iter().position(|l| l.number == number) {
+            return Some(there);
+        }
+        let Some(name) = name_of(self.root, number) else {
+            self.blind.push(format!("the kernel shows no block device {number} in /sys"));
+            return None;
+        };
+        if self.layers.len() >= MAX_LAYERS {
+            self.blind
+                .push(format!("there are more than {MAX_LAYERS} devices below; the rest was not followed"));
+            return None;
+        }
+        let index = self.layers.len();
+        // First in the list, then what is below: a stack that contains itself would otherwise never end.
+        self.layers.push(look(self.root, &name, number));
+        let below = self.below(index, &name);
+        self.layers[index].below = below;
+        Some(index)
+    }
+
+    fn below(&mut self, index: usize, name: &str) -> Vec<usize> {
+        match self.layers[index].kind {
+            LayerKind::Partition => {
+                let disk = parent(self.root, name).and_then(|p| number_of(self.root, &p));
+                disk.and_then(|n| self.add(&n)).into_iter().collect()
+            }
+            LayerKind::Loop => self.below_loop(index, name),
+            LayerKind::Zram | LayerKind::Ram => {
+                self.ram.insert(index, name.to_owned());
+                Vec::new()
+            }
+            _ => {
+                let slaves = self.root.list(&format!("/sys/class/block/{name}/slaves")).unwrap_or_default();
+                let numbers: Vec<String> = slaves.iter().filter_map(|s| number_of(self.root, s)).collect();
+                let mut found: Vec<usize> = numbers.iter().filter_map(|n| self.add(n)).collect();
+                found.dedup();
+                found
+            }
+        }
+    }
+
+    fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
+        let Some(file) = self.layers[index].backing_file.clone() else { return Vec::new() };
+        let path = self.root.path(&file);
+        if let Some(device) = self.root.device_number(&file) {
+            return self.add(&device).into_iter().collect();
+        }
+        let asked = std::fs::metadata(&path).ok().map(|facts| (facts.dev(), Some(path.as_path())));
+        let Some((dev, path)) = asked else {
+            self.blind.push(format!(
+                "{file}, the file behind {name}, cannot be found (deleted, or in a container)"
+            ));
+            return Vec::new();
+        };
+        let number = crate::root::number_of(dev);
+        let shown = path.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
+        let mount = resolve::mount_of(self.mounts, None, &number, &shown);
+        let found = resolve::below_file_system(self, mount, &number, path);
+        if let Some(memory) = found.ram {
+            self.ram.insert(index, format!("{name} on {memory}"));
+        }
+        if let Some(why) = found.blind {
+            self.blind.push(format!("{file}, the file behind {name}: {why}"));
+        }
+        found.tops
+    }
+
+    /// Why all of it is memory; `None` where anything below is not, or nothing is known.
+    pub(crate) fn memory(&self) -> Option<String> {
+        let leaves = || (0..self.layers.len()).filter(|i| self.layers[*i].below.is_empty());
+        let names: Vec<&str> = leaves().filter_map(|i| self.ram.get(&i)).map(String::as_str).collect();
+        (!names.is_empty() && names.len() == leaves().count()).then(|| names.join(", "))
+    }
+
+    /// The layers, each before what is below it, with the indices of `tops` in that order.
+    pub(crate) fn into_order(self, tops: &[usize]) -> (Vec<Layer>, Vec<usize>) {
+        let ranks = ranks(&self.layers);
+        let mut order: Vec<usize> = (0..self.layers.len()).collect();
+        order.sort_by_key(|i| ranks[*i]);
+        let mut place = vec![0; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            place[*old] = new;
+        }
+        let mut slots: Vec<Option<Layer>> = self.layers.into_iter().map(Some).collect();
+        let mut layers: Vec<Layer> = order.iter().filter_map(|i| slots[*i].take()).collect();
+        for layer in &mut layers {
+            layer.below.iter_mut().for_each(|b| *b = place[*b]);
+        }
+        let mut tops: Vec<usize> = tops.iter().map(|t| place[*t]).collect();
+        tops.sort_unstable();
+        tops.dedup();
+        (layers, tops)
+    }
+}
+
+/// Longest way from a top, for each layer.
+fn ranks(layers: &[Layer]) -> Vec<usize> {
+    let mut ranks = vec![0; layers.len()];
+    // As many passes as the deepest stack has layers; the bound ends it even where /sys contradicts itself.
+    for _ in 0..layers.len() {
+        let mut changed = false;
+        for (i, layer) in layers.iter().enumerate() {
+            for below in &layer.below {
+                if ranks[*below] <= ranks[i] && ranks[i] < layers.len() {
+                    ranks[*below] = ranks[i] + 1;
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    ranks
+}
+
+/// Kernel name of the device with this `major:minor`.
+pub(crate) fn name_of(root: &Root, number: &str) -> Option<String> {
+    let link = root.link(&format!("/sys/dev/block/{number}")).ok();
+    if let Some(name) = link.as_deref().and_then(|l| l.rsplit('/').next()) {
+        return Some(name.to_owned());
+    }
+    let names = root.list("/sys/class/block").ok()?;
+    names.into_iter().find(|n| number_of(root, n).as_deref() == Some(number))
+}
+
+/// `major:minor` of the device with this kernel name.
+pub(crate) fn number_of(root: &Root, name: &str) -> Option<String> {
+    root.word(&format!("/sys/class/block/{name}/dev"))
+}
+
+/// Kernel name of the disk that a partition is part of; `None` for anything else.
+pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
+    if !root.has(&format!("/sys/class/block/{name}/partition")) {
         return None;
     }
-    let dir = format!("/sys/dev/block/{number}");
-    let index = place.layers.len();
-    let kind = kind(root, &dir, &name, &real);
-    place.layers.push(Layer { number: number.into(), kind, ..describe(root, &dir, &name, kind) });
-    let below = below(root, place, &dir, kind, &real, index);
-    place.layers[index].below = below;
-    Some(index)
+    let link = root.link(&format!("/sys/class/block/{name}")).ok()?;
+    link.rsplit('/').nth(1).map(str::to_owned)
 }
 
-fn describe(root: &Root, dir: &str, name: &str, kind: LayerKind) -> Layer {
-    let whole = if kind == LayerKind::Partition { format!("{dir}/..") } else { dir.to_owned() };
-    let first = |files: &[&str]| files.iter().find_map(|f| root.word(format!("{whole}/{f}")));
-    let driver =
-        ["device/driver", "device/device/driver"].iter().find_map(|f| root.link_name(format!("{whole}/{f}")));
-    let queue = root.list(format!("{whole}/queue")).into_iter().filter_map(|file| {
-        let text = root.word(format!("{whole}/queue/{file}")).filter(|t| t.len() <= QUEUE_TEXT)?;
-        Some((file, text))
-    });
+/// One layer, without what is below it.
+fn look(root: &Root, name: &str, number: &str) -> Layer {
+    let dir = format!("/sys/class/block/{name}");
+    let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
+    let sectors = root.word(&format!("{dir}/size")).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
+    let direct = root.word(&format!("{dir}/loop/dio"));
     Layer {
         name: name.to_owned(),
-        driver,
-        model: first(&["device/model"]),
-        serial: first(&["serial", "device/serial", "device/wwid", "wwid"]),
-        bytes: root
-            .word(format!("{dir}/size"))
-            .and_then(|s| s.parse::<u64>().ok())
-            .unwrap_or(0)
-            .saturating_mul(512),
-        backing_file: root.word(format!("{dir}/loop/backing_file")),
-        backing_direct: root.word(format!("{dir}/loop/dio")).map(|d| d == "1"),
+        number: number.to_owned(),
+        kind: kind(root, name),
+        driver: driver(root, &disk),
+        model: first_word(root, &disk, &["device/model", "device/name"]),
+        serial: serial(root, name),
+        bytes: sectors.saturating_mul(model::evidence::SECTOR_BYTES),
+        backing_file: root.word(&format!("{dir}/loop/backing_file")),
+        backing_direct: direct.map(|d| d == "1"),
+        // This link exists for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
-        queue: queue.collect(),
-        ..Layer::default()
+        // A partition has no queue of its own; its disk's is the one that counts.
+        queue: queue(root, &disk),
+        below: Vec::new(),
     }
 }
 
-fn kind(root: &Root, dir: &str, name: &str, real: &Path) -> LayerKind {
-    let has = |file: &str| root.has(format!("{dir}/{file}"));
+fn kind(root: &Root, name: &str) -> LayerKind {
+    let has = |file: &str| root.has(&format!("/sys/class/block/{name}/{file}"));
+    let is_virtual = || root.link(&format!("/sys/class/block/{name}")).is_ok_and(|l| l.contains("/virtual/"));
     if has("partition") {
         LayerKind::Partition
-    } else if has("loop") || name.starts_with("loop") {
+    } else if name.starts_with("loop") {
         LayerKind::Loop
+    } else if name.starts_with("zram") {
+        LayerKind::Zram
+    } else if name.strip_prefix("ram").is_some_and(|n| n.parse::<u32>().is_ok()) {
+        LayerKind::Ram
     } else if has("dm") {
         LayerKind::DeviceMapper
     } else if has("md") {
         LayerKind::Raid
-    } else if name.starts_with("zram") {
-        LayerKind::Zram
-    } else if name.strip_prefix("ram").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) {
-        LayerKind::Ram
-    } else if real.components().any(|c| c.as_os_str() == "virtual")
-        && root.list(format!("{dir}/slaves")).is_empty()
-    {
-        // NVMe namespaces under native multipath live there too, without a driver of their own.
-        if name.starts_with("nvme") { LayerKind::Disk } else { LayerKind::Virtual }
+    } else if is_virtual() && !name.starts_with("nvme") {
+        // With native multipath the kernel files an NVMe disk under `virtual`.
+        LayerKind::Virtual
     } else {
         LayerKind::Disk
     }
 }
 
-/// Adds what is below and returns its indices.
-fn below(
-    root: &Root,
-    place: &mut Place,
-    dir: &str,
-    kind: LayerKind,
-    real: &Path,
-    index: usize,
-) -> Vec<usize> {
-    let name = place.layers[index].name.clone();
-    match kind {
-        LayerKind::Partition => {
-            let parent = real.parent().and_then(|p| std::fs::read_to_string(p.join("dev")).ok());
-            parent.and_then(|p| add(root, place, p.trim())).into_iter().collect()
-        }
-        LayerKind::Zram | LayerKind::Ram => {
-            let what = if kind == LayerKind::Zram { "compressed memory" } else { "a RAM disk" };
-            place.ram.get_or_insert_with(|| format!("{name}, {what}"));
-            Vec::new()
-        }
-        LayerKind::Loop => {
-            let Some(file) = place.layers[index].backing_file.clone() else { return Vec::new() };
-            below_loop(root, place, &name, &file)
-        }
-        _ => {
-            let slaves = root.list(format!("{dir}/slaves"));
-            let numbers = slaves.iter().filter_map(|s| root.word(format!("{dir}/slaves/{s}/dev")));
-            numbers.collect::<Vec<_>>().iter().filter_map(|n| add(root, place, n)).collect()
-        }
-    }
+fn driver(root: &Root, disk: &str) -> Option<String> {
+    // An NVMe name space hangs below its controller, and only that has a driver.
+    let links = ["device/driver", "device/device/driver"];
+    let found = links.iter().find_map(|l| root.link(&format!("/sys/class/block/{disk}/{l}")).ok());
+    let name = found.and_then(|l| l.rsplit('/').next().map(str::to_owned));
+    name.or_else(|| disk.starts_with("nvme").then(|| "nvme".to_owned()))
 }
 
-/// A loop device stands on a file, which stands on a place of its own.
-fn below_loop(root: &Root, place: &mut Place, name: &str, file: &str) -> Vec<usize> {
-    let path = Path::new(file);
-    let Ok(found) = resolve::mount_of(root, path) else {
-        place.blind.get_or_insert_with(|| format!("the file below {name} ({file}) cannot be looked at"));
-        return Vec::new();
-    };
-    let mut under = Place::default();
-    resolve::add_devices_of(root, &mut under, path, &found);
-    if let Some(ram) = under.ram {
-        place.ram.get_or_insert_with(|| format!("{name} on {ram}"));
+fn first_word(root: &Root, name: &str, files: &[&str]) -> Option<String> {
+    files.iter().find_map(|f| root.word(&format!("/sys/class/block/{name}/{f}")))
+}
+
+/// Serial number of the hardware that a device or partition is on.
+pub(crate) fn serial(root: &Root, name: &str) -> Option<String> {
+    let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
+    first_word(root, &disk, &["device/serial", "serial"]).or_else(|| scsi_serial(root, &disk))
+}
+
+/// SCSI keeps it in a page of binary: four bytes of header, then text.
+fn scsi_serial(root: &Root, disk: &str) -> Option<String> {
+    let page = std::fs::read(root.path(&format!("/sys/class/block/{disk}/device/vpd_pg80"))).ok()?;
+    let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_owned();
+    (!text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ')).then_some(text)
+}
+
+fn queue(root: &Root, disk: &str) -> BTreeMap<String, String> {
+    let dir = format!("/sys/class/block/{disk}/queue");
+    let names = root.list(&dir).unwrap_or_default();
+    let read = |name: String| root.read(&format!("{dir}/{name}")).ok().map(|text| (name, text));
+    names.into_iter().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::place_of_device;
+    use std::fs;
+    use std::path::Path;
+
+    /// A disk with two partitions below a mirror below a volume, and an NVMe disk.
+    fn fixture() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            path.parent().map(fs::create_dir_all);
+            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
+        };
+        let link = |target: &str, at: &str| {
+            let at = dir.path().join(at);
+            at.parent().map(fs::create_dir_all);
+            std::os::unix::fs::symlink(target, at).unwrap_or_else(|e| panic!("{e}"));
+        };
+        let scsi = "sys/devices/pci0/ata1/block";
+        for (path, number) in [("sda", "8:0"), ("sda/sda1", "8:1"), ("sda/sda2", "8:2")] {
+            put(&format!("{scsi}/{path}/dev"), number);
+            put(&format!("{scsi}/{path}/size"), "2048\n");
+            link(&format!("../../devices/pci0/ata1/block/{path}"), &format!("sys/dev/block/{number}"));
+            let name = path.rsplit('/').next().unwrap_or_default();
+            link(&format!("../../devices/pci0/ata1/block/{path}"), &format!("sys/class/block/{name}"));
+        }
+        put(&format!("{scsi}/sda/sda1/partition"), "1");
+        put(&format!("{scsi}/sda/sda2/partition"), "2");
+        put(&format!("{scsi}/sda/queue/iostats"), "1\n");
+        put(&format!("{scsi}/sda/device/model"), "SPINNER 9000   \n");
+        put(&format!("{scsi}/sda/device/vpd_pg80"), "\0\u{1}\0\u{8}S123    ");
+        link("../../../bus/sd", &format!("{scsi}/sda/device/driver"));
+        for (name, number, slaves) in [("md0", "9:0", vec!["sda1", "sda2"]), ("dm-0", "253:0", vec!["md0"])] {
+            put(&format!("sys/devices/virtual/block/{name}/dev"), number);
+            put(&format!("sys/devices/virtual/block/{name}/{}/x", &name[..2]), "");
+            link(&format!("../../devices/virtual/block/{name}"), &format!("sys/class/block/{name}"));
+            for slave in slaves {
+                put(&format!("sys/devices/virtual/block/{name}/slaves/{slave}"), "");
+            }
+        }
+        dir
     }
-    if let Some(blind) = under.blind {
-        place.blind.get_or_insert(blind);
+
+    #[test]
+    fn a_volume_on_a_mirror_of_two_partitions_ends_at_one_disk() {
+        let dir = fixture();
+        let root = Root::at(dir.path().to_owned());
+        let place = place_of_device(&root, &[], Path::new("/dev/dm-0"), "253:0");
+        let names: Vec<&str> = place.layers.iter().map(|l| l.name.as_str()).collect();
+        assert_eq!(names, ["dm-0", "md0", "sda1", "sda2", "sda"]);
+        assert_eq!(place.tops, [0]);
+        let kinds: Vec<LayerKind> = place.layers.iter().map(|l| l.kind).collect();
+        assert_eq!(kinds[..3], [LayerKind::DeviceMapper, LayerKind::Raid, LayerKind::Partition]);
+        assert!(place.layers.iter().enumerate().all(|(i, l)| l.below.iter().all(|b| *b > i)));
+        let disk = &place.layers[4];
+        assert_eq!((disk.driver.as_deref(), disk.model.as_deref()), (Some("sd"), Some("SPINNER 9000")));
+        assert_eq!(disk.serial.as_deref(), Some("S123"));
+        assert_eq!(place.layers[2].queue.get("iostats").map(String::as_str), Some("1\n"));
+        assert_eq!((place.blind, place.ram, disk.bytes), (None, None, 1 << 20));
     }
-    let tops: Vec<String> =
-        under.tops.iter().filter_map(|t| under.layers.get(*t)).map(|l| l.number.clone()).collect();
-    tops.iter().filter_map(|n| add(root, place, n)).collect()
+
+    #[test]
+    fn a_number_that_sys_does_not_show_is_said() {
+        let root = Root::at("/nonexistent-prefix".into());
+        let place = place_of_device(&root, &[], Path::new("/dev/x"), "8:0");
+        assert!(place.layers.is_empty() && place.blind.is_some_and(|b| b.contains("8:0")));
+    }
+
+    #[test]
+    fn a_stack_that_contains_itself_ends() {
+        let layers =
+            vec![Layer { below: vec![1], ..Layer::default() }, Layer { below: vec![0], ..Layer::default() }];
+        assert_eq!(ranks(&layers).len(), 2);
+    }
 }

@@ -1,195 +1,209 @@
-//! Test files: made whole, of unique data, proven, and gone at the end.
+//! Test files of our own: made, filled, proven, and gone at the end.
 //!
-//! For: a file whose reads must reach the device, that no way out of the program leaves behind. Not for: files of the user's.
-//! Where the file system has `O_TMPFILE` the file never has a name, so even `kill -9` leaves nothing. Elsewhere it has a name
-//! of ours and a lock for as long as it is in use; what a killed run left is unlocked, and is found by the next.
+//! For: files whose every byte was written once, is stored and is not cached, and that no exit leaves behind. Not for: files of
+//! the user's. What cannot be proven is a note, which the checks judge.
 
 use crate::error::MachineError;
-use crate::pages;
-use crate::rest;
-use crate::safety::{self, flags};
-use model::payload;
+use crate::root::Root;
+use crate::{extents, pages, rest, safety};
+use model::evidence::{Extents, meminfo_bytes};
+use model::payload::{fill, split_mix};
 use model::units::{MIB, show_bytes};
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
+use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
+/// Smaller files say nothing about storage.
+const LEAST_BYTES: u64 = 16 * MIB;
+/// Share of a file system that stays free: one in twenty.
+const KEPT_FREE: u64 = 20;
+/// Longest time that filling may take.
+const FILL_LIMIT: Duration = Duration::from_secs(15);
+/// How often free space is looked at and buffered data are pushed to the device while filling.
+const LOOK_EVERY: u64 = 64 * MIB;
 const PREFIX: &str = ".fathom-test-";
 const SUFFIX: &str = ".tmp";
-/// Share of a file system that is never filled: one twentieth.
-const KEEP_FREE: u64 = 20;
-/// Longest time to write a test file; a slower device gets a smaller one.
-const WRITE_LIMIT: Duration = Duration::from_secs(15);
-/// Smallest test file that is worth measuring: room for every profile at its depth.
-const LEAST_BYTES: u64 = 16 * MIB;
-/// Bytes per write.
-const CHUNK: usize = MIB as usize;
-/// Share of a file that may be stored otherwise than as plain written blocks before it is said: the metadata of its last block.
-const PROOF_SHARE: f64 = 0.001;
+/// Keeps the data of test files apart from what workers write with the same seed.
+const DATA: u64 = 0x7465_7374_2066_696c;
+/// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
+const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// Names of files that are to be removed whatever happens.
+/// Test files with a name, for whoever removes them first: their owner or a forced exit.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Tells test files of one process apart.
-static COUNTER: AtomicU64 = AtomicU64::new(0);
-
-/// A test file. Removed when dropped.
+/// A test file; dropping it removes it.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
+    /// `None` where the file never had a name, so that nothing at all can leave it behind.
     name: Option<PathBuf>,
     bytes: u64,
     notes: Vec<String>,
 }
 
-/// A test file that a killed run left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leftover {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// When it was last written.
-    pub modified: Option<SystemTime>,
-}
-
 impl TestFile {
-    /// Makes a file of `wish` bytes, or fewer where space or time ask for it: then a note says so.
-    ///
-    /// `stop` ends it between writes; `progress` is told bytes done and bytes to do.
+    /// Makes a file in `dir` and fills it with data that nothing else has. `progress` gets bytes done and bytes in all.
     ///
     /// # Errors
-    /// Why no file of a useful size can be made: rights, space, a read-only mount, a signal.
+    /// [`MachineError::Usage`] for a wish below 16 MiB; refused where there is no permission or less room than that, and
+    /// where the stop flag came up.
     pub fn make(
         dir: &Path,
-        wish: u64,
+        wish_bytes: u64,
         seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
-        safety::refuse_read_only(dir)?;
-        let (goal, note) = room(dir, wish)?;
-        let (file, name) = create(dir)?;
-        let mut made = Self { file, name, bytes: 0, notes: note.into_iter().collect() };
-        made.bytes = made.write(goal, seed, stop, progress).map_err(|e| {
-            MachineError::refused(format!("the test file in {} cannot be written: {e}", dir.display()))
-        })?;
-        if stop.load(Ordering::Relaxed) {
-            return Err(MachineError::refused("interrupted while the test file was written; it is removed"));
-        }
-        if made.bytes < goal {
-            made.notes.push(format!(
-                "the test file has {} instead of {}: writing more would have taken over {} s",
-                show_bytes(made.bytes),
-                show_bytes(goal),
-                WRITE_LIMIT.as_secs()
-            ));
-        }
-        if made.bytes < LEAST_BYTES.min(goal) {
-            return Err(MachineError::refused(format!(
-                "{} takes less than {} in {} s; type a smaller --size to measure it all the same",
-                dir.display(),
-                show_bytes(LEAST_BYTES),
-                WRITE_LIMIT.as_secs()
+        if wish_bytes < LEAST_BYTES {
+            return Err(MachineError::Usage(format!(
+                "a test file of {} is too small to say anything about storage; type --size 16m or more",
+                show_bytes(wish_bytes)
             )));
         }
+        let (file, name) = create(dir)?;
+        let mut made = Self { file, name, bytes: 0, notes: Vec::new() };
+        // The lock tells later runs that this file is alive. It only matters where the file has a name.
+        let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
+        if let (Err(e), Some(name)) = (locked, &made.name) {
+            made.notes
+                .push(format!("{} cannot be locked ({e}); run nothing that cleans up here", name.display()));
+        }
+        let target = made.fitting(dir, wish_bytes)?;
+        made.fill(dir, target, seed, stop, progress)?;
         made.prove();
         Ok(made)
     }
 
-    /// Its size.
+    /// Bytes of the file: all of them written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The open file, for looking at it.
+    /// For looking at it, syncing and evicting it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What had to be said: a smaller size, a proof that failed or could not be made.
+    /// What was not as wished or cannot be proven, in sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Opens it once more with other flags; works without a name.
+    /// Opens it once more. Works without a name and without rights on the directory.
     ///
     /// # Errors
-    /// What the kernel answers: `EINVAL` where there is no direct I/O.
+    /// `InvalidInput` where the file system has no direct I/O; not found where `/proc` is not mounted.
     pub fn reopen(&self, direct: bool, sync: bool, write: bool) -> io::Result<File> {
-        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        File::options().read(true).write(write).custom_flags(flags(direct, sync)).open(path)
+        safety::options(write, direct, sync).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
-    /// Writes it whole, past the page cache where that works. Returns the bytes written, whole MiB but for the goal itself.
-    fn write(
-        &self,
-        goal: u64,
+    /// The largest whole number of MiB that leaves enough free.
+    fn fitting(&mut self, dir: &Path, wish: u64) -> Result<u64, MachineError> {
+        let Some(room) = room(&self.file) else {
+            self.notes.push(format!("the file system of {} does not say how much is free", dir.display()));
+            return Ok(wish / MIB * MIB);
+        };
+        let target = wish.min(room) / MIB * MIB;
+        if target < LEAST_BYTES {
+            return Err(no_room(dir, room));
+        }
+        if target < wish / MIB * MIB {
+            self.notes.push(format!(
+                "the test file is {} instead of {}, so that 5 % of its file system stay free",
+                show_bytes(target),
+                show_bytes(wish)
+            ));
+        }
+        Ok(target)
+    }
+
+    fn fill(
+        &mut self,
+        dir: &Path,
+        target: u64,
         seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> io::Result<u64> {
-        let mut memory = Arena::new(1, CHUNK)?;
+    ) -> Result<(), MachineError> {
+        let mut writer = Writer::new(self, seed).map_err(|e| MachineError::at(dir, "filled", &e))?;
         let start = Instant::now();
-        let mut direct = self.reopen(true, false, true).ok();
         let mut done = 0;
-        while done < goal && !stop.load(Ordering::Relaxed) && start.elapsed() < WRITE_LIMIT {
-            let length = (goal - done).min(CHUNK as u64) as usize;
-            let data = &mut memory.slot_mut(0)[..length];
-            payload::fill(data, seed.wrapping_add(done / CHUNK as u64));
-            let past_cache = direct.as_ref().map(|f| f.write_all_at(data, done));
-            match past_cache {
-                Some(Ok(())) => {}
-                // The file system refuses direct writes, or this length of them: the page cache takes the rest.
-                Some(Err(e)) if e.kind() == ErrorKind::InvalidInput => {
-                    direct = None;
-                    self.file.write_all_at(data, done)?;
-                }
-                Some(Err(e)) => return Err(e),
-                None => self.file.write_all_at(data, done)?,
+        let ended = loop {
+            if done >= target {
+                break Filled::Whole;
             }
-            done += length as u64;
-            progress(done, goal);
-        }
-        self.file.sync_all()?;
-        Ok(done)
+            if stop.load(Ordering::Relaxed) {
+                return Err(MachineError::Refused("interrupted while the test file was written".into()));
+            }
+            if start.elapsed() > FILL_LIMIT && done >= LEAST_BYTES {
+                break Filled::Slow;
+            }
+            // Others write here too; what was free at the beginning may be gone.
+            if done.is_multiple_of(LOOK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
+                break Filled::Full;
+            }
+            match writer.next(done) {
+                Ok(()) => done += MIB,
+                Err(e) if is_full(&e) => break Filled::Full,
+                Err(e) => return Err(MachineError::at(dir, "filled", &e)),
+            }
+            progress(done, target);
+        };
+        drop(writer);
+        self.finish(dir, done, target, ended)
     }
 
-    /// Evicts it and looks that every byte is a written block on the device and none is in memory.
+    /// Cuts the file to what was written and makes it stable.
+    fn finish(&mut self, dir: &Path, done: u64, target: u64, ended: Filled) -> Result<(), MachineError> {
+        let bytes = match ended {
+            // Nothing may be left with a full disk, so a part is given back.
+            Filled::Full => (done - done / 16) / MIB * MIB,
+            Filled::Whole | Filled::Slow => done,
+        };
+        if bytes < LEAST_BYTES {
+            return Err(no_room(dir, bytes));
+        }
+        let why = match ended {
+            Filled::Whole => None,
+            Filled::Slow => Some("because writing more would have taken longer than 15 s"),
+            Filled::Full => Some("because the file system or a quota had no more room"),
+        };
+        if let Some(why) = why {
+            self.notes.push(format!(
+                "the test file is {} instead of {}, {why}",
+                show_bytes(bytes),
+                show_bytes(target)
+            ));
+        }
+        let settled = self.file.set_len(bytes).and_then(|()| self.file.sync_all());
+        settled.map_err(|e| MachineError::at(dir, "filled", &e))?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Looks at what was made, and says what is not as it should be.
     fn prove(&mut self) {
-        match rest::evict(&self.file) {
-            Ok(p) if p.cached > 0 => {
-                self.notes.push(format!("{} pages of the test file stay in the page cache", p.cached));
-            }
+        match extents::look(&self.file) {
+            Ok(found) => self.notes.extend(extent_notes(&found)),
+            Err(why) => self.notes.push(format!("how the test file is stored cannot be proven: {why}")),
+        }
+        match rest::evict(&self.file).and_then(|_| pages::look(&self.file)) {
+            Ok(pages) if pages.cached > 0 => self.notes.push(format!(
+                "{} of the test file stay in memory after eviction",
+                show_bytes(pages.cached.saturating_mul(pages.page_bytes))
+            )),
             Ok(_) => {}
             Err(why) => {
-                self.notes
-                    .push(format!("whether the test file is out of the page cache is not known: {why}"));
+                self.notes.push(format!("that the test file left the page cache cannot be proven: {why}"));
             }
-        }
-        match pages::extents(&self.file, self.bytes) {
-            Ok(e) => {
-                let odd = [
-                    (e.hole_bytes, "not allocated"),
-                    (e.unwritten_bytes, "allocated and not written"),
-                    (e.delayed_bytes, "not allocated yet"),
-                    (e.inline_bytes, "inside the inode"),
-                    (e.encoded_bytes, "compressed or encrypted by the file system"),
-                ];
-                for (bytes, how) in odd {
-                    if bytes as f64 > self.bytes as f64 * PROOF_SHARE {
-                        self.notes.push(format!("{} of the test file are {how}", show_bytes(bytes)));
-                    }
-                }
-            }
-            Err(why) => self.notes.push(format!("how the test file is stored is not known: {why}")),
         }
     }
 }
@@ -197,143 +211,295 @@ impl TestFile {
 impl Drop for TestFile {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
-            let _ = std::fs::remove_file(&name);
-            named(|all| all.retain(|n| *n != name));
-        }
-    }
-}
-
-/// Removes every test file that still has a name. For leaving at once.
-pub fn remove_all_now() {
-    named(|all| {
-        for name in all.drain(..) {
+            named().retain(|n| *n != name);
             let _ = std::fs::remove_file(name);
         }
-    });
-}
-
-/// Test files in a directory that no live run holds.
-pub fn leftovers(dir: &Path) -> Vec<Leftover> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let ours = entries.filter(|e| {
-        let name = e.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with(PREFIX) && name.ends_with(SUFFIX)
-    });
-    ours.filter_map(|e| {
-        let file = File::open(e.path()).ok()?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
-        let facts = file.metadata().ok()?;
-        Some(Leftover { path: e.path(), bytes: facts.len(), modified: facts.modified().ok() })
-    })
-    .collect()
-}
-
-fn named<T>(change: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
-    change(&mut NAMED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Whether a file of a size that the user asked for fits at all.
-///
-/// # Errors
-/// A refusal that names the largest size that does.
-pub fn fits(dir: &Path, wish: u64) -> Result<(), MachineError> {
-    match room(dir, wish)? {
-        (most, Some(_)) => Err(MachineError::refused(format!(
-            "--size {}: {} has room for {}, since 5 % of a file system stays free; type --size {}m or less, or make room",
-            show_bytes(wish),
-            dir.display(),
-            show_bytes(most),
-            most / MIB
-        ))),
-        (_, None) => Ok(()),
     }
 }
 
-/// How large a file may be, and a sentence where that is less than wished for.
-fn room(dir: &Path, wish: u64) -> Result<(u64, Option<String>), MachineError> {
-    let facts = rustix::fs::statvfs(dir).map_err(|e| {
-        MachineError::refused(format!("the free space of {} is not known: {e}", dir.display()))
-    })?;
-    let keep = facts.f_blocks.saturating_mul(facts.f_frsize) / KEEP_FREE;
-    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
-    let most = free.saturating_sub(keep) / MIB * MIB;
-    if wish <= most {
-        return Ok((wish, None));
-    }
-    if most < LEAST_BYTES {
-        return Err(MachineError::refused(format!(
-            "{} has {} free, and fathom leaves 5 % of a file system ({}) free; make room, or name another place",
-            dir.display(),
-            show_bytes(free),
-            show_bytes(keep)
-        )));
-    }
-    let note = format!(
-        "the test file has {} instead of {}: 5 % of the file system stays free",
-        show_bytes(most),
-        show_bytes(wish)
-    );
-    Ok((most, Some(note)))
+/// Why filling ended.
+#[derive(Clone, Copy)]
+enum Filled {
+    Whole,
+    Slow,
+    Full,
 }
 
-/// A file without a name, or with one of ours and a lock.
+/// Writes one MiB after another, past the page cache where that works.
+struct Writer {
+    file: File,
+    direct: bool,
+    arena: Arena,
+    key: u64,
+}
+
+impl Writer {
+    fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
+        let direct = made.reopen(true, false, true);
+        let (file, direct) = match direct {
+            Ok(file) => (file, true),
+            Err(_) => (made.file.try_clone()?, false),
+        };
+        Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA) })
+    }
+
+    fn next(&mut self, offset: u64) -> io::Result<()> {
+        let buffer = self.arena.slot_mut(0);
+        // Every MiB has a key of its own, so no two are alike anywhere in the file.
+        fill(buffer, self.key.wrapping_add(offset / MIB));
+        let written = self.file.write_all_at(buffer, offset);
+        if self.direct && written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::InvalidInput) {
+            // Some file systems take the flag and refuse the operation.
+            self.direct = false;
+            let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
+            rustix::fs::fcntl_setfl(&self.file, without)?;
+            return self.next(offset);
+        }
+        written?;
+        if !self.direct && offset.is_multiple_of(LOOK_EVERY) {
+            // Else the time limit would only measure memory, and the sync after it take minutes.
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file without a name, or else one with a name of ours.
 fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     let mode = Mode::RUSR | Mode::WUSR;
-    if let Ok(fd) = rustix::fs::open(dir, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-        return Ok((File::from(fd), None));
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
+        Ok(file) => Ok((file.into(), None)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_named(dir),
+        Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-    let odd = payload::split_mix(now ^ COUNTER.fetch_add(1, Ordering::Relaxed));
-    let path = dir.join(format!("{PREFIX}{}-{odd:016x}{SUFFIX}", std::process::id()));
-    let file =
-        File::options().read(true).write(true).create_new(true).mode(0o600).open(&path).map_err(|e| {
-            let cure = match e.kind() {
-                ErrorKind::PermissionDenied => "this user may not write there; name a directory of yours",
-                ErrorKind::ReadOnlyFilesystem => "the mount is read only; name another place",
-                ErrorKind::StorageFull => "there is no space; make room or name another place",
-                _ => "name another place",
-            };
-            MachineError::refused(format!("no test file can be made in {}: {e}; {cure}", dir.display()))
-        })?;
-    named(|all| all.push(path.clone()));
-    // Without locks (some network file systems) a leftover of ours may be offered while it is in use; it says whose pid it has.
-    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+}
+
+fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
+    // The working directory may change before the file is removed.
+    let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "looked at", &e))?;
+    let path = dir.join(format!("{PREFIX}{}-{:016x}{SUFFIX}", std::process::id(), random()));
+    // Held over both steps, so that a forced exit between them still knows the name.
+    let mut names = named();
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(|e| MachineError::at(&dir, "written to", &e))?;
+    names.push(path.clone());
     Ok((file, Some(path)))
 }
 
+/// Removes every test file with a name that this process still has: for a forced exit, right before it.
+pub fn remove_all_now() {
+    for name in named().drain(..) {
+        let _ = std::fs::remove_file(name);
+    }
+}
+
+fn named() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn random() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    split_mix(now.map_or(0, |d| d.as_nanos() as u64))
+}
+
+/// Bytes that may be written so that enough stays free; `None` where the file system does not say.
+fn room(file: &File) -> Option<u64> {
+    let space = fstatvfs(file).ok()?;
+    let memory = fstatfs(file).is_ok_and(|s| MEMORY.contains(&s.f_type));
+    let block = space.f_frsize.max(1);
+    let on_disk = (space.f_blocks > 0).then(|| {
+        let total = space.f_blocks.saturating_mul(block);
+        space.f_bavail.saturating_mul(block).saturating_sub(total / KEPT_FREE)
+    });
+    if !memory {
+        return on_disk;
+    }
+    // What is written here takes memory from everybody, whatever size the mount claims.
+    let text = Root::real().read("/proc/meminfo").ok()?;
+    let half = meminfo_bytes(&text, "MemAvailable").ok()? / 2;
+    Some(on_disk.map_or(half, |d| d.min(half)))
+}
+
+/// Whether a file of a size that the user typed fits in a directory. Looks only, so nothing has to be written to find out.
+///
+/// # Errors
+/// A refusal that names the largest size that does.
+pub fn fits(dir: &Path, wish_bytes: u64) -> Result<(), MachineError> {
+    let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < wish_bytes) else {
+        return Ok(());
+    };
+    Err(MachineError::Refused(format!(
+        "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
+        show_bytes(wish_bytes),
+        dir.display(),
+        show_bytes(room),
+        room / MIB
+    )))
+}
+
+fn no_room(dir: &Path, room: u64) -> MachineError {
+    MachineError::Refused(format!(
+        "{} has room for {} only (5 % of its file system stay free), and a test file needs {}; make room, or name another \
+         directory",
+        dir.display(),
+        show_bytes(room),
+        show_bytes(LEAST_BYTES)
+    ))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+fn extent_notes(found: &Extents) -> Vec<String> {
+    let states = [
+        (found.hole_bytes, "are holes"),
+        (found.unwritten_bytes, "count as never written"),
+        (found.delayed_bytes, "have no place yet"),
+        (found.inline_bytes, "are inside an inode"),
+        (found.encoded_bytes, "are stored compressed or encrypted"),
+        (found.shared_bytes, "are shared with another file"),
+    ];
+    let some = states.into_iter().filter(|(bytes, _)| *bytes > 0);
+    some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
+}
+
+/// A test file that a killed run left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// Time since it was written last.
+    pub age: Duration,
+}
+
+impl Leftover {
+    /// Removes it, if still nobody uses it.
+    ///
+    /// # Errors
+    /// Where it is in use by now, or may not be removed.
+    pub fn remove(&self) -> Result<(), MachineError> {
+        // The lock is held until after the name is gone.
+        let Some(_lock) = lock_deserted(&self.path) else {
+            return Err(MachineError::Refused(format!(
+                "{} is in use or not yours, so it stays",
+                self.path.display()
+            )));
+        };
+        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
+    }
+}
+
+/// Test files in a directory that no live run holds, sorted by name. Empty where nobody may look.
+pub fn leftovers(dir: &Path) -> Vec<Leftover> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn leftover(path: &Path) -> Option<Leftover> {
+    let facts = lock_deserted(path)?.metadata().ok()?;
+    let age = facts.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+    Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
+}
+
+/// Locks a file with a name of ours whose process is gone; `None` for any other.
+fn lock_deserted(path: &Path) -> Option<File> {
+    let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (pid, random) = middle.split_once('-')?;
+    let ours = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
+    let pid: u32 = pid.parse().ok()?;
+    // Between creating and locking it, a live run's file is not locked yet.
+    if !ours || Path::new(&format!("/proc/{pid}")).exists() {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let regular = file.metadata().is_ok_and(|m| m.is_file());
+    (regular && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
+}
+
 #[cfg(test)]
-fn scratch(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("fathom-{name}-{}", std::process::id()));
-    let _ = std::fs::create_dir_all(&dir);
-    dir
-}
+mod tests {
+    use super::*;
 
-#[test]
-fn a_test_file_is_whole_unique_and_leaves_nothing() {
-    let dir = scratch("whole");
-    let made = TestFile::make(&dir, 32 * MIB, 1, &AtomicBool::new(false), &mut |_, _| {})
-        .unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(made.bytes(), 32 * MIB);
-    let (mut a, mut b) = (vec![0; 4096], vec![0; 4096]);
-    made.file().read_exact_at(&mut a, 0).unwrap_or_else(|e| panic!("{e}"));
-    made.file().read_exact_at(&mut b, 31 * MIB).unwrap_or_else(|e| panic!("{e}"));
-    assert_ne!(a, b);
-    assert!(made.reopen(false, false, true).is_ok_and(|f| f.write_all_at(&a, 0).is_ok()));
-    assert!(made.reopen(false, false, false).is_ok_and(|f| f.write_all_at(&a, 0).is_err()));
-    drop(made);
-    assert_eq!(std::fs::read_dir(&dir).map_or(9, Iterator::count), 0);
-    let _ = std::fs::remove_dir(&dir);
-}
+    fn made(dir: &Path, bytes: u64) -> Result<TestFile, MachineError> {
+        TestFile::make(dir, bytes, 7, &AtomicBool::new(false), &mut |_, _| {})
+    }
 
-#[test]
-fn only_files_of_dead_runs_are_left_over() {
-    let dir = scratch("leftover");
-    let path = dir.join(format!("{PREFIX}1-00{SUFFIX}"));
-    let held = File::create(&path).unwrap_or_else(|e| panic!("{e}"));
-    rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(leftovers(&dir), []);
-    drop(held);
-    assert_eq!(leftovers(&dir).first().map(|l| l.path.clone()), Some(path.clone()));
-    let _ = std::fs::remove_dir_all(&dir);
+    #[test]
+    fn a_test_file_is_whole_unique_and_gone_at_the_end() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let file = made(dir.path(), 20 * MIB + 5)?;
+        println!("{:?}", file.notes());
+        assert_eq!((file.bytes(), file.file().metadata()?.len()), (20 * MIB, 20 * MIB));
+        let mut seen = std::collections::HashSet::new();
+        let mut block = vec![0; 4096];
+        let reader = file.reopen(false, false, false)?;
+        for at in (0..file.bytes()).step_by(4096) {
+            reader.read_exact_at(&mut block, at)?;
+            assert!(seen.insert(block.clone()), "the block at {at} was there before");
+        }
+        assert!(reader.write_at(&block, 0).is_err());
+        file.reopen(false, true, true)?.write_all_at(&block, 0)?;
+        drop(file);
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn small_wishes_and_interruptions_make_no_file() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
+        let stop = AtomicBool::new(true);
+        assert!(TestFile::make(dir.path(), 64 * MIB, 7, &stop, &mut |_, _| {}).is_err());
+        assert!(
+            made(&dir.path().join("absent"), 64 * MIB)
+                .is_err_and(|e| e.class() == crate::error::Class::Usage)
+        );
+        assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        // Above the largest process id that Linux gives.
+        let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
+        let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
+        for path in
+            [&dead, &live, &dir.path().join("other.tmp"), &dir.path().join(format!("{PREFIX}1-x{SUFFIX}"))]
+        {
+            std::fs::write(path, "data")?;
+        }
+        let found = leftovers(dir.path());
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&dead]);
+        let holder = File::open(&dead)?;
+        flock(&holder, FlockOperation::LockExclusive)?;
+        assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());
+        drop(holder);
+        found[0].remove()?;
+        assert!(!dead.exists() && live.exists());
+        Ok(())
+    }
+
+    #[test]
+    fn named_files_are_removed_by_a_forced_exit() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let (_file, name) = create_named(dir.path())?;
+        let name = name.ok_or("no name")?;
+        assert!(name.exists());
+        remove_all_now();
+        assert!(!name.exists() && named().is_empty());
+        Ok(())
+    }
 }
