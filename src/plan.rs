@@ -10,7 +10,7 @@ use machine::root::Root;
 use model::job::{Access, Batch, Cache, Job, Pattern, Phase, Stream};
 use model::machine::{Machine, Place};
 use model::plan::{Origin, Plan, Role, Target};
-use model::profile::Profile;
+use model::profile::{PROFILES, Profile};
 use model::units::{GIB, show_bytes, show_ns};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let engine = engines::find(&engine_name)
         .ok_or_else(|| Failure::Usage(format!("--engine {engine_name}: no such engine")))?;
     let cache = origins.choose("--cache", request.cache, Cache::Direct, |c| c.word().into());
+    let batch = batch(request, engine, &mut origins)?;
     let drafts = drafts(request, &mut origins)?;
     let writes = drafts.iter().any(|d| d.access.writes());
+    refuse_idle_flags(request, engine, writes)?;
     let (target, place) = find_target(request, &root, engine, cache, writes, &drafts, &mut origins)?;
     let (time_ns, warmup_ns) = times(request, &mut origins)?;
     let runs = origins.choose("--runs", request.runs, RUNS, u32::to_string);
@@ -58,7 +60,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let seed = origins.choose_from("--seed", request.seed, from_clock, "the clock", u64::to_string);
     let jobs: Vec<Job> = drafts
         .into_iter()
-        .map(|draft| draft.job(request, engine, cache, &target, (time_ns, warmup_ns)))
+        .map(|draft| draft.job(engine, batch, cache, &target, (time_ns, warmup_ns)))
         .collect::<Result<_, _>>()?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -70,7 +72,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     );
     machine.places.extend(place);
     let title = match &request.work {
-        Work::Profile(p) => format!("bench {}", p.name),
+        Work::Profile(said) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         Work::Workload(_) => "run".into(),
     };
     let baseline_ns = if engine.moves_bytes { BASELINE_NS } else { 0 };
@@ -85,10 +87,44 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         cold,
         baseline_ns,
         origins: origins.0,
-        notes: Vec::new(),
         hook: request.hook,
     };
     Ok((plan, machine))
+}
+
+/// How operations are handed over; `None` stands for the whole depth at once.
+fn batch(request: &Request, engine: &Entry, origins: &mut Origins) -> Result<Option<Batch>, Failure> {
+    if let Some(said) = request.batch.filter(|b| b.submit > engine.max_depth) {
+        return Err(Failure::Usage(format!(
+            "--batch {}: the engine {} takes {} operation at a time; leave --batch out, or type --engine io_uring",
+            said.submit, engine.name, engine.max_depth
+        )));
+    }
+    let by_engine = (engine.default_batch > 0).then_some(Batch { submit: engine.default_batch, complete: 1 });
+    let words = |b: &Option<Batch>| {
+        b.map_or_else(|| "the whole depth,1".into(), |b| format!("{},{}", b.submit, b.complete))
+    };
+    let from = format!("engine {}", engine.name);
+    Ok(origins.choose_from("--batch", request.batch.map(Some), by_engine, &from, words))
+}
+
+/// A flag that would change nothing is a slip: it must not be taken for one that did.
+fn refuse_idle_flags(request: &Request, engine: &Entry, writes: bool) -> Result<(), Failure> {
+    let idle = |flag: &str, why: &str| {
+        Err(Failure::Usage(format!("{flag} changes nothing here: {why}; leave it out")))
+    };
+    let untouched = format!("the engine {} touches no target", engine.name);
+    if !engine.moves_bytes && request.target.is_some() {
+        return idle("TARGET", &untouched);
+    }
+    if !engine.moves_bytes && request.cache.is_some() {
+        return idle("--cache", &untouched);
+    }
+    let overwrites = request.target.as_ref().is_some_and(|t| !t.is_dir());
+    if request.destroy.is_some() && !(writes && engine.moves_bytes && overwrites) {
+        return idle("--destroy", "nothing of anybody's is overwritten");
+    }
+    Ok(())
 }
 
 /// Settings with the place they came from.
@@ -129,9 +165,8 @@ struct Draft {
 
 fn drafts(request: &Request, origins: &mut Origins) -> Result<Vec<Draft>, Failure> {
     match &request.work {
-        Work::Profile(profile) => {
-            origins.fixed("--profile", profile.name, "command line or default");
-            Ok(profile_drafts(profile))
+        Work::Profile(said) => {
+            Ok(profile_drafts(origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into())))
         }
         Work::Workload(workload) => Ok(vec![workload_draft(workload, request.offset_bytes, origins)?]),
     }
@@ -181,8 +216,8 @@ fn workload_draft(w: &Workload, offset: Option<u64>, origins: &mut Origins) -> R
 impl Draft {
     fn job(
         mut self,
-        request: &Request,
         engine: &Entry,
+        batch: Option<Batch>,
         cache: Cache,
         target: &Target,
         (time_ns, warmup_ns): (u64, u64),
@@ -214,8 +249,7 @@ impl Draft {
             return Err(misaligned("offset", self.access.offset_bytes));
         }
         self.access.span_bytes = left;
-        let eager = if engine.default_batch == 0 { self.depth } else { engine.default_batch };
-        let batch = request.batch.unwrap_or(Batch { submit: eager, complete: 1 });
+        let batch = batch.unwrap_or(Batch { submit: self.depth, complete: 1 });
         let stream = Stream {
             access: self.access,
             targets: vec![0],

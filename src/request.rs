@@ -43,8 +43,8 @@ pub struct Request {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// All tests of a profile.
-    Profile(&'static Profile),
+    /// All tests of a profile; `None` where none was named.
+    Profile(Option<&'static Profile>),
     /// One workload from flags.
     Workload(Workload),
 }

@@ -97,9 +97,6 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     for place in &machine.places {
         out += &format!("\n{}\n", place.chain());
     }
-    for note in &plan.notes {
-        out += &format!("note: {note}\n");
-    }
     print_bytes(out.as_bytes());
     Ok(ExitCode::SUCCESS)
 }

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Named list of tests
-    #[arg(long, default_value = "cdm", value_parser = names())]
-    profile: String,
+    /// Named list of tests [default: cdm]
+    #[arg(long, value_name = "NAME", value_parser = names())]
+    profile: Option<String>,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long)]
     explain: bool,
@@ -38,8 +38,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let profile =
-            profile::find(&self.profile).ok_or_else(|| Failure::Usage("there is no such profile".into()))?;
+        let profile = self.profile.as_deref().and_then(profile::find);
         let m = self.measuring;
         let request = Request {
             command: common::words(),

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing void or renamed; 1 measured, but a finding voids or renames the headline;\n2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing void or renamed; 1 measured, but a finding voids or renames the headline; 2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.

@@ -372,7 +372,6 @@ fn plan(forges: &[Forge]) -> Plan {
         cold: true,
         baseline_ns: 0,
         origins: Vec::new(),
-        notes: Vec::new(),
         hook: None,
     }
 }

@@ -25,7 +25,6 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         Some((_, times)) => *times += 1,
         None => told.push((sentence, 1)),
     };
-    record.header.plan.notes.iter().cloned().for_each(&mut tell);
     if let Some(why) = &record.header.clock.reason {
         tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }

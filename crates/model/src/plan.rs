@@ -29,8 +29,6 @@ pub struct Plan {
     pub baseline_ns: u64,
     /// Every setting with its value and where it came from.
     pub origins: Vec<Origin>,
-    /// What was changed against the request, in sentences: a file made smaller, an engine replaced.
-    pub notes: Vec<String>,
     /// Fault put in on purpose by fathom's own tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
