@@ -56,6 +56,6 @@ fn buffers_are_unique_and_full_of_bits() {
             assert!(seen.insert(*block), "a block of key {key} was there before");
         }
         let ones: u32 = buffer.iter().map(|b| b.count_ones()).sum();
-        assert!((ones as f64 / (buffer.len() * 8) as f64 - 0.5).abs() < 0.02);
+        assert!((f64::from(ones) / (buffer.len() * 8) as f64 - 0.5).abs() < 0.02);
     }
 }
