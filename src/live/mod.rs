@@ -37,6 +37,8 @@ impl Live {
     pub fn step(&self, words: &str, left: Duration) {
         match self {
             Self::Bar(bar) => {
+                bar.set_length(1);
+                bar.set_position(0);
                 bar.set_message(words.to_owned());
                 bar.set_prefix(time_left(left));
             }
