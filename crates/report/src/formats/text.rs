@@ -4,14 +4,15 @@
 //! Not for: machines to read; that is `json`.
 
 use crate::Style;
-use comfy_table::presets;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Measured, Report, Verdict};
-use model::units::{MIB, show_bytes, show_count, show_ns, show_rate};
+use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Columns that lines of prose are broken at; the table is as wide as its figures.
 const WIDTH: usize = 110;
+/// One rule below the headings: frames cost columns, and pasted text has few.
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 11] =
     ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
@@ -82,24 +83,20 @@ impl Page {
             Ending::Cut => self
                 .line("  The session has no end: fathom was killed. What was measured until then is shown."),
         }
-        self.prose("  ", "  ", &format!("Limited by {}", uncapitalised(&report.limiter.sentence)));
+        self.prose("  ", "  ", &format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence));
         self.line("");
     }
 
     fn table(&mut self, results: &[Measured]) {
         let mut table = Table::new();
-        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(HEADINGS);
-        for result in results {
-            for row in rows(result) {
-                table.add_row(row.into_iter().enumerate().map(|(i, text)| {
-                    let side = if i == 0 || i + 1 == HEADINGS.len() {
-                        CellAlignment::Left
-                    } else {
-                        CellAlignment::Right
-                    };
-                    Cell::new(text).set_alignment(side)
-                }));
-            }
+        table.load_style(RULED).set_header(HEADINGS);
+        for (i, column) in table.column_iter_mut().enumerate() {
+            let words = i == 0 || i + 1 == HEADINGS.len();
+            column.set_padding((0, 1));
+            column.set_cell_alignment(if words { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        for row in results.iter().flat_map(rows) {
+            table.add_row(row);
         }
         for line in table.to_string().lines() {
             self.line(line.trim_end());
@@ -123,6 +120,9 @@ impl Page {
     }
 
     fn findings(&mut self, report: &Report) {
+        if report.findings.is_empty() {
+            return;
+        }
         let of = |outcome| report.findings.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
         if of(Outcome::Finding).next().is_some() {
@@ -149,7 +149,10 @@ impl Page {
         for f in of(Outcome::NotChecked) {
             self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
         }
-        let mut held: Vec<&str> = of(Outcome::Holds).map(|f| f.id.as_str()).collect();
+        // A check that found something about one result did not hold, whatever it says of the others.
+        let silent =
+            |f: &&Finding| !report.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+        let mut held: Vec<&str> = of(Outcome::Holds).filter(silent).map(|f| f.id.as_str()).collect();
         held.dedup();
         if !held.is_empty() {
             self.prose("Held  ", "      ", &held.join(" "));
@@ -200,7 +203,8 @@ fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
         .into_iter()
         .filter_map(|(w, f)| Some((w, f.as_ref()?)))
         .collect();
-    let limit = result.limiter.name.clone();
+    // Without its article the longest of these fits the width.
+    let limit = result.limiter.name.replace("the ", "");
     if result.void || parts.is_empty() {
         let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| "-".into());
         row[0].clone_from(&result.name);
@@ -253,7 +257,7 @@ fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADI
 /// Half the interval in percent of the value.
 fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
-        Some([low, high]) if value > 0.0 => format!("{:.1} %", (high - low) / 2.0 / value * 100.0),
+        Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),
         _ => "-".into(),
     }
 }
@@ -299,16 +303,5 @@ fn about(finding: &Finding, all: usize) -> String {
         n if n > 3 => format!(" [{} and {} more]", finding.about[..2].join(", "), n - 2),
         _ if all == 1 => String::new(),
         _ => format!(" [{}]", finding.about.join(", ")),
-    }
-}
-
-fn uncapitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    // An abbreviation such as CPU keeps its letters.
-    match (chars.next(), chars.clone().next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && (second.is_lowercase() || second == ' ') => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
     }
 }

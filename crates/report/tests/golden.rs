@@ -1,0 +1,78 @@
+//! Golden reports: every format renders each of them as it was when somebody last looked.
+//!
+//! For: noticing that a byte of the JSON contract or a line of the text changed. Not for: whether a report is true.
+//! The reports are the `.json` files themselves, made by hand; reading and writing one must give the same bytes, so a
+//! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
+//! and `git diff`.
+
+use model::report::Report;
+use report::{FORMATS, Format, Style};
+use std::path::{Path, PathBuf};
+
+type Tried = Result<(), Box<dyn std::error::Error>>;
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
+    let mut out = Vec::new();
+    for entry in std::fs::read_dir(golden())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "json") {
+            out.push((path.clone(), serde_json::from_slice(&std::fs::read(&path)?)?));
+        }
+    }
+    Ok(out)
+}
+
+fn text(format: &Format, report: &Report, colour: bool) -> String {
+    String::from_utf8_lossy(&(format.render)(report, Style { colour })).into_owned()
+}
+
+#[test]
+fn every_format_renders_every_golden_report_as_before() -> Tried {
+    let bless = std::env::var_os("FATHOM_BLESS").is_some();
+    let reports = reports()?;
+    assert!(reports.len() >= 3, "the golden reports are gone");
+    for (path, report) in &reports {
+        for format in FORMATS {
+            let file = path.with_extension(format.extension);
+            let now = text(format, report, false);
+            if bless {
+                std::fs::write(&file, &now)?;
+                continue;
+            }
+            let before = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            assert!(
+                now == before,
+                "{} changed; where that is meant, run with FATHOM_BLESS=1 and look at git diff\n--- now\n{now}",
+                file.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
+    let format = report::find("text").ok_or("there is no format text")?;
+    for (path, report) in reports()? {
+        let plain = text(format, &report, false);
+        let widest = plain.lines().max_by_key(|l| l.chars().count()).unwrap_or_default();
+        assert!(widest.chars().count() <= 110, "{}: {widest}", path.display());
+        assert!(!plain.contains('\x1b') && plain.ends_with('\n'));
+        assert!(text(format, &report, true).contains('\x1b'));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_format_is_found_by_its_name_and_by_extension() {
+    for format in FORMATS {
+        assert_eq!(report::find(format.name).map(|f| f.name), Some(format.name));
+        let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
+        assert_eq!(report::by_extension(&file).map(|f| f.name), Some(format.name));
+    }
+    assert!(report::find("pdf").is_none() && report::by_extension(Path::new("json")).is_none());
+}
