@@ -57,10 +57,16 @@ fn look(case: &Case) -> Known<Answer> {
     let foreign =
         Amount { ops: read.ops.saturating_add(write.ops), bytes: read.bytes.saturating_add(write.bytes) };
     let total = device.total();
-    let of_bytes = floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes);
+    // Where the page cache answered, the device did next to nothing and any neighbour is most of that; what counts is how
+    // much there was beside what was measured.
+    let issued = case.issued_total();
+    let of_bytes = floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
     let comparable = case.stream.access.block_bytes <= COUNTED_TO_BYTES;
-    let of_ios =
-        if comparable { floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios) } else { 0.0 };
+    let of_ios = if comparable {
+        floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops))
+    } else {
+        0.0
+    };
     let worst = of_bytes.max(of_ios);
     let numbers = evidence([
         ("device_bytes", total.bytes as f64),
