@@ -45,8 +45,8 @@ const HOOK_OPERATIONS: u32 = 500;
 /// Guess of what a run costs beside its window, for the time left.
 const OVERHEAD: Duration = Duration::from_millis(120);
 
-/// What is left of measuring: a session file on disk, and how it ended.
-#[derive(Clone, Debug)]
+/// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
+/// system takes for ever; so that is done last, when everything is said.
 pub struct Seen {
     /// The session file.
     pub session: PathBuf,
@@ -54,6 +54,7 @@ pub struct Seen {
     pub interrupted: bool,
     /// An error ended it.
     pub failed: bool,
+    _targets: Vec<Ready>,
 }
 
 /// Measures a plan into a session file.
@@ -226,13 +227,14 @@ impl Bench {
             let left = time_left(&self.plan, done).saturating_sub(at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
         }
-        self.keep(Moment::Stop, false)?;
         crew.collect(|who, block| collector.add(who, block));
+        let outcomes = crew.finish();
+        failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        self.keep_unless_dead(Moment::Stop, failure.is_some())?;
         let mut workers = Vec::new();
-        for (who, outcome) in crew.finish() {
+        for (who, outcome) in outcomes {
             outcome.last.iter().for_each(|block| collector.add(who, block));
             add_totals(&mut collector.streams_mut()[who.stream], &outcome);
-            failure = failure.or_else(|| outcome.error.clone());
             workers.push(worker_end(who, outcome));
         }
         let writes = phase.streams.iter().any(|s| s.access.writes());
@@ -383,6 +385,15 @@ impl Bench {
         Ok(snapshot)
     }
 
+    /// After a failure the target may answer nothing at all any more, not even how much of it is cached: it is left alone.
+    fn keep_unless_dead(&mut self, moment: Moment, failed: bool) -> Result<(), Failure> {
+        if !failed {
+            return self.keep(moment, false).map(drop);
+        }
+        let snapshot = self.watch.take(moment, &[], false);
+        self.session.append(&Frame::Evidence(Box::new(snapshot)))
+    }
+
     /// Ends the session file.
     fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
@@ -397,7 +408,8 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        Ok(Seen { session: self.session.path().to_owned(), interrupted, failed })
+        let session = self.session.path().to_owned();
+        Ok(Seen { session, interrupted, failed, _targets: self.targets })
     }
 
     fn stopped(&self) -> bool {

@@ -190,7 +190,8 @@ impl Crew {
             let silent = now - hand.last_beat.1;
             if silent > hand.patience {
                 return Some(format!(
-                    "worker {} ({}) has not come back from the kernel for {} s; the target does not answer",
+                    "worker {} ({}) has not come back from the kernel for {} s; the target does not answer, and the kernel keeps \
+                     this process until it does",
                     hand.who.worker,
                     hand.engine,
                     silent.as_secs()
