@@ -1,2 +1,14 @@
-//! (being written)
-fn main() {}
+//! Stories told to the built binary, on real files, devices and file systems.
+//!
+//! For: what a user sees: exit codes, messages, JSON, and what is left behind. Not for: figures themselves, which no test
+//! can know; the simulated device is the exception.
+//! Each story has the machine to itself. One that cannot run here says so with [`stage::skip`].
+#![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
+
+mod bad_input;
+mod disk;
+mod honesty;
+mod lifecycle;
+mod safety;
+mod sim;
+mod stage;

@@ -1,0 +1,143 @@
+//! Bad input: one message with its cause and what to type instead, an exit code that says whose fault it is, and nothing
+//! written.
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Outcome, Stage, is_root, names};
+use std::path::{Path, PathBuf};
+
+/// Fails unless there is one message, with all these words, and that exit code.
+#[track_caller]
+fn refused(out: &Outcome, code: i32, words: &[&str]) {
+    assert_eq!(out.code, Some(code), "{out:?}");
+    assert_eq!(out.stdout, "");
+    let messages =
+        out.stderr.lines().filter(|l| l.starts_with("fathom: ") || l.starts_with("error: ")).count();
+    assert_eq!(messages, 1, "{}", out.stderr);
+    for word in words {
+        assert!(out.stderr.contains(word), "'{word}' is not in: {}", out.stderr);
+    }
+}
+
+#[test]
+fn what_nobody_could_do_is_a_usage_error() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let table: [(&str, &[&str]); 23] = [
+        ("bench --profile fast", &["fast", "cdm"]),
+        ("bench --engine psync", &["psync", "io_uring"]),
+        ("bench --cache warm", &["warm", "buffered"]),
+        ("bench --format pdf", &["pdf", "json"]),
+        ("bench --runs 0", &["--runs", "1"]),
+        ("bench --time soon", &["soon", "3s"]),
+        ("bench --time 0", &["--time", "1ms"]),
+        ("bench --size much", &["much", "4k"]),
+        ("bench -o report.pdf", &["report.pdf", ".json"]),
+        ("bench --accept Z99", &["Z99", "A01"]),
+        ("bench --frobnicate", &["--frobnicate", "--help"]),
+        ("run --size 0", &["--size", "1g"]),
+        ("run --size 4k --bs 8k", &["--bs", "--size"]),
+        ("run --depth 0", &["--depth", "1"]),
+        ("run --depth 1000000", &["--depth", "1"]),
+        ("run --workers 0", &["--workers", "1"]),
+        ("run --bs 0", &["--bs", "1"]),
+        ("run --bs 1000 --size 16m", &["1000", "1024", "buffered"]),
+        ("run --bs 1g --depth 4096 --size 2g", &["memory", "--depth"]),
+        ("run --batch 0", &["'0'", "32"]),
+        ("run --mix 150 --rw randrw", &["150", "100"]),
+        ("run --mix 70 --rw randread", &["--mix", "randrw"]),
+        ("run --rw backwards", &["backwards", "randread"]),
+    ];
+    for (words, must) in table {
+        println!("{words}");
+        refused(&stage.fathom(&format!("{words} --quiet"), &folder), 2, must);
+    }
+    assert_eq!((names(&folder), stage.sessions()), (Vec::<PathBuf>::new(), Vec::new()));
+}
+
+#[test]
+fn targets_that_cannot_be_are_named() {
+    let stage = Stage::new();
+    let empty = stage.file("empty", 0);
+    let small = stage.file("small", 1);
+    let missing = stage.path("missing");
+    refused(&stage.fathom("run --quiet", &missing), 2, &["missing", "does not exist", "directory"]);
+    refused(&stage.fathom("run --quiet", &empty), 2, &["empty", "directory"]);
+    refused(&stage.fathom("run --quiet --size 2m", &small), 2, &["beyond", "1 MiB", "type less"]);
+    refused(&stage.fathom("run --quiet --size 1m --offset 4k", &small), 2, &["beyond", "--offset"]);
+    refused(&stage.fathom("run --quiet", Path::new("/dev/null")), 2, &["/dev/null", "block device"]);
+    let folder = stage.folder("here");
+    refused(&stage.fathom("run --quiet --size 900t", &folder), 3, &["room for", "--size"]);
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_is_no_session_is_not_shown() {
+    let stage = Stage::new();
+    let text = stage.path("text");
+    std::fs::write(&text, "hello\n").unwrap();
+    refused(&stage.fathom("show", &text), 2, &["no session file", "text"]);
+    refused(&stage.fathom("show", &stage.path("missing")), 2, &["missing"]);
+    refused(&stage.fathom("show", Path::new("/dev/zero")), 2, &["/dev/zero", "MiB"]);
+
+    let words = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet";
+    assert_eq!(stage.fathom(words, Path::new("")).code, Some(0));
+    let session = stage.sessions().remove(0);
+    let whole = std::fs::read(&session).unwrap();
+    let torn = stage.path("torn");
+    std::fs::write(&torn, &whole[..whole.len() - 5]).unwrap();
+    let shown = stage.fathom("show --format json", &torn);
+    assert!(shown.report().0["ending"]["how"] == "cut", "{shown:?}");
+    let mut damaged = whole.clone();
+    damaged[200] ^= 1;
+    std::fs::write(&torn, damaged).unwrap();
+    refused(&stage.fathom("show", &torn), 2, &["line 2", "damaged"]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_said_and_the_measurement_kept() {
+    let stage = Stage::new();
+    let words =
+        "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o /nonexistent/report.json";
+    let out = stage.fathom(words, Path::new(""));
+    refused(&out, 3, &["/nonexistent/report.json", "session file"]);
+    assert_eq!(stage.sessions().len(), 1);
+}
+
+#[test]
+fn a_place_without_permission_is_refused_with_a_cure() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.folder("of-root");
+    let out = stage.fathom_as_nobody("run --size 16m --quiet", &folder);
+    refused(&out, 3, &["of-root", "of yours"]);
+    let file = stage.file("of-root/secret", 1);
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let out = stage.fathom_as_nobody("run --quiet", &file);
+    refused(&out, 3, &["secret", "of yours"]);
+    assert_eq!(names(&folder), [file]);
+}
+
+#[test]
+fn a_read_only_mount_is_refused_with_a_cure() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("mount -o remount,ro .");
+    let out = disk.fathom(&stage, "run --size 16m --quiet", &disk.dir);
+    refused(&out, 3, &["read-only", "name"]);
+}
+
+#[test]
+fn explaining_touches_nothing() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let out = stage.fathom("bench --explain", &folder);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("--size") && out.stdout.contains("default"), "{}", out.stdout);
+    assert_eq!((names(&folder), stage.sessions()), (Vec::<PathBuf>::new(), Vec::new()));
+}

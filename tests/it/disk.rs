@@ -1,0 +1,215 @@
+//! Disks of a story's own: an image file as a loop device, a file system on it, mounted where nobody else sees it.
+//!
+//! For: real block devices and file systems that are gone at the end, whatever the story did. Not for: running the program
+//! without one ([`crate::stage`]).
+//! A mounted device is marked for automatic clearing, and its mount lives in the namespace of a process that ends with its
+//! standard input. So even a killed test run leaves neither mount nor loop device.
+
+use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// Whether a loop device reads its image past the page cache.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Image {
+    Direct,
+    Buffered,
+}
+
+/// A loop device on an image file.
+pub(crate) struct Device {
+    pub(crate) path: PathBuf,
+    pub(crate) image: PathBuf,
+}
+
+/// A mounted file system on a loop device.
+pub(crate) struct Disk {
+    /// Where it is mounted, for whoever is inside.
+    pub(crate) dir: PathBuf,
+    pub(crate) device: PathBuf,
+    room: Room,
+}
+
+/// A process that keeps a mount namespace.
+pub(crate) struct Room {
+    keeper: Child,
+    door: Option<ChildStdin>,
+}
+
+impl Device {
+    /// A loop device on a new image of so many MiB; `None`, and said, where the machine has none to give.
+    pub(crate) fn new(stage: &Stage, mib: usize, image: Image) -> Option<Self> {
+        let file = stage.path("image");
+        File::create(&file).unwrap().set_len((mib as u64) << 20).unwrap();
+        Self::on(&file, image)
+    }
+
+    /// A loop device on an image that is there.
+    pub(crate) fn on(file: &Path, image: Image) -> Option<Self> {
+        let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
+        match tool(&[&"losetup", &direct, &"--find", &"--show", &file]) {
+            Ok(path) => Some(Self { path: path.into(), image: file.to_owned() }),
+            Err(why) => {
+                skip(&why);
+                None
+            }
+        }
+    }
+
+    /// Kernel name: `loop3`.
+    pub(crate) fn name(&self) -> &str {
+        self.path.file_name().unwrap().to_str().unwrap()
+    }
+
+    /// What is on it, as one number.
+    pub(crate) fn checksum(&self) -> String {
+        tool(&[&"sync", &"-f", &self.image]).unwrap();
+        tool(&[&"sha256sum", &self.image]).unwrap()
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Mounted, this marks it for clearing when the mount goes.
+        let _ = tool(&[&"losetup", &"--detach", &self.path]);
+    }
+}
+
+/// Makes a file system or another signature. Nothing is left to be written later, which would count as foreign I/O.
+pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
+    match kind {
+        "ext4" => {
+            let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+            tool(&[&"mkfs.ext4", &"-q", &"-F", &"-E", &options, &device])
+        }
+        "xfs" => tool(&[&"mkfs.xfs", &"-q", &"-f", &"-K", &device]),
+        "btrfs" => tool(&[&"mkfs.btrfs", &"-q", &"-f", &"-K", &device]),
+        "swap" => tool(&[&"mkswap", &device]),
+        "lvm" => tool(&[&"pvcreate", &"--yes", &"--force", &device]),
+        other => Err(format!("nobody knows how to make {other}")),
+    }
+}
+
+impl Disk {
+    /// A mounted file system; `None`, and said, where the machine cannot have it.
+    pub(crate) fn new(stage: &Stage, kind: &str, image: Image) -> Option<Self> {
+        // Smaller than this, xfs is not made.
+        let device = Device::new(stage, 320, image)?;
+        if let Err(why) = make(kind, &device.path) {
+            skip(&why);
+            return None;
+        }
+        let dir = stage.folder("mounted");
+        let script = "mount \"$1\" \"$2\" && echo ready && exec cat";
+        let room = Room::keep(Command::new("sh").args(["-c", script, "sh"]).arg(&device.path).arg(&dir))?;
+        Some(Self { dir, device: device.path.clone(), room })
+    }
+
+    /// Runs the program inside.
+    pub(crate) fn fathom(&self, stage: &Stage, words: &str, target: &Path) -> Outcome {
+        wait(&mut stage.command(&self.room.enter(), words, target))
+    }
+
+    /// Starts the program inside.
+    pub(crate) fn start(&self, stage: &Stage, words: &str, target: &Path) -> Running {
+        Running::start(&mut stage.command(&self.room.enter(), words, target))
+    }
+
+    /// Runs a shell command inside, in the mounted directory.
+    pub(crate) fn sh(&self, script: &str) -> String {
+        let cd = format!("cd '{}' && {script}", self.dir.display());
+        let enter = self.room.enter();
+        let words: Vec<&dyn AsRef<std::ffi::OsStr>> = enter.iter().map(|w| w as &_).collect();
+        tool(&[words.as_slice(), &[&"sh", &"-c", &cd]].concat()).unwrap()
+    }
+
+    /// Starts a shell command inside that goes on until it is killed.
+    pub(crate) fn sh_beside(&self, script: &str) -> Beside {
+        let cd = format!("cd '{}' && {script}", self.dir.display());
+        let enter = self.room.enter();
+        let child = Command::new(&enter[0]).args(&enter[1..]).args(["sh", "-c", &cd]).spawn().unwrap();
+        Beside(child)
+    }
+
+    /// A file full of bytes on it.
+    pub(crate) fn file(&self, name: &str, mib: usize) -> PathBuf {
+        let path = self.dir.join(name);
+        fill(&self.inside(&path), mib);
+        path
+    }
+
+    /// Kernel name of its device: `loop3`.
+    pub(crate) fn name(&self) -> &str {
+        self.device.file_name().unwrap().to_str().unwrap()
+    }
+
+    /// Switches the kernel's counters of the device off, for as long as the answer lives: a loop device keeps its switch
+    /// when it gets another image.
+    pub(crate) fn stop_counting(&self) -> Uncounted {
+        let switch = PathBuf::from(format!("/sys/block/{}/queue/iostats", self.name()));
+        std::fs::write(&switch, "0").unwrap();
+        Uncounted(switch)
+    }
+
+    /// A path inside, as it is reached from outside.
+    fn inside(&self, path: &Path) -> PathBuf {
+        let below = path.strip_prefix("/").unwrap();
+        Path::new("/proc").join(self.room.keeper.id().to_string()).join("root").join(below)
+    }
+}
+
+/// A device whose counters are off.
+pub(crate) struct Uncounted(PathBuf);
+
+impl Drop for Uncounted {
+    fn drop(&mut self) {
+        let _ = std::fs::write(&self.0, "1");
+    }
+}
+
+/// A process beside the story, ended with it.
+pub(crate) struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Room {
+    /// Starts a command in a mount namespace of its own. It must print `ready` and go on until its input ends.
+    pub(crate) fn keep(command: &mut Command) -> Option<Self> {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--propagation", "private"]).arg(command.get_program());
+        unshare.args(command.get_args()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut keeper = unshare.spawn().unwrap();
+        let door = keeper.stdin.take();
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let room = Self { keeper, door };
+        if line.trim() != "ready" {
+            skip(&format!("{unshare:?} did not succeed"));
+            return None;
+        }
+        Some(room)
+    }
+
+    /// What a command must be prefixed with to run inside.
+    pub(crate) fn enter(&self) -> Vec<String> {
+        ["nsenter", "--mount", "--target"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([self.keeper.id().to_string()])
+            .collect()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        drop(self.door.take());
+        let _ = self.keeper.wait();
+    }
+}

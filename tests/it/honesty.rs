@@ -1,0 +1,164 @@
+//! Honesty: a number that is about something else gets that name, and a number that nothing supports is withheld.
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Stage, is_root, skip};
+use std::path::Path;
+
+/// Short runs whose report is JSON.
+const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
+
+#[test]
+fn reads_of_a_file_just_read_are_about_the_page_cache() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    std::fs::read(&file).unwrap();
+    let out = stage.fathom(&format!("run --rw randread --cache buffered --depth 1 {SHORT}"), &file);
+    let report = out.report();
+    assert!(report.name().contains("page cache"), "{}", report.name());
+    let finding = report.must_say("A01", "finding");
+    assert_eq!(finding["severity"], "rename");
+    assert!(!finding["evidence"].as_object().unwrap().is_empty(), "{finding:#}");
+    assert_eq!((report.verdict(), out.code), ("SUSPECT", Some(1)));
+
+    let words = format!("run --rw randread --cache buffered --depth 1 --accept a01 {SHORT}");
+    let accepted = stage.fathom(&words, &file);
+    // A cached file is also as fast as a CPU; only what was accepted is forgiven.
+    let others = ["D06"].iter().any(|id| accepted.report().says(id, "finding"));
+    assert!(accepted.code == Some(0) || others, "{accepted:?}");
+}
+
+#[test]
+fn direct_reads_arrive_at_the_device_one_by_one_on_ext4() {
+    direct_reads_arrive("ext4");
+}
+
+#[test]
+fn direct_reads_arrive_at_the_device_one_by_one_on_xfs() {
+    direct_reads_arrive("xfs");
+}
+
+#[test]
+fn direct_reads_arrive_at_the_device_one_by_one_on_btrfs() {
+    direct_reads_arrive("btrfs");
+}
+
+fn direct_reads_arrive(kind: &str) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
+    let out = disk.fathom(&stage, &format!("run --rw randread --depth 4 --size 64m {SHORT}"), &disk.dir);
+    let report = out.report();
+    for device in report.devices() {
+        let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("{name} is missing: {device}"));
+        let near = |seen: f64, issued: f64| (seen / issued - 1.0).abs() < 0.01;
+        assert!(of("issued_ops") > 100.0, "{device}");
+        assert!(near(of("ios"), of("issued_ops")) && near(of("bytes"), of("issued_bytes")), "{device}");
+    }
+    report.must_say("A01", "holds");
+    assert!(!report.says("A04", "finding") && !report.says("A12", "finding"), "{report:#?}");
+    assert!(report.name().ends_with("direct") || report.says("D06", "finding"), "{}", report.name());
+    assert!(report.0["headline"]["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
+}
+
+#[test]
+fn a_truncated_file_has_no_number() {
+    hollow("truncate -s 64m hollow");
+}
+
+#[test]
+fn an_allocated_and_never_written_file_has_no_number() {
+    hollow("fallocate -l 64m hollow");
+}
+
+fn hollow(script: &str) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh(&format!("{script} && sync"));
+    let out = disk.fathom(&stage, &format!("run --rw randread {SHORT}"), &disk.dir.join("hollow"));
+    let report = out.report();
+    report.must_say("A04", "finding");
+    assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)));
+    assert!(report.0["headline"]["value"].is_null() && report.0["headline"]["interval"].is_null());
+}
+
+#[test]
+fn memory_is_called_memory() {
+    let memory = Path::new("/dev/shm");
+    if !std::fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" /dev/shm tmpfs ") {
+        return skip("/dev/shm is no tmpfs here");
+    }
+    let stage = Stage::new();
+    let out = stage.fathom(&format!("run --rw randread --size 64m {SHORT}"), memory);
+    let report = out.report();
+    report.must_say("A11", "finding");
+    assert!(report.name().contains("memory"), "{}", report.name());
+    assert_eq!(out.code, Some(1));
+}
+
+#[test]
+fn a_loop_device_on_a_cached_image_is_found_out() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Buffered) else { return };
+    let out = disk.fathom(&stage, &format!("run --rw randread --size 64m {SHORT}"), &disk.dir);
+    let report = out.report();
+    report.must_say("A12", "finding");
+    assert!(report.name().contains(&format!("cache below {}", disk.name())), "{}", report.name());
+    assert_eq!(out.code, Some(1));
+}
+
+#[test]
+fn counters_that_are_switched_off_are_no_pass() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let _blind = disk.stop_counting();
+    let out = disk.fathom(&stage, &format!("run --rw randread --size 64m {SHORT}"), &disk.dir);
+    let report = out.report();
+    let blind = report.must_say("A13", "not_checked");
+    assert!(blind["sentence"].as_str().unwrap().contains("iostats"), "{blind:#}");
+    for id in ["A01", "A12", "D01"] {
+        assert!(!report.says(id, "holds"), "{id} held without counters: {:#?}", report.answers(id));
+    }
+    assert_ne!(report.verdict(), "VALID");
+    assert!(report.devices().iter().all(|d| d.is_null()), "{:#?}", report.devices());
+}
+
+#[test]
+fn others_on_the_same_disk_are_noticed() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.file("foreign", 64);
+    let _beside = disk.sh_beside(
+        "exec sh -c 'while dd if=foreign of=/dev/null bs=64k iflag=direct status=none; do :; done'",
+    );
+    let out = disk.fathom(&stage, &format!("run --rw randread --depth 1 --size 64m {SHORT}"), &disk.dir);
+    let report = out.report();
+    report.must_say("D01", "finding");
+    assert_ne!(report.verdict(), "VALID");
+}
+
+#[test]
+fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
+    let stage = Stage::new();
+    let words = format!("run --rw randread --engine sync --depth 16 --size 64m {SHORT}");
+    let out = stage.fathom(&words, &stage.folder("here"));
+    let report = out.report();
+    report.must_say("B05", "finding");
+    let name = report.name();
+    assert!(name.contains("depth 1,") || name.contains("depth ~1,"), "{name}");
+    assert_eq!(out.code, Some(1));
+}

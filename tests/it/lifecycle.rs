@@ -1,0 +1,166 @@
+//! Lifecycle: users without rights, signals, faults and dead file systems. Something is said, and nothing is left behind.
+
+use crate::disk::{Disk, Image, Room};
+use crate::stage::{Running, Stage, is_root, names, skip};
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Long enough to be interrupted, short enough to wait for.
+const LONG: &str = "run --rw randread --size 64m --time 300ms --warmup 0 --runs 40 --format json";
+
+#[test]
+fn a_user_without_rights_gets_a_whole_bench() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.folder_of_nobody("own");
+    let words = "bench --profile real --size 64m --time 300ms --warmup 50ms --runs 3 --quiet --format json";
+    let out = stage.fathom_as_nobody(words, &folder);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let report = out.report();
+    assert_eq!(report.0["results"].as_array().unwrap().len(), 4);
+    assert_eq!(report.0["machine"]["user_id"], 65534);
+    let not_counted = report.0["machine"]["cgroup"]["Err"].is_string();
+    let all = report.0["findings"].as_array().unwrap();
+    let not_checked = all.iter().any(|f| f["outcome"] == "not_checked");
+    assert!(not_checked || !not_counted, "what could not be counted is not said: {all:#?}");
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let mut running = disk.start(&stage, LONG, &disk.dir);
+    running.until_it_says("run 3 of");
+    let id = running.id();
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
+    let shown = stage.show();
+    let report = shown.report();
+    assert_eq!(report.0["ending"]["how"], "cut");
+    assert!(report.0["results"][0]["runs"].as_array().unwrap().len() >= 2, "{report:#?}");
+    // The next run clears away what this one could not.
+    let next = disk.fathom(&stage, "run --size 16m --time 50ms --warmup 0 --runs 1 --quiet", &disk.dir);
+    assert!(matches!(next.code, Some(0 | 1)), "{next:?}");
+    assert_eq!(cgroups_of(id), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    interrupted_by(Signal::INT);
+}
+
+#[test]
+fn a_termination_keeps_what_was_measured() {
+    interrupted_by(Signal::TERM);
+}
+
+fn interrupted_by(signal: Signal) {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let mut running = stage.start(LONG, &folder);
+    running.until_it_says("run 3 of");
+    let id = running.id();
+    running.signal(signal);
+    let out = running.end();
+    assert_eq!(out.code, Some(130), "{out:?}");
+    let report = out.report();
+    assert_eq!(report.0["ending"]["how"], "interrupted");
+    assert!(report.0["results"][0]["runs"].as_array().unwrap().len() >= 2, "{report:#?}");
+    assert_eq!(stage.show().report().0["results"], report.0["results"]);
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+    assert_eq!(cgroups_of(id), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_interrupt_before_anything_was_measured_leaves_nothing() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let mut running = stage.start("run --size 2g", &folder);
+    running.until_it_says("preparing");
+    running.signal(Signal::INT);
+    let out = running.end();
+    assert_eq!(out.code, Some(130), "{out:?}");
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_fault_in_a_worker_is_named() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let words = "run --rw randread --size 64m --test-hook panic-worker --quiet --format json";
+    let out = stage.fathom(words, &folder);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    let ending = &out.report().0["ending"];
+    assert_eq!(ending["how"], "failed");
+    assert!(ending["why"].as_str().unwrap().contains("panic"), "{ending}");
+    assert!(out.took < Duration::from_secs(15), "{:?}", out.took);
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_file_system_that_never_answers_is_named_with_engine_sync() {
+    stalled("sync");
+}
+
+#[test]
+fn a_file_system_that_never_answers_is_named_with_engine_io_uring() {
+    stalled("io_uring");
+}
+
+fn stalled(engine: &str) {
+    if !is_root() {
+        return;
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return skip("there is no /dev/fuse");
+    }
+    let stage = Stage::new();
+    let dir = stage.folder("stalled");
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
+    let size = (64 << 20).to_string();
+    let Some(room) = Room::keep(Command::new("python3").arg(server).arg(&dir).args([&size, "200"])) else {
+        return;
+    };
+    let report = stage.path("report.json");
+    let words = format!(
+        "run --rw randread --engine {engine} --depth 4 --time 1s --runs 1 --quiet -o {}",
+        report.display()
+    );
+    let running = Running::start(&mut stage.command(&room.enter(), &words, &dir.join("file")));
+    let since = Instant::now();
+    while !report.exists() {
+        assert!(since.elapsed() < Duration::from_secs(25), "nothing was said in 25 s");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // The kernel keeps a process whose read was taken by a server that does not answer; only the server's end frees it.
+    drop(room);
+    let out = running.end();
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(out.stdout.contains("worker 0") && out.stdout.contains("does not answer"), "{}", out.stdout);
+    assert_eq!(stage.show().report().0["ending"]["how"], "failed");
+}
+
+/// Cgroups of a process of ours that are still there.
+fn cgroups_of(id: u32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(dir) = next.pop() {
+        let below = names(&dir).into_iter().filter(|p| p.is_dir() && !p.is_symlink());
+        for path in below {
+            if path.file_name().is_some_and(|n| n == format!("fathom-{id}").as_str()) {
+                found.push(path.clone());
+            }
+            next.push(path);
+        }
+    }
+    found
+}

@@ -1,0 +1,178 @@
+//! Safety: a device that somebody uses, or that bears anything, is not written, whatever was typed.
+
+use crate::disk::{Device, Disk, Image, make};
+use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
+
+/// Tries to write to a device, naming it as asked.
+fn write_to(stage: &Stage, device: &Path) -> Outcome {
+    stage.fathom(&format!("run {SHORT} --destroy {0}", device.display()), device)
+}
+
+/// Fails unless the program refused with these words, and the image is what it was.
+#[track_caller]
+fn refused(out: &Outcome, words: &str, device: &Device, before: &str) {
+    assert_eq!(out.code, Some(3), "{out:?}");
+    let said = out.stderr.to_lowercase();
+    assert!(said.contains(&words.to_lowercase()), "'{words}' is not in: {}", out.stderr);
+    assert_eq!(out.stdout, "");
+    assert_eq!(device.checksum(), before, "it was written");
+}
+
+/// Fails unless the program says that the target must be named, and how.
+#[track_caller]
+fn needs_the_name(out: &Outcome) {
+    assert!(matches!(out.code, Some(2 | 3)), "{out:?}");
+    assert!(out.stderr.contains("--destroy"), "{out:?}");
+}
+
+#[test]
+fn a_blank_device_is_written_only_when_it_is_named() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let before = device.checksum();
+    let unnamed = stage.fathom(&format!("run {SHORT}"), &device.path);
+    needs_the_name(&unnamed);
+    let other = stage.fathom(&format!("run {SHORT} --destroy /dev/null"), &device.path);
+    needs_the_name(&other);
+    assert_eq!(device.checksum(), before);
+    // Without this the stories below would pass for a program that never writes.
+    let named = write_to(&stage, &device.path);
+    assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
+    assert_ne!(device.checksum(), before);
+}
+
+#[test]
+fn reading_a_device_changes_nothing() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let before = device.checksum();
+    let out = stage.fathom("bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet", &device.path);
+    // The profile writes too, and nobody allowed that.
+    needs_the_name(&out);
+    let out = stage.fathom("run --rw randread --time 100ms --warmup 0 --runs 1 --quiet", &device.path);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert_eq!(device.checksum(), before);
+}
+
+#[test]
+fn every_signature_protects_its_device() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    for (kind, words) in
+        [("ext4", "ext4"), ("xfs", "xfs"), ("btrfs", "btrfs"), ("swap", "swap"), ("lvm", "lvm")]
+    {
+        let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
+        if let Err(why) = make(kind, &device.path) {
+            skip(&why);
+            continue;
+        }
+        let before = device.checksum();
+        refused(&write_to(&stage, &device.path), words, &device, &before);
+    }
+}
+
+#[test]
+fn signatures_that_no_tool_here_makes_protect_too() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    // Offsets and bytes as libblkid looks for them.
+    let by_hand: [(&str, u64, &[u8]); 2] =
+        [("LUKS", 0, b"LUKS\xba\xbe\x00\x02\x00\x00\x00\x00\x00\x00\x40\x00"), ("dos", 446, &MBR)];
+    for (words, at, bytes) in by_hand {
+        let image = stage.path("image");
+        let file = std::fs::File::create(&image).unwrap();
+        file.set_len(64 << 20).unwrap();
+        file.write_all_at(bytes, at).unwrap();
+        let Some(device) = Device::on(&image, Image::Direct) else { return };
+        let before = device.checksum();
+        refused(&write_to(&stage, &device.path), words, &device, &before);
+    }
+}
+
+/// A partition table with one Linux partition from sector 2048, and its magic.
+const MBR: [u8; 66] = {
+    let mut table = [0; 66];
+    table[4] = 0x83;
+    table[9] = 8;
+    table[14] = 1;
+    table[64] = 0x55;
+    table[65] = 0xaa;
+    table
+};
+
+#[test]
+fn a_mounted_device_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("echo kept > keep && sync");
+    for out in [
+        disk.fathom(&stage, &format!("run {SHORT} --destroy {}", disk.device.display()), &disk.device),
+        // From where the mount cannot be seen the kernel still knows of it.
+        write_to(&stage, &disk.device),
+    ] {
+        assert_eq!(out.code, Some(3), "{out:?}");
+        assert!(out.stderr.contains("in use") || out.stderr.contains("ext4"), "{out:?}");
+    }
+    assert_eq!(disk.sh("cat keep"), "kept");
+}
+
+#[test]
+fn a_device_that_another_program_holds_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let before = device.checksum();
+    let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
+    let holder = std::os::unix::fs::OpenOptionsExt::custom_flags(
+        std::fs::File::options().read(true).write(true),
+        exclusive,
+    )
+    .open(&device.path)
+    .unwrap();
+    refused(&write_to(&stage, &device.path), "in use", &device, &before);
+    drop(holder);
+}
+
+#[test]
+fn the_image_below_a_loop_device_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let before = device.checksum();
+    refused(&write_to(&stage, &device.image), device.name(), &device, &before);
+}
+
+#[test]
+fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
+    let stage = Stage::new();
+    let file = stage.file("precious", 32);
+    let sum = || tool(&[&"sha256sum", &file]).unwrap();
+    let before = sum();
+    let out = stage.fathom(&format!("run {SHORT}"), &file);
+    needs_the_name(&out);
+    assert_eq!(sum(), before);
+    let named = write_to(&stage, &file);
+    assert!(matches!(named.code, Some(0 | 1)), "{named:?}");
+    assert_ne!(sum(), before);
+}

@@ -1,0 +1,38 @@
+//! The simulated device: the one place where a test knows the true figures.
+
+use crate::stage::Stage;
+use std::path::Path;
+
+#[test]
+fn a_known_device_is_measured_as_it_is() {
+    let stage = Stage::new();
+    let words = "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7 --format json --quiet";
+    let out = stage.fathom(words, Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let report = out.report();
+    let read = &report.0["results"][0]["read"];
+    let iops = read["iops"].as_f64().unwrap();
+    assert!((iops / 320_000.0 - 1.0).abs() < 0.001, "{iops}");
+    let median = read["latency_ns"]["percentiles"]["50"].as_f64().unwrap();
+    assert!((median / 100_000.0 - 1.0).abs() < 0.01, "{median}");
+    let depth = read["depth_mean"].as_f64().unwrap();
+    assert!((depth / 32.0 - 1.0).abs() < 0.01, "{depth}");
+    report.must_say("B18", "holds");
+    assert!(report.name().contains("simulated"), "{}", report.name());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures() {
+    let stage = Stage::new();
+    let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
+    let results = || stage.fathom(words, Path::new("")).report().0["results"].clone();
+    assert_eq!(results(), results());
+}
+
+#[test]
+fn a_session_shown_again_is_the_same_report() {
+    let stage = Stage::new();
+    let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --format json --quiet";
+    let first = stage.fathom(words, Path::new(""));
+    assert_eq!(first.report().0, stage.show().report().0);
+}

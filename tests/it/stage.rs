@@ -1,0 +1,284 @@
+//! The stage: a directory of its own, the program, and what came of running it.
+//!
+//! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65534;
+/// A run that takes longer is a failure of the story; nothing here measures for more than a few seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// A directory of its own on a disk, and the machine to itself.
+pub(crate) struct Stage {
+    dir: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// What came of running the program.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Exit code; `None` where a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+/// The program while it runs.
+pub(crate) struct Running {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    said: String,
+    since: Instant,
+}
+
+/// Says that the story of this thread could not be told, and why. `./test` prints these, and CI fails on them.
+pub(crate) fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("SKIPPED {}: {reason}\n", thread.name().unwrap_or("a story"));
+    eprint!("{line}");
+    if let Some(list) = std::env::var_os("FATHOM_SKIPS") {
+        let mut list = File::options().append(true).create(true).open(list).unwrap();
+        list.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+/// Whether root tells this story; says that it is skipped otherwise.
+pub(crate) fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skip("only root can set up what it needs");
+    }
+    root
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not /tmp, which is memory on many machines; not the build directory, which others may not enter.
+        let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        Self { dir, _alone: alone }
+    }
+
+    /// A path below the stage's directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// An empty directory.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// An empty directory that belongs to nobody.
+    pub(crate) fn folder_of_nobody(&self, name: &str) -> PathBuf {
+        let path = self.folder(name);
+        chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        path
+    }
+
+    /// A file full of bytes, on the disk.
+    pub(crate) fn file(&self, name: &str, mib: usize) -> PathBuf {
+        let path = self.path(name);
+        fill(&path, mib);
+        path
+    }
+
+    /// Runs the program with words split at spaces, and a target.
+    pub(crate) fn fathom(&self, words: &str, target: &Path) -> Outcome {
+        wait(&mut self.command(&[], words, target))
+    }
+
+    /// The same as the user who owns nothing, without a home.
+    pub(crate) fn fathom_as_nobody(&self, words: &str, target: &Path) -> Outcome {
+        // Where the build directory is root's, the program in it is out of reach.
+        let program = self.path("fathom");
+        std::fs::copy(env!("CARGO_BIN_EXE_fathom"), &program).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let who = NOBODY.to_string();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
+        command.args(words.split_whitespace()).arg(target);
+        command.env_remove("HOME").env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
+        wait(&mut command)
+    }
+
+    /// Starts the program and goes on.
+    pub(crate) fn start(&self, words: &str, target: &Path) -> Running {
+        Running::start(&mut self.command(&[], words, target))
+    }
+
+    /// The program behind a prefix such as `nsenter ...`.
+    pub(crate) fn command(&self, prefix: &[String], words: &str, target: &Path) -> Command {
+        let program = [env!("CARGO_BIN_EXE_fathom").to_owned()];
+        let mut all = prefix.iter().chain(&program);
+        let mut command = Command::new(all.next().unwrap());
+        command.args(all).args(words.split_whitespace());
+        if target != Path::new("") {
+            command.arg(target);
+        }
+        command.env("XDG_DATA_HOME", self.folder("xdg"));
+        command
+    }
+
+    /// The session files that were written, oldest first.
+    pub(crate) fn sessions(&self) -> Vec<PathBuf> {
+        names(&self.path("xdg/fathom/sessions"))
+    }
+
+    /// `fathom show` of the only session.
+    pub(crate) fn show(&self) -> Outcome {
+        let sessions = self.sessions();
+        assert_eq!(sessions.len(), 1, "{sessions:?}");
+        self.fathom("show --format json", &sessions[0])
+    }
+}
+
+/// Fills a file with bytes that no layer can make smaller, down to the disk.
+pub(crate) fn fill(path: &Path, mib: usize) {
+    let mut random = File::open("/dev/urandom").unwrap();
+    let mut file = File::create(path).unwrap();
+    std::io::copy(&mut std::io::Read::take(&mut random, (mib as u64) << 20), &mut file).unwrap();
+    file.sync_all().unwrap();
+}
+
+/// Everything in a directory, sorted; nothing where there is none.
+pub(crate) fn names(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    all.sort();
+    all
+}
+
+/// Runs a tool that must succeed, and gives what it printed.
+pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
+    let mut words = words.iter().map(AsRef::as_ref);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).stdin(Stdio::null());
+    let out = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if !out.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&out.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
+}
+
+/// Runs to the end, within the limit.
+pub(crate) fn wait(command: &mut Command) -> Outcome {
+    Running::start(command).end()
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let since = Instant::now();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr, said: String::new(), since }
+    }
+
+    /// Process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until progress says these words. Fails where the program ends before.
+    pub(crate) fn until_it_says(&mut self, words: &str) {
+        while !self.said.contains(words) {
+            let read = self.stderr.read_line(&mut self.said).unwrap();
+            assert_ne!(read, 0, "it ended and never said '{words}': {}", self.said);
+        }
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        rustix::process::kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for the end. A program that outlasts the limit is killed, and the story fails.
+    pub(crate) fn end(mut self) -> Outcome {
+        let out = self.child.stdout.take().unwrap();
+        let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
+        let mut stderr = self.stderr;
+        let hearing = std::thread::spawn(move || std::io::read_to_string(&mut stderr).unwrap_or_default());
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if self.since.elapsed() > LIMIT {
+                self.child.kill().unwrap();
+                panic!("it did not end within {LIMIT:?}; it said: {}", self.said);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Outcome {
+            code: status.code(),
+            stdout: reading.join().unwrap(),
+            stderr: self.said + &hearing.join().unwrap(),
+            took: self.since.elapsed(),
+        }
+    }
+}
+
+impl Outcome {
+    /// The JSON report on standard output.
+    pub(crate) fn report(&self) -> Report {
+        let value = serde_json::from_str(&self.stdout);
+        Report(value.unwrap_or_else(|e| panic!("no JSON ({e}): {self:?}")))
+    }
+}
+
+/// A JSON report, read by the names of its contract.
+#[derive(Debug)]
+pub(crate) struct Report(pub(crate) Value);
+
+impl Report {
+    /// Name of the headline.
+    pub(crate) fn name(&self) -> &str {
+        self.0["headline"]["name"].as_str().unwrap()
+    }
+
+    /// First word.
+    pub(crate) fn verdict(&self) -> &str {
+        self.0["verdict"].as_str().unwrap()
+    }
+
+    /// Answers of a check.
+    pub(crate) fn answers(&self, id: &str) -> Vec<&Value> {
+        self.0["findings"].as_array().unwrap().iter().filter(|f| f["id"] == id).collect()
+    }
+
+    /// Whether a check answered so.
+    pub(crate) fn says(&self, id: &str, outcome: &str) -> bool {
+        self.answers(id).iter().any(|f| f["outcome"] == outcome)
+    }
+
+    /// Fails unless a check answered so.
+    #[track_caller]
+    pub(crate) fn must_say(&self, id: &str, outcome: &str) -> &Value {
+        let all = self.answers(id);
+        let answer = all.iter().find(|f| f["outcome"] == outcome);
+        answer.unwrap_or_else(|| panic!("{id} does not say '{outcome}': {all:#?}"))
+    }
+
+    /// What the topmost device saw of each run.
+    pub(crate) fn devices(&self) -> Vec<&Value> {
+        let runs = self.0["results"][0]["runs"].as_array().unwrap();
+        runs.iter().map(|r| &r["device"]).collect()
+    }
+}
