@@ -1,6 +1,6 @@
 //! `fathom bench`: its flags.
 
-use super::common::{self, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -39,23 +39,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let m = self.measuring;
-        let request = Request {
-            command: common::words(),
-            work: Work::Profile(profile),
-            target: self.target,
-            size_bytes: m.size,
-            offset_bytes: None,
-            time_ns: m.time,
-            warmup_ns: m.warmup,
-            runs: m.runs,
-            seed: m.seed,
-            engine: m.engine,
-            cache: m.cache.map(Into::into),
-            batch: m.batch,
-            destroy: m.destroy,
-            hook: m.test_hook.map(Into::into),
-        };
+        let request = self.measuring.request(Work::Profile(profile), self.target, None);
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

@@ -1,6 +1,7 @@
 //! Flags that several commands share.
 
 use crate::failure::Failure;
+use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -15,34 +16,34 @@ use std::path::PathBuf;
 pub(super) struct Measuring {
     /// Bytes to touch, such as 4g [default: 1g for a file made in a directory, else all there is]
     #[arg(long, value_parser = parse_bytes)]
-    pub(super) size: Option<u64>,
+    size: Option<u64>,
     /// Length of each measured window, such as 3s or 500ms
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
-    pub(super) time: Option<u64>,
+    time: Option<u64>,
     /// Time before each window in which operations run and do not count
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
-    pub(super) warmup: Option<u64>,
+    warmup: Option<u64>,
     /// Times each workload is measured [default: 5]
     #[arg(long)]
-    pub(super) runs: Option<u32>,
+    runs: Option<u32>,
     /// Seed of offsets, data and the order of runs [default: from the clock]
     #[arg(long)]
-    pub(super) seed: Option<u64>,
+    seed: Option<u64>,
     /// Interface that carries the operations [default: io_uring]
     #[arg(long, value_name = "NAME", value_parser = engine_names())]
-    pub(super) engine: Option<String>,
+    engine: Option<String>,
     /// What the target is opened with [default: direct]
     #[arg(long, value_enum)]
-    pub(super) cache: Option<CacheWord>,
+    cache: Option<CacheWord>,
     /// Operations handed over per call, and completions waited for [default: 1,1: each at once]
     #[arg(long, value_name = "SUBMIT[,COMPLETE]", value_parser = parse_batch)]
-    pub(super) batch: Option<Batch>,
+    batch: Option<Batch>,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, value_name = "NAME")]
-    pub(super) destroy: Option<String>,
+    destroy: Option<String>,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
-    pub(super) test_hook: Option<HookWord>,
+    test_hook: Option<HookWord>,
 }
 
 /// How the result is shown.
@@ -101,6 +102,28 @@ impl From<HookWord> for Hook {
     }
 }
 
+impl Measuring {
+    /// What was said, with the work and the target that the command adds.
+    pub(super) fn request(self, work: Work, target: Option<PathBuf>, offset_bytes: Option<u64>) -> Request {
+        Request {
+            command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
+            work,
+            target,
+            size_bytes: self.size,
+            offset_bytes,
+            time_ns: self.time,
+            warmup_ns: self.warmup,
+            runs: self.runs,
+            seed: self.seed,
+            engine: self.engine,
+            cache: self.cache.map(Into::into),
+            batch: self.batch,
+            destroy: self.destroy,
+            hook: self.test_hook.map(Into::into),
+        }
+    }
+}
+
 impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for id in &self.accept {
@@ -146,9 +169,4 @@ fn parse_batch(text: &str) -> Result<Batch, String> {
     };
     let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
     Ok(Batch { submit: number(submit)?, complete: number(complete)? })
-}
-
-/// The command line as typed.
-pub(super) fn words() -> Vec<String> {
-    std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect()
 }

@@ -1,6 +1,6 @@
 //! `fathom run`: its flags.
 
-use super::common::{self, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work, Workload};
 use crate::show::Showing;
@@ -82,7 +82,6 @@ impl Args {
                 "--mix goes with --rw rw or --rw randrw; the other words say the direction alone".into(),
             ));
         }
-        let m = self.measuring;
         let workload = Workload {
             pattern,
             read_percent,
@@ -91,22 +90,7 @@ impl Args {
             depth: self.depth,
             workers: self.workers,
         };
-        let request = Request {
-            command: common::words(),
-            work: Work::Workload(workload),
-            target: self.target,
-            size_bytes: m.size,
-            offset_bytes: self.offset,
-            time_ns: m.time,
-            warmup_ns: m.warmup,
-            runs: m.runs,
-            seed: m.seed,
-            engine: m.engine,
-            cache: m.cache.map(Into::into),
-            batch: m.batch,
-            destroy: m.destroy,
-            hook: m.test_hook.map(Into::into),
-        };
+        let request = self.measuring.request(Work::Workload(workload), self.target, self.offset);
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

@@ -7,7 +7,7 @@
 //! operations over and one whenever completions are first seen; depth is the integral of operations in flight over the same
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
-use crate::engines::{Done, Engine, Entry, Granted};
+use crate::engines::{Done, Engine, Entry, Granted, Time};
 use crate::source::{Op, Source};
 use crate::tally::{Block, Port, Totals};
 use model::job::{Batch, Kind};
@@ -129,15 +129,15 @@ pub(crate) fn run<E: Engine>(task: &mut Task) -> Outcome {
         return Outcome::failed("was not started".into());
     }
     let before = sys::thread::usage().unwrap_or_default();
-    let start = turns.engine.now();
+    let start = turns.engine.time().now();
     let error = turns.drive(start).err();
-    let end = turns.engine.now();
+    let end = turns.engine.time().now();
     let after = sys::thread::usage().unwrap_or_default();
     Outcome {
         error: error.map(|e| format!("worker {} ({}): {e}", turns.spec.worker, turns.spec.engine.name)),
         granted,
-        wall_ns: turns.engine.ns(end - start),
-        window_ns: turns.engine.ns(turns.window.1 - turns.window.0),
+        wall_ns: turns.engine.time().ns(end - start),
+        window_ns: turns.engine.time().ns(turns.window.1 - turns.window.0),
         last: Some(turns.block),
         totals: turns.totals,
         usage: Usage {
@@ -271,7 +271,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let mut wait = if flying == self.full { self.spec.batch.complete.min(flying) } else { 0 };
         let mut now = 0;
         if handed > 0 {
-            now = self.engine.now();
+            now = self.engine.time().now();
             self.integrate(now);
             self.in_flight = flying;
             for &slot in &self.batch {
@@ -290,7 +290,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
         let taken = self.engine.reap(&mut self.done);
         if taken > 0 {
-            now = self.engine.now();
+            now = self.engine.time().now();
             self.integrate(now);
             self.in_flight -= taken as u32;
             self.last_completion = now;
@@ -301,7 +301,7 @@ impl<'a, E: Engine> Loop<'a, E> {
                 return Err(format!("gave up after {} operations that failed", self.failures));
             }
         } else if handed == 0 {
-            now = self.engine.now();
+            now = self.engine.time().now();
             self.give_up_on_a_stall(now)?;
         }
         Ok(now)
@@ -379,7 +379,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let supply = &mut self.lanes[lane as usize];
         supply.free.push(done.slot);
         supply.in_flight -= 1;
-        let ns = self.engine.ns(now - start);
+        let ns = self.engine.time().ns(now - start);
         let total = &mut self.totals[op.kind as usize];
         total.max_ns = total.max_ns.max(ns);
         if done.result == op.length as i32 {
@@ -411,7 +411,7 @@ impl<'a, E: Engine> Loop<'a, E> {
 
     /// The next stamp at which something has to be done: the end of an interval, of the warm-up or of the window.
     fn next_edge(&self, now: u64) -> u64 {
-        let interval = self.engine.ticks_of(self.spec.interval_ns).max(1);
+        let interval = self.engine.time().ticks_of(self.spec.interval_ns).max(1);
         let (from, length) = if self.measuring {
             (self.window.0, self.spec.time_ns)
         } else {
@@ -419,7 +419,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         };
         // On a grid from the beginning, so that the intervals of all workers cover each other.
         let next = from + ((now - from) / interval + 1) * interval;
-        next.min(from + self.engine.ticks_of(length))
+        next.min(from + self.engine.time().ticks_of(length))
     }
 
     /// At an edge or a stop: cuts the interval, enters the measured window, or ends it (true).
@@ -430,9 +430,9 @@ impl<'a, E: Engine> Loop<'a, E> {
         let stopped = self.link.stop.load(Ordering::Relaxed);
         let length = if self.measuring { self.spec.time_ns } else { self.spec.warmup_ns };
         let from = if self.measuring { self.window.0 } else { self.start };
-        let over = now - from >= self.engine.ticks_of(length);
-        self.block.end_ns = self.engine.ns(now - self.start);
-        self.block.depth_ns = self.engine.ns(self.depth.1);
+        let over = now - from >= self.engine.time().ticks_of(length);
+        self.block.end_ns = self.engine.time().ns(now - self.start);
+        self.block.depth_ns = self.engine.time().ns(self.depth.1);
         if self.measuring {
             self.window.1 = now;
         }
@@ -444,7 +444,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             // Where the warm-up's block could not be handed over it is forgotten: it must not be taken for the window's.
             self.block.clear();
             self.depth.1 = 0;
-            self.block.start_ns = self.engine.ns(now - self.start);
+            self.block.start_ns = self.engine.time().ns(now - self.start);
         }
         if begins {
             self.measuring = true;
@@ -457,11 +457,11 @@ impl<'a, E: Engine> Loop<'a, E> {
 
     /// Waits for what is in flight, counting it in the totals alone.
     fn drain(&mut self) -> Result<(), String> {
-        let limit = self.engine.now() + self.engine.ticks_of(DRAIN_LIMIT_NS);
+        let limit = self.engine.time().now() + self.engine.time().ticks_of(DRAIN_LIMIT_NS);
         while self.in_flight > 0 {
             self.submit(1)?;
             let taken = self.engine.reap(&mut self.done);
-            let now = self.engine.now();
+            let now = self.engine.time().now();
             self.in_flight -= taken as u32;
             for i in 0..taken {
                 self.complete(self.done[i], now, false);
@@ -479,7 +479,7 @@ impl<'a, E: Engine> Loop<'a, E> {
 
     #[cold]
     fn give_up_on_a_stall(&self, now: u64) -> Result<(), String> {
-        let quiet = self.engine.ns(now - self.last_completion);
+        let quiet = self.engine.time().ns(now - self.last_completion);
         if quiet < STALL_LIMIT_NS || self.in_flight == 0 {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! For: reads and writes addressed by slot, handed over and reaped by one thread. Not for: deciding what to read, or when.
 //!
 //! The ring owns its files and its arena, and a slot in flight cannot be had: that is what makes this safe to use. Where it
-//! is dropped with operations in flight, they are cancelled and reaped; after [`DRAIN_LIMIT`] ring, files and arena are
+//! is dropped with operations in flight, they are cancelled and reaped; after five seconds ring, files and arena are
 //! leaked, since memory that a device may still write to must never be given back.
 
 use crate::arena::Arena;

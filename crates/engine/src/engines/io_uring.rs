@@ -17,6 +17,8 @@ pub(super) struct Uring {
 }
 
 impl Engine for Uring {
+    type Time = Clock;
+
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, granted) = Ring::new(arena, std::mem::take(&mut spec.files)).map_err(|e| explain(&e))?;
@@ -24,17 +26,8 @@ impl Engine for Uring {
     }
 
     #[inline]
-    fn now(&mut self) -> u64 {
-        self.clock.ticks()
-    }
-
-    #[inline]
-    fn ns(&self, ticks: u64) -> u64 {
-        self.clock.ns(ticks)
-    }
-
-    fn ticks_of(&self, ns: u64) -> u64 {
-        self.clock.ticks_of(ns)
+    fn time(&self) -> &Clock {
+        &self.clock
     }
 
     #[inline]

@@ -10,21 +10,20 @@ mod sync;
 use crate::source::Op;
 use crate::worker::{self, Outcome, Spec, Task};
 use std::io;
+use sys::clock::Clock;
 pub use sys::ring::{Done, Granted};
 
 /// What the loop needs of an interface. All slots belong to the loop until `queue` and again after `reap`.
 pub trait Engine: Sized {
+    /// What tells the time; a simulation has a clock of its own.
+    type Time: Time;
     /// Sets the interface up, on the thread that will use it: memory for its slots, files, registrations.
     ///
     /// # Errors
     /// What the kernel answers.
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)>;
-    /// Now, in ticks.
-    fn now(&mut self) -> u64;
-    /// Ticks as ns.
-    fn ns(&self, ticks: u64) -> u64;
-    /// ns as ticks.
-    fn ticks_of(&self, ns: u64) -> u64;
+    /// The clock of its stamps.
+    fn time(&self) -> &Self::Time;
     /// The data of a slot that is not in flight.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
     /// Prepares an operation on a slot; nothing is handed over yet.
@@ -36,6 +35,32 @@ pub trait Engine: Sized {
     fn submit(&mut self, wait: u32) -> io::Result<()>;
     /// Takes completions that are there.
     fn reap(&mut self, done: &mut [Done]) -> usize;
+}
+
+/// A clock that counts ticks.
+pub trait Time {
+    /// Now, in ticks.
+    fn now(&self) -> u64;
+    /// Ticks as ns.
+    fn ns(&self, ticks: u64) -> u64;
+    /// ns as ticks.
+    fn ticks_of(&self, ns: u64) -> u64;
+}
+
+impl Time for Clock {
+    #[inline]
+    fn now(&self) -> u64 {
+        self.ticks()
+    }
+
+    #[inline]
+    fn ns(&self, ticks: u64) -> u64 {
+        Self::ns(self, ticks)
+    }
+
+    fn ticks_of(&self, ns: u64) -> u64 {
+        Self::ticks_of(self, ns)
+    }
 }
 
 /// One line of the table.

@@ -15,23 +15,16 @@ pub(super) struct Null {
 }
 
 impl Engine for Null {
+    type Time = Clock;
+
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let data = vec![0; spec.slot_bytes as usize];
         Ok((Self { clock: spec.clock, queued: Vec::with_capacity(spec.slots()), data }, Granted::default()))
     }
 
     #[inline]
-    fn now(&mut self) -> u64 {
-        self.clock.ticks()
-    }
-
-    #[inline]
-    fn ns(&self, ticks: u64) -> u64 {
-        self.clock.ns(ticks)
-    }
-
-    fn ticks_of(&self, ns: u64) -> u64 {
-        self.clock.ticks_of(ns)
+    fn time(&self) -> &Clock {
+        &self.clock
     }
 
     /// All slots share one buffer: nothing is moved, so nobody can tell.

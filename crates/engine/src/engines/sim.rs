@@ -3,7 +3,7 @@
 //! For: testing loop, recorder and analysis end to end, with the same answer every time. Not for: imitating any product.
 //! Every operation takes [`LATENCY_NS`], any number at once; time passes only while the loop waits.
 
-use super::{Done, Engine, Granted};
+use super::{Done, Engine, Granted, Time};
 use crate::source::Op;
 use crate::worker::Spec;
 use std::collections::VecDeque;
@@ -13,19 +13,19 @@ use std::io;
 const LATENCY_NS: u64 = 100_000;
 
 pub(super) struct Sim {
-    now_ns: u64,
+    time: Virtual,
     /// Slots with the time they complete at; constant latency keeps them in order.
     flying: VecDeque<(u64, Done)>,
     data: Vec<u8>,
 }
 
-impl Engine for Sim {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
-        let flying = VecDeque::with_capacity(spec.slots());
-        Ok((Self { now_ns: 0, flying, data: vec![0; spec.slot_bytes as usize] }, Granted::default()))
-    }
+/// Time that passes only while the loop waits; a tick is a nanosecond.
+pub(super) struct Virtual {
+    now_ns: u64,
+}
 
-    fn now(&mut self) -> u64 {
+impl Time for Virtual {
+    fn now(&self) -> u64 {
         self.now_ns
     }
 
@@ -36,24 +36,40 @@ impl Engine for Sim {
     fn ticks_of(&self, ns: u64) -> u64 {
         ns
     }
+}
+
+impl Engine for Sim {
+    type Time = Virtual;
+
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let flying = VecDeque::with_capacity(spec.slots());
+        Ok((
+            Self { time: Virtual { now_ns: 0 }, flying, data: vec![0; spec.slot_bytes as usize] },
+            Granted::default(),
+        ))
+    }
+
+    fn time(&self) -> &Virtual {
+        &self.time
+    }
 
     fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
         &mut self.data
     }
 
     fn queue(&mut self, slot: u32, op: &Op) {
-        self.flying.push_back((self.now_ns + LATENCY_NS, Done { slot, result: op.length as i32 }));
+        self.flying.push_back((self.time.now_ns + LATENCY_NS, Done { slot, result: op.length as i32 }));
     }
 
     fn submit(&mut self, wait: u32) -> io::Result<()> {
         if let Some((at, _)) = (wait as usize).checked_sub(1).and_then(|i| self.flying.get(i)) {
-            self.now_ns = self.now_ns.max(*at);
+            self.time.now_ns = self.time.now_ns.max(*at);
         }
         Ok(())
     }
 
     fn reap(&mut self, done: &mut [Done]) -> usize {
-        let ready = self.flying.iter().take_while(|(at, _)| *at <= self.now_ns).count().min(done.len());
+        let ready = self.flying.iter().take_while(|(at, _)| *at <= self.time.now_ns).count().min(done.len());
         for (place, (_, d)) in done.iter_mut().zip(self.flying.drain(..ready)) {
             *place = d;
         }

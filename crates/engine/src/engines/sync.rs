@@ -21,6 +21,8 @@ pub(super) struct Sync {
 }
 
 impl Engine for Sync {
+    type Time = Clock;
+
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let files = std::mem::take(&mut spec.files);
@@ -28,17 +30,8 @@ impl Engine for Sync {
     }
 
     #[inline]
-    fn now(&mut self) -> u64 {
-        self.clock.ticks()
-    }
-
-    #[inline]
-    fn ns(&self, ticks: u64) -> u64 {
-        self.clock.ns(ticks)
-    }
-
-    fn ticks_of(&self, ns: u64) -> u64 {
-        self.clock.ticks_of(ns)
+    fn time(&self) -> &Clock {
+        &self.clock
     }
 
     #[inline]
