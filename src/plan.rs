@@ -50,6 +50,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let cache = origins.choose("--cache", request.cache, Cache::Direct, |c| c.word().into());
     let batch = batch(request, engine, &mut origins)?;
     let drafts = drafts(request, &mut origins)?;
+    let drafts = leave_out_writes(request, drafts, &mut origins);
     let writes = drafts.iter().any(|d| d.access.writes());
     refuse_idle_flags(request, engine, writes)?;
     let (target, place) = find_target(request, &root, engine, cache, writes, &drafts, &mut origins)?;
@@ -170,6 +171,16 @@ fn drafts(request: &Request, origins: &mut Origins) -> Result<Vec<Draft>, Failur
         }
         Work::Workload(workload) => Ok(vec![workload_draft(workload, request.offset_bytes, origins)?]),
     }
+}
+
+/// A bench of a file or device of the user's reads it; writing has to be asked for by name. One workload says what it does.
+fn leave_out_writes(request: &Request, mut drafts: Vec<Draft>, origins: &mut Origins) -> Vec<Draft> {
+    let theirs = request.target.as_ref().is_some_and(|t| t.exists() && !t.is_dir());
+    if matches!(request.work, Work::Profile(_)) && theirs && request.destroy.is_none() {
+        drafts.retain(|d| !d.access.writes());
+        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
+    }
+    drafts
 }
 
 fn profile_drafts(profile: &Profile) -> Vec<Draft> {

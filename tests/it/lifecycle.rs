@@ -149,6 +149,18 @@ fn stalled(engine: &str) {
     assert_eq!(stage.show().report().0["ending"]["how"], "failed");
 }
 
+#[test]
+fn a_file_that_a_killed_run_left_is_named_and_stays_the_users_to_remove() {
+    let stage = Stage::new();
+    let folder = stage.folder("left");
+    // Above the largest process id that Linux gives, so nobody holds it.
+    let dead = folder.join(".fathom-test-4194999-00000000000000ff.tmp");
+    std::fs::write(&dead, "data").unwrap();
+    let out = stage.fathom("run --size 16m --time 100ms --runs 1", &folder);
+    assert!(out.stderr.contains(".fathom-test-4194999") && out.stderr.contains("rm "), "{}", out.stderr);
+    assert_eq!(names(&folder), [dead]);
+}
+
 /// Cgroups of a process of ours that are still there.
 fn cgroups_of(id: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -56,9 +56,12 @@ fn reading_a_device_changes_nothing() {
     let stage = Stage::new();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
-    let out = stage.fathom("bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet", &device.path);
-    // The profile writes too, and nobody allowed that.
-    needs_the_name(&out);
+    let words = "bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet --format json";
+    let out = stage.fathom(words, &device.path);
+    // The profile writes too; nobody allowed that, so it only reads.
+    let results = out.report().0["results"].clone();
+    assert_eq!(results.as_array().map(Vec::len), Some(2), "{out:?}");
+    assert!(results[0]["write"].is_null() && results[1]["write"].is_null());
     let out = stage.fathom("run --rw randread --time 100ms --warmup 0 --runs 1 --quiet", &device.path);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     assert_eq!(device.checksum(), before);
