@@ -28,8 +28,8 @@ static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 /// The first lock of a block device. `destroy` is the value of `--destroy`.
 ///
 /// # Errors
-/// Refuses whatever is used, bears a signature, is read-only or was not named; [`MachineError::Usage`] where `path` is no
-/// block device.
+/// Refuses whatever is used, bears a signature or is read-only; [`MachineError::Usage`] where it was not named, or `path` is
+/// no block device.
 pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Result<(), MachineError> {
     let (name, number) = identify(root, path)?;
     refuse_used(root, path, &name)?;
@@ -45,7 +45,7 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
     let serial = stack::serial(root, &name);
     let Some(said) = destroy else {
         let best = serial.unwrap_or(name);
-        return Err(MachineError::Refused(format!(
+        return Err(MachineError::Usage(format!(
             "writing would destroy all data on {}; if that is meant, type --destroy '{best}'",
             path.display()
         )));
@@ -55,7 +55,7 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
         return Ok(());
     }
     let serial = serial.map_or_else(String::new, |s| format!("its serial number '{s}' or "));
-    Err(MachineError::Refused(format!(
+    Err(MachineError::Usage(format!(
         "--destroy '{said}' does not name {}, so nothing is written; type {serial}its name '{name}'",
         path.display()
     )))
@@ -103,8 +103,8 @@ pub fn open_file(path: &Path, write: bool, direct: bool, sync: bool) -> io::Resu
 /// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links.
 ///
 /// # Errors
-/// Refuses swap files, files behind loop devices, files that may not be written, and files with content that `--destroy` does
-/// not name; [`MachineError::Usage`] where it is no regular file.
+/// Refuses swap files, files behind loop devices and files that may not be written; [`MachineError::Usage`] for content that
+/// `--destroy` does not name, and where it is no regular file.
 pub fn may_write_file(
     root: &Root,
     said: &Path,
@@ -133,7 +133,7 @@ pub fn may_write_file(
         return Ok(());
     }
     let what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
-    Err(MachineError::Refused(format!(
+    Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
          else name its directory, and fathom makes a file of its own there",
         said.display(),
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(judge(&path, None), Ok(()));
         std::fs::write(&path, "precious")?;
         let refusal = judge(&path, None);
-        assert!(refusal.as_ref().is_err_and(|e| e.class() == Class::Refused), "{refusal:?}");
+        assert!(refusal.as_ref().is_err_and(|e| e.class() == Class::Usage), "{refusal:?}");
         assert!(refusal.is_err_and(|e| e.to_string().contains("--destroy")));
         assert!(judge(&path, Some("mine")).is_err());
         assert_eq!(judge(&path, path.to_str()), Ok(()));

@@ -44,18 +44,23 @@ fn look(case: &Case) -> Known<Answer> {
             sentence +=
                 &format!(" The engine {} carries one operation at a time per worker.", case.stream.engine);
         }
-        return Ok(found(sentence, reached, evidence([("asked_depth", asked), ("depth_mean", reached)])));
+        return Ok(found(
+            case,
+            sentence,
+            reached,
+            evidence([("asked_depth", asked), ("depth_mean", reached)]),
+        ));
     }
     let own = evidence([("asked_depth", asked), ("depth_mean", reached)]);
     if !case.stream.cache.is_direct() || !case.on_device() {
         // Through the page cache the kernel decides what the device sees; only our own count is ours to promise.
         return Ok(Answer::Holds("The queue was as deep as was asked.", own));
     }
-    at_the_device(case, asked, own)
+    at_the_device(case, asked, reached, own)
 }
 
 /// The second witness: operations that we count as in flight and the device never saw wait somewhere above it.
-fn at_the_device(case: &Case, asked: f64, mut numbers: Evidence) -> Known<Answer> {
+fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
     let device = case.device()?;
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.between_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
@@ -67,19 +72,28 @@ fn at_the_device(case: &Case, asked: f64, mut numbers: Evidence) -> Known<Answer
     let is_ours = share(total.bytes as f64, issued.bytes as f64) >= OURS_FROM;
     if is_ours && depth < REACHED_FROM * asked * merged {
         let sentence = format!(
-            "Depth {asked:.0} was asked for and kept, but the device saw only {} requests at a time: the others waited above it.",
+            "Depth {asked:.0} was asked for, {} operations were in flight on average, and the device saw only {} requests at a time.",
+            show_rate(reached),
             show_rate(depth)
         );
-        return Ok(found(sentence, depth, numbers));
+        return Ok(found(case, sentence, depth, numbers));
     }
     Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
 }
 
-fn found(sentence: String, depth: f64, numbers: Evidence) -> Answer {
+/// Advice that is not followed already.
+fn cure(case: &Case) -> &'static str {
+    if case.stream.engine == "io_uring" && case.stream.cache.is_direct() {
+        return "One worker cannot keep this queue full here: type more --workers, and see what limits the row.";
+    }
+    "Type --engine io_uring with --cache direct, or ask for more workers instead of depth."
+}
+
+fn found(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
     Answer::Finding(Found {
         severity: Severity::Rename,
         sentence,
-        cure: "Type --engine io_uring with --cache direct, or ask for more workers instead of depth.".into(),
+        cure: cure(case).into(),
         evidence: numbers,
         renames: Some(Rename::Depth(depth)),
     })
@@ -103,7 +117,7 @@ fn thinking_at_depth_one_is_no_finding() {
 fn operations_that_wait_above_the_device_are_found() {
     let throttled = Forge { device_time_share: 0.1, ..Forge::honest() };
     let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &throttled.record()) else { panic!("silent") };
-    assert!(f.sentence.contains("waited above it"));
+    assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
     // Four neighbours merged into each request: a quarter of the queue is all of it.
     let merged = Forge { device_time_share: 0.9, merged: 4, ..Forge::honest() };
     assert_eq!(super::severity(&CHECK, &merged.record()), None);
