@@ -79,11 +79,11 @@ impl Collector {
         let seconds = (spans.end - spans.start) as f64 / 1e9;
         let most = ((seconds * ROWS_PER_SECOND as f64) as usize).max(ROWS_PER_SECOND as usize);
         let before = rows.len();
-        while rows.len() > most && rows.len() > 1 {
-            let kept = merge_neighbours(std::mem::take(&mut rows));
-            let stuck = kept.len();
-            rows = kept;
-            if stuck == before {
+        while rows.len() > most {
+            let longer = rows.len();
+            rows = merge_neighbours(rows);
+            // Rows of as many streams as there are rows have no neighbours.
+            if rows.len() == longer {
                 break;
             }
         }

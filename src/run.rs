@@ -196,40 +196,15 @@ impl Bench {
             at_ns: self.now_ns(),
             target_bytes,
         }))?;
-        let mut last = self.keep(Moment::Start, true)?;
+        let start = self.keep(Moment::Start, true)?;
         crew.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns);
-        let mut failure = None;
-        while !crew.is_done() {
-            std::thread::sleep(COLLECT_EVERY);
-            crew.collect(|who, block| collector.add(who, block));
-            if self.stopped() || crew.any_done() {
-                crew.stop();
-            }
-            if let Some(why) = crew.stuck() {
-                failure = Some(why);
-                break;
-            }
-            let at = opened.elapsed();
-            if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
-                let now = self.watch.during(&last);
-                last.at_ns = now.at_ns;
-                last.files.extend(now.files.clone());
-                if !now.files.is_empty() {
-                    self.session.append(&Frame::Evidence(Box::new(now)))?;
-                }
-                if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
-                    self.session.append(&Frame::Intervals(rows))?;
-                }
-            }
-            let left = time_left(&self.plan, done).saturating_sub(at);
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
-        }
+        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
-        failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         self.keep_unless_dead(Moment::Stop, failure.is_some())?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {
@@ -258,6 +233,44 @@ impl Bench {
             notes,
         })))?;
         Ok(ending)
+    }
+
+    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason
+    /// where one of them is stuck.
+    fn follow(
+        &mut self,
+        crew: &mut Crew,
+        collector: &mut Collector,
+        mut last: Snapshot,
+        (opened, total): (Instant, Duration),
+        done: usize,
+    ) -> Result<Option<String>, Failure> {
+        while !crew.is_done() {
+            std::thread::sleep(COLLECT_EVERY);
+            crew.collect(|who, block| collector.add(who, block));
+            // One that ends early has failed, and without it the rest is another workload.
+            if self.stopped() || crew.any_done() {
+                crew.stop();
+            }
+            if let Some(why) = crew.stuck() {
+                return Ok(Some(why));
+            }
+            let at = opened.elapsed();
+            if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
+                let now = self.watch.during(&last);
+                last.at_ns = now.at_ns;
+                last.files.extend(now.files.clone());
+                if !now.files.is_empty() {
+                    self.session.append(&Frame::Evidence(Box::new(now)))?;
+                }
+                if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
+                    self.session.append(&Frame::Intervals(rows))?;
+                }
+            }
+            let left = time_left(&self.plan, done).saturating_sub(at);
+            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
+        }
+        Ok(None)
     }
 
     /// Brings the machine back to rest: nothing of the target cached where runs begin cold, nothing left to write back.

@@ -371,14 +371,18 @@ impl<'a> Ran<'a> {
         })
     }
 
-    /// ns between the snapshots at start and stop.
+    /// ns in which operations could be in flight between the snapshots at start and stop: from the first worker's first stamp
+    /// to the last one's last. Starting and joining threads lies between the snapshots too, and would thin the device's queue.
     ///
     /// # Errors
-    /// That one is missing, or that no time passed.
-    pub fn between_ns(&self) -> Known<u64> {
+    /// That no worker says, and a snapshot is missing or no time passed.
+    pub fn active_ns(&self) -> Known<u64> {
         let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
         let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
-        passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())
+        let passed =
+            passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())?;
+        let longest = self.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
+        Ok(longest.map_or(passed, |ns| ns.min(passed)))
     }
 
     /// What these layers completed from start to stop.

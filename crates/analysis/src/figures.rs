@@ -108,7 +108,7 @@ fn of_device(case: &Case, ran: &Ran) -> Option<DeviceFigures> {
         issued_bytes: issued.iter().fold(0, |sum, a| sum.saturating_add(a.bytes)),
         ios: total.ios,
         bytes: total.bytes,
-        depth_mean: delta.queue_ms as f64 * 1e6 / ran.between_ns().ok()? as f64,
+        depth_mean: delta.queue_ms as f64 * 1e6 / ran.active_ns().ok()? as f64,
         busy_ms: total.ms,
     })
 }

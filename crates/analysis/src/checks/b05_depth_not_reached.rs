@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
 fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
     let device = case.device()?;
     let issued = case.issued_total();
-    let ms: f64 = case.runs.iter().map(|r| r.between_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
+    let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
     let total = device.total();
     let depth = share(device.queue_ms as f64, ms);
     numbers.extend(evidence([("device_depth_mean", depth)]));
