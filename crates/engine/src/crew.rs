@@ -229,13 +229,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
     use crate::source::{Share, compile};
     use model::job::{Access, Batch, Pattern};
-    let access = Access {
-        pattern: Pattern::Random,
-        block_bytes: 4096,
-        read_percent: 100,
-        offset_bytes: 0,
-        span_bytes: 1 << 30,
-    };
+    let access = Access::plain(Pattern::Random, 4096, 100);
     let share = Share { worker: 0, workers: 1, file: 0, seed: 1 };
     Spec {
         worker: 0,
@@ -246,6 +240,14 @@ fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
         depth,
         slot_bytes: 4096,
         writes: false,
+        options: model::job::Options::new(),
+        cache: model::job::Cache::Direct,
+        sync_call: model::job::SyncCall::Fsync,
+        open_loop: false,
+        delay_ns: 0,
+        cooldown_ns: 0,
+        limit: model::job::Limit::default(),
+        place: model::job::Placement::default(),
         batch: Batch { submit: 1, complete: 1 },
         warmup_ns: 0,
         time_ns,

@@ -8,9 +8,9 @@
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
 use crate::engines::{Done, Engine, Entry, Granted, Time};
-use crate::source::{Op, Source};
+use crate::source::{LOOK_AHEAD, Op, Source};
 use crate::tally::{Block, Port, Totals};
-use model::job::{Batch, Kind};
+use model::job::{Batch, Cache, Kind, Limit, Options, Placement, SyncCall};
 use model::payload;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,8 +18,6 @@ use sys::clock::Clock;
 use sys::ring::RingFile;
 use sys::thread::Usage;
 
-/// Operations that a source is asked for at once.
-const LOOK_AHEAD: usize = 64;
 /// Block size from which the data of the next write are prepared while the queue is full instead of between two operations.
 /// Below it the extra call costs more than filling does.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
@@ -48,6 +46,22 @@ pub struct Spec {
     pub slot_bytes: u32,
     /// Whether any operation writes.
     pub writes: bool,
+    /// Options of the engine, from its table.
+    pub options: Options,
+    /// What the files were opened with.
+    pub cache: Cache,
+    /// The call behind operations of the kind [`Kind::Sync`].
+    pub sync_call: SyncCall,
+    /// Whether latency counts from the time of [`Op::AT`] instead of the hand-over.
+    pub open_loop: bool,
+    /// Time from the opened gate to the first operation.
+    pub delay_ns: u64,
+    /// Time after the measured window in which operations still run.
+    pub cooldown_ns: u64,
+    /// What ends it before its time; this worker's part.
+    pub limit: Limit,
+    /// Where its thread and its memory are.
+    pub place: Placement,
     /// How operations are handed over.
     pub batch: Batch,
     /// Time before the measured window.
@@ -200,7 +214,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let Task { spec, link } = task;
         let fills_ahead = spec.fills_ahead();
         let per_lane = spec.depth + u32::from(fills_ahead);
-        let none = Op { offset: 0, length: 0, file: 0, kind: Kind::Read };
+        let none = Op::NONE;
         let lanes: Vec<Lane> = std::mem::take(&mut spec.sources)
             .into_iter()
             .enumerate()

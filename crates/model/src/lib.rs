@@ -16,6 +16,7 @@ pub mod profile;
 pub mod record;
 pub mod report;
 pub mod units;
+pub mod wish;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.
 pub type Known<T> = Result<T, String>;

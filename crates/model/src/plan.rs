@@ -7,7 +7,7 @@ use crate::job::Job;
 use serde::{Deserialize, Serialize};
 
 /// Everything that one invocation is going to measure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The command line as typed.
     pub command: Vec<String>,

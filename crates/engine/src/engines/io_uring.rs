@@ -38,8 +38,9 @@ impl Engine for Uring {
     #[inline]
     fn queue(&mut self, slot: u32, op: &Op) {
         match op.kind {
-            Kind::Read => self.ring.read(slot, op.file, op.offset, op.length),
-            Kind::Write => self.ring.write(slot, op.file, op.offset, op.length),
+            Kind::Read => self.ring.read(slot, u32::from(op.file), op.offset, op.length),
+            Kind::Write => self.ring.write(slot, u32::from(op.file), op.offset, op.length),
+            Kind::Trim | Kind::Sync => unreachable!("not in the table's kinds"),
         }
     }
 

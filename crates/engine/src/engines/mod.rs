@@ -9,6 +9,7 @@ mod sync;
 
 use crate::source::Op;
 use crate::worker::{self, Outcome, Spec, Task};
+use model::job::{Cache, Kind};
 use std::io;
 use sys::clock::Clock;
 pub use sys::ring::{Done, Granted};
@@ -76,9 +77,42 @@ pub struct Entry {
     pub max_depth: u32,
     /// Operations handed over per call unless asked otherwise; 0 stands for the whole depth.
     pub default_batch: u32,
+    /// What it can do.
+    pub kinds: &'static [Kind],
+    /// What its files may be opened with; the first is its default.
+    pub caches: &'static [Cache],
+    /// What can be asked of it, as in `--engine io_uring:iopoll`.
+    pub options: &'static [EngineOption],
     /// The loop, compiled for this engine.
     pub(crate) run: fn(&mut Task) -> Outcome,
 }
+
+/// Something that can be asked of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOption {
+    /// Its name.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// Whether a number follows it.
+    pub number: Number,
+}
+
+/// Whether a number follows an option, as in `sqpoll=1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Never.
+    No,
+    /// It may.
+    May,
+    /// Always.
+    Must,
+}
+
+/// Everything that goes through a file descriptor.
+const BY_DESCRIPTOR: &[Cache] =
+    &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
+const READ_WRITE: &[Kind] = &[Kind::Read, Kind::Write];
 
 /// Most operations in flight per worker: what one ring can hold.
 pub const MAX_DEPTH: u32 = 16_384;
@@ -91,6 +125,9 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: MAX_DEPTH,
         default_batch: 1,
+        kinds: READ_WRITE,
+        caches: BY_DESCRIPTOR,
+        options: &[],
         run: worker::run::<io_uring::Uring>,
     },
     Entry {
@@ -99,6 +136,9 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: 1,
         default_batch: 1,
+        kinds: READ_WRITE,
+        caches: BY_DESCRIPTOR,
+        options: &[],
         run: worker::run::<sync::Sync>,
     },
     Entry {
@@ -107,6 +147,9 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: false,
         max_depth: MAX_DEPTH,
         default_batch: 0,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: &[],
         run: worker::run::<null::Null>,
     },
     Entry {
@@ -115,6 +158,9 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: &[],
         run: worker::run::<sim::Sim>,
     },
 ];

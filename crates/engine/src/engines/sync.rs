@@ -56,6 +56,7 @@ impl Engine for Sync {
                 assert!(target.writable, "a write to a file that was opened for reading");
                 target.file.write_at(data, op.offset)
             }
+            Kind::Trim | Kind::Sync => unreachable!("not in the table's kinds"),
         };
         let result = match moved {
             Ok(bytes) => bytes as i32,

@@ -35,7 +35,7 @@ pub enum Frame {
 }
 
 /// What was meant and where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the session file.
     pub format: u32,

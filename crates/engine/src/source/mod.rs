@@ -8,23 +8,47 @@ use rand::RngExt;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// One operation to come.
+/// One operation to come. 32 bytes, copied and never shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// A time in ns whose meaning `flags` says; 0 without [`Op::AT`] and [`Op::AFTER`].
+    pub at_ns: u64,
+    /// Bytes; 0 for a sync.
     pub length: u32,
     /// Index of the file among the worker's files.
-    pub file: u32,
+    pub file: u16,
     /// What it does.
     pub kind: Kind,
+    /// Conditions of handing it over: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`]. Mostly none.
+    pub flags: u8,
 }
+
+impl Op {
+    /// Not before `at_ns` since the lane's first operation. In an open loop its latency counts from there.
+    pub const AT: u8 = 1;
+    /// Not before `at_ns` have passed since the lane's last completion, with nothing of the lane in flight.
+    pub const AFTER: u8 = 2;
+    /// Not while anything of the lane is in flight.
+    pub const DRAINED: u8 = 4;
+
+    /// A read of nothing, to fill places with.
+    pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
+}
+
+/// Most operations that a source is asked for at once.
+pub const LOOK_AHEAD: usize = 64;
 
 /// An endless supply of operations.
 pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
+
+    /// How many operations may be drawn ahead of their hand-over. Fewer where workers share a position.
+    fn look_ahead(&self) -> usize {
+        LOOK_AHEAD
+    }
 }
 
 /// Who asks, where several workers share one access.
@@ -35,7 +59,7 @@ pub struct Share {
     /// Workers of the stream.
     pub workers: u32,
     /// Index of the file among the worker's files.
-    pub file: u32,
+    pub file: u16,
     /// Seed that no other lane of the session has.
     pub seed: u64,
 }
@@ -45,7 +69,12 @@ pub struct Share {
 /// # Errors
 /// Where not a single block fits.
 pub fn compile(access: &Access, bytes: u64, share: Share) -> Result<Box<dyn Source>, String> {
-    let length = u64::from(access.block_bytes);
+    let (Some(block_bytes), Some(pattern), Some(read_percent)) =
+        (access.block_bytes(), access.pattern(), access.read_percent())
+    else {
+        return Err("not yet".into());
+    };
+    let length = u64::from(block_bytes);
     let span = access.span_bytes.min(bytes.saturating_sub(access.offset_bytes));
     let blocks = span.checked_div(length).unwrap_or(0);
     if blocks == 0 {
@@ -54,12 +83,12 @@ pub fn compile(access: &Access, bytes: u64, share: Share) -> Result<Box<dyn Sour
             access.offset_bytes
         ));
     }
-    let common = Blocks { base: access.offset_bytes, length: access.block_bytes, file: share.file, blocks };
+    let common = Blocks { base: access.offset_bytes, length: block_bytes, file: share.file, blocks };
     let kinds = Kinds {
-        read_percent: access.read_percent,
+        read_percent,
         rng: Xoshiro256PlusPlus::seed_from_u64(share.seed ^ 0x6b69),
     };
-    Ok(match access.pattern {
+    Ok(match pattern {
         Pattern::Sequential => {
             let next = u128::from(blocks) * u128::from(share.worker) / u128::from(share.workers.max(1));
             Box::new(Sequential { common, kinds, next: next as u64 })
@@ -75,14 +104,14 @@ pub fn compile(access: &Access, bytes: u64, share: Share) -> Result<Box<dyn Sour
 struct Blocks {
     base: u64,
     length: u32,
-    file: u32,
+    file: u16,
     blocks: u64,
 }
 
 impl Blocks {
     #[inline]
     fn op(&self, block: u64, kind: Kind) -> Op {
-        Op { offset: self.base + block * u64::from(self.length), length: self.length, file: self.file, kind }
+        Op { offset: self.base + block * u64::from(self.length), length: self.length, file: self.file, kind, ..Op::NONE }
     }
 }
 
@@ -152,14 +181,14 @@ impl Source for Panicking {
 fn drawn(access: Access, bytes: u64, worker: u32, workers: u32, count: usize) -> Vec<Op> {
     let share = Share { worker, workers, file: 0, seed: 7 + u64::from(worker) };
     let mut source = compile(&access, bytes, share).unwrap_or_else(|e| panic!("{e}"));
-    let mut ops = vec![Op { offset: 0, length: 0, file: 9, kind: Kind::Read }; count];
+    let mut ops = vec![Op::NONE; count];
     ops.chunks_mut(64).for_each(|c| source.refill(c));
     ops
 }
 
 #[cfg(test)]
 fn access(pattern: Pattern, read_percent: u8) -> Access {
-    Access { pattern, block_bytes: 4096, read_percent, offset_bytes: 8192, span_bytes: 100 * 4096 }
+    Access { offset_bytes: 8192, span_bytes: 100 * 4096, ..Access::plain(pattern, 4096, read_percent) }
 }
 
 #[test]

@@ -1,0 +1,166 @@
+//! The wish: what a user said about a workload, from flags or from a job file, with `None` wherever nothing was said.
+//!
+//! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
+//! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
+
+use crate::job::{Arrivals, Batch, Cache, Limit, Mix, Options, Order, PerKind, Sharing, Sizes, Start};
+
+/// A job as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobWish {
+    /// What tables call it.
+    pub name: Option<String>,
+    /// Times it is measured.
+    pub runs: Option<u32>,
+    /// Seed of everything random.
+    pub seed: Option<u64>,
+    /// Phases in their order; one unless a job file says more.
+    pub phases: Vec<PhaseWish>,
+}
+
+/// A phase as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PhaseWish {
+    /// Length of the measured window in ns.
+    pub time: Option<u64>,
+    /// Time before it in ns.
+    pub warmup: Option<u64>,
+    /// Time after it in ns.
+    pub cooldown: Option<u64>,
+    /// Streams at once; at least one.
+    pub streams: Vec<StreamWish>,
+}
+
+/// A stream as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StreamWish {
+    /// What it is called beside others.
+    pub name: Option<String>,
+    /// Paths of files, directories or devices; empty where nothing was said.
+    pub target: Vec<String>,
+    /// Order and direction in one word.
+    pub rw: Option<Rw>,
+    /// Shares of directions.
+    pub mix: Option<Mix>,
+    /// Sizes of operations.
+    pub bs: Option<PerKind<Sizes>>,
+    /// Multiple that offsets have.
+    pub align: Option<u64>,
+    /// How random offsets are drawn: never [`Order::Sequential`].
+    pub random: Option<Order>,
+    /// Distance from the start of one sequential operation to the next in bytes.
+    pub stride: Option<u64>,
+    /// Bytes left out behind each sequential operation.
+    pub hole: Option<u64>,
+    /// Sequential from the end to the beginning.
+    pub backwards: Option<bool>,
+    /// Where the workers of a sequential stream begin.
+    pub start: Option<Start>,
+    /// Lines of an access specification, instead of the settings above.
+    pub lines: Vec<LineWish>,
+    /// First byte that may be touched.
+    pub offset: Option<u64>,
+    /// Bytes that may be touched.
+    pub size: Option<u64>,
+    /// Operations in flight.
+    pub depth: Option<u32>,
+    /// Threads.
+    pub workers: Option<u32>,
+    /// How operations are divided among several targets.
+    pub sharing: Option<Sharing>,
+    /// Engine with its options.
+    pub engine: Option<EngineWish>,
+    /// Open flags.
+    pub cache: Option<Cache>,
+    /// How operations are handed over.
+    pub batch: Option<Batch>,
+    /// Arrivals per second of an open loop.
+    pub rate: Option<f64>,
+    /// Distances between arrivals.
+    pub arrivals: Option<Arrivals>,
+    /// Most operations per second of a closed loop.
+    pub limit_iops: Option<f64>,
+    /// Most bytes per second of a closed loop.
+    pub limit_bandwidth: Option<u64>,
+    /// Pause in ns before each burst.
+    pub think: Option<u64>,
+    /// Operations in a burst.
+    pub burst: Option<u32>,
+    /// `fsync` after so many writes.
+    pub fsync: Option<u32>,
+    /// `fdatasync` after so many writes.
+    pub fdatasync: Option<u32>,
+    /// `sync_file_range` after so many writes.
+    pub sync_file_range: Option<u32>,
+    /// Whether such a call waits for the writes in flight.
+    pub drain: Option<bool>,
+    /// How much of the data written a compressor can save, in percent.
+    pub compress: Option<u8>,
+    /// Share of blocks written that are copies of others, in percent.
+    pub dedup: Option<u8>,
+    /// Write zeros.
+    pub zeros: Option<bool>,
+    /// Write the bytes of this file.
+    pub data: Option<String>,
+    /// Operations or bytes after which it ends.
+    pub limit: Limit,
+    /// Time in ns from the phase's start to its first operation.
+    pub delay: Option<u64>,
+    /// CPUs that its workers may use.
+    pub cpus: Option<Vec<u32>>,
+    /// Each worker on one of them by itself.
+    pub pin: Option<bool>,
+    /// NUMA node of memory and threads.
+    pub node: Option<u32>,
+}
+
+/// A line of an access specification as it was asked for, in Iometer's sense.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineWish {
+    /// Share of operations in percent; all lines sum to 100.
+    pub share: u32,
+    /// Size of an operation in bytes.
+    pub bs: Sizes,
+    /// Shares of directions.
+    pub mix: Mix,
+    /// Share of operations at random offsets in percent; the rest goes on from the last one.
+    pub random: f64,
+    /// Pause in ns before each burst; 0 for none.
+    pub delay: u64,
+    /// Operations in a burst.
+    pub burst: u32,
+    /// Multiple that offsets have; 0 for the target's own.
+    pub align: u64,
+    /// Size of an operation in the opposite direction after each; 0 for none.
+    pub reply: u32,
+}
+
+/// An engine with its options: `io_uring:iopoll,sqpoll=1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineWish {
+    /// Its name.
+    pub name: String,
+    /// Its options.
+    pub options: Options,
+}
+
+/// Order and direction in one word, as in fio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rw {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Sequential, mixed.
+    Rw,
+    /// Random reads.
+    Randread,
+    /// Random writes.
+    Randwrite,
+    /// Random, mixed.
+    Randrw,
+    /// Sequential trims.
+    Trim,
+    /// Random trims.
+    Randtrim,
+}
