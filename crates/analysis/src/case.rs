@@ -74,7 +74,7 @@ pub(crate) fn share(part: f64, whole: f64) -> f64 {
 
 /// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
-    f64::from(stream.depth) * f64::from(stream.workers) * stream.targets.len() as f64
+    f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
 /// Every case of a record, in the order of the plan.
@@ -98,7 +98,7 @@ impl<'a> Case<'a> {
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
-        let runs: Vec<Ran> = record.complete_runs(at).filter_map(|r| Ran::new(r, phase, index)).collect();
+        let runs: Vec<Ran> = record.complete_runs(at, phase).filter_map(|r| Ran::new(r, index)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         Some(Self {
             record,
@@ -109,7 +109,7 @@ impl<'a> Case<'a> {
             stream: streams.get(index)?,
             name: case_name(job, phase, index),
             runs,
-            ends: record.runs.iter().filter(|r| r.start.job == at).filter_map(|r| r.end.as_ref()).collect(),
+            ends: record.runs_of(at, phase).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
         })
     }
@@ -131,7 +131,7 @@ impl<'a> Case<'a> {
 
     /// Whether any operation is of this kind.
     pub fn does(&self, kind: Kind) -> bool {
-        self.stream.access.kinds().any(|k| k == kind)
+        self.stream.kinds().any(|k| k == kind)
     }
 
     /// Whether every target is a block device.
@@ -268,9 +268,9 @@ impl<'a> Case<'a> {
         self.runs.iter().map(|r| r.issued(kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// The same of both kinds.
+    /// The same of reads and writes together: what moves bytes, and what a device counts as requests.
     pub fn issued_total(&self) -> Amount {
-        Kind::ALL.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
+        Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
 
     /// Bytes read by the devices for us: never more than the kernel charged to us, where it did.
@@ -353,10 +353,9 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Ran<'a> {
-    fn new(run: &'a Run, phase: usize, index: usize) -> Option<Self> {
+    fn new(run: &'a Run, index: usize) -> Option<Self> {
         let end = run.end.as_ref()?;
-        // A run's end has no index of its phase; it is that of the first.
-        let stream = end.streams.iter().find(|s| phase == 0 && s.stream == index)?;
+        let stream = end.streams.iter().find(|s| s.stream == index)?;
         Some(Self { run, end, stream })
     }
 

@@ -23,7 +23,13 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn is(&self, pattern: Pattern, read_percent: u8) -> bool {
-        self.stream.access.pattern == pattern && self.stream.access.read_percent == read_percent
+        let access = &self.stream.access;
+        access.pattern() == Some(pattern) && access.read_percent() == Some(read_percent)
+    }
+
+    /// Bytes of an operation, where all have the same.
+    fn block_bytes(&self) -> Option<u32> {
+        self.stream.access.block_bytes()
     }
 
     fn is_alone(&self) -> bool {
@@ -71,7 +77,7 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
     let sequential =
         best(rows.iter().filter(|r| r.is(Pattern::Sequential, read_percent)), |r| r.rates.mb_per_s)?;
     let time_ns = 1e9 / random.rates.iops;
-    let transfer_ns = f64::from(random.stream.access.block_bytes) / sequential.rates.mb_per_s * 1e3;
+    let transfer_ns = f64::from(random.block_bytes()?) / sequential.rates.mb_per_s * 1e3;
     let seek_ns = time_ns - transfer_ns;
     (seek_ns > 0.0).then(|| {
         deduction(
@@ -94,7 +100,7 @@ fn scaling(rows: &[Row], read_percent: u8) -> Vec<Deduction> {
     let Some(alone) = rows.iter().find(|r| r.is(Pattern::Random, read_percent) && r.is_alone()) else {
         return Vec::new();
     };
-    let same_block = |r: &&Row| r.stream.access.block_bytes == alone.stream.access.block_bytes;
+    let same_block = |r: &&Row| r.block_bytes() == alone.block_bytes();
     let queued =
         rows.iter().filter(|r| r.is(Pattern::Random, read_percent) && !r.is_alone()).filter(same_block);
     queued.map(|r| scaled(alone, r)).collect()
@@ -130,11 +136,9 @@ fn scaled(alone: &Row, queued: &Row) -> Deduction {
 fn write_cache(rows: &[Row]) -> Option<Deduction> {
     let find = |p: u8| rows.iter().find(|r| r.is(Pattern::Random, p) && r.is_alone());
     let (read, write) = (find(100)?, find(0)?);
-    if read.stream.access.block_bytes != write.stream.access.block_bytes {
-        return None;
-    }
+    let bytes = read.block_bytes().filter(|b| write.block_bytes() == Some(*b))?;
     let ratio = write.rates.iops / read.rates.iops;
-    let block = show_block(u64::from(read.stream.access.block_bytes));
+    let block = show_block(u64::from(bytes));
     let meaning = match ratio {
         r if r >= DIFFERENT => {
             format!(
@@ -158,8 +162,9 @@ fn write_cache(rows: &[Row]) -> Option<Deduction> {
 }
 
 fn throughput(rows: &[Row]) -> Option<Deduction> {
-    let top =
-        best(rows.iter().filter(|r| r.stream.access.pattern == Pattern::Sequential), |r| r.rates.mb_per_s)?;
+    let top = best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Sequential)), |r| {
+        r.rates.mb_per_s
+    })?;
     let rate = top.rates.mb_per_s;
     Some(deduction(
         "throughput ceiling",
@@ -169,7 +174,8 @@ fn throughput(rows: &[Row]) -> Option<Deduction> {
 }
 
 fn processing(rows: &[Row]) -> Option<Deduction> {
-    let top = best(rows.iter().filter(|r| r.stream.access.pattern == Pattern::Random), |r| r.rates.iops)?;
+    let top =
+        best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
     let iops = top.rates.iops;
     Some(deduction(
         "processing ceiling",

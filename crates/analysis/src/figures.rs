@@ -13,6 +13,8 @@ use model::report::{DeviceFigures, Figures, Latency, Rates, RunFigures};
 const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
 const MB: f64 = 1e6;
+/// What counts as an operation in the rate of a result: syncs are the price of the writes, and shown apart.
+const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// All figures of a case.
 pub(crate) struct Figured {
@@ -27,7 +29,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
         read: of_kind(case, Kind::Read),
         write: of_kind(case, Kind::Write),
-        total: rates(case, &Kind::ALL),
+        total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
     }
 }
@@ -88,7 +90,7 @@ fn per_second(ran: &Ran, kinds: &[Kind]) -> Option<[f64; 2]> {
 }
 
 fn of_run(case: &Case, ran: &Ran) -> Option<RunFigures> {
-    let [iops, bytes] = per_second(ran, &Kind::ALL)?;
+    let [iops, bytes] = per_second(ran, &COUNTED)?;
     Some(RunFigures {
         run: ran.run.start.repeat,
         iops,
@@ -102,7 +104,7 @@ fn of_device(case: &Case, ran: &Ran) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
-    let issued = Kind::ALL.map(|k| ran.issued(k));
+    let issued = Kind::MOVING.map(|k| ran.issued(k));
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
         issued_bytes: issued.iter().fold(0, |sum, a| sum.saturating_add(a.bytes)),

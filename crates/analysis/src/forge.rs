@@ -5,7 +5,7 @@
 use model::Known;
 use model::evidence::{Extents, Moment, Pages, Snapshot, TargetState};
 use model::histogram::Histogram;
-use model::job::{Access, Batch, Cache, Job, Kind, Pattern, Phase, Stream};
+use model::job::{Access, Cache, Job, Kind, Pattern, Phase, Stream};
 use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Target};
 use model::record::{
@@ -135,17 +135,11 @@ impl Forge {
     fn job(&self) -> Job {
         let span_bytes = 1 << 30;
         let (pattern, block_bytes, read_percent) = (self.pattern, self.block_bytes, self.read_percent);
-        let access = Access { pattern, block_bytes, read_percent, offset_bytes: 0, span_bytes };
-        let stream = Stream {
-            access,
-            targets: vec![0],
-            workers: self.workers,
-            depth: self.depth,
-            engine: self.engine.into(),
-            cache: self.cache,
-            batch: Batch { submit: 1, complete: 1 },
-        };
-        let phase = Phase { warmup_ns: WINDOW_NS / 10, time_ns: WINDOW_NS, streams: vec![stream] };
+        let access = Access { span_bytes, ..Access::plain(pattern, block_bytes, read_percent) };
+        let stream =
+            Stream { cache: self.cache, ..Stream::plain(access, self.depth, self.workers, self.engine) };
+        let phase =
+            Phase { warmup_ns: WINDOW_NS / 10, time_ns: WINDOW_NS, cooldown_ns: 0, streams: vec![stream] };
         Job { name: self.name.clone(), phases: vec![phase] }
     }
 
@@ -225,8 +219,9 @@ impl Forge {
             stream: 0,
             window_ns: WINDOW_NS,
             depth_ns: if self.ops > 0 { (self.depth_seen * WINDOW_NS as f64) as u64 } else { 0 },
-            kinds: BTreeMap::from([(kind, KindEnd { bytes: self.ops * bytes, latency })]),
+            kinds: BTreeMap::from([(kind, KindEnd { bytes: self.ops * bytes, latency, open: None })]),
             issued: BTreeMap::from([(kind, issued)]),
+            ..StreamEnd::default()
         }
     }
 
@@ -332,7 +327,7 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
     let mut runs = Vec::new();
     for (job, forge) in forges.iter().enumerate() {
         for repeat in 0..forge.runs {
-            let start = RunStart { job, repeat, host: 0, at_ns, target_bytes: vec![1 << 30] };
+            let start = RunStart { job, phase: 0, repeat, host: 0, at_ns, target_bytes: vec![1 << 30] };
             let before = forge.snapshot(Moment::Start, at_ns, &counters);
             forge.count(&mut counters);
             at_ns += WINDOW_NS + WINDOW_NS / 10;

@@ -103,7 +103,7 @@ fn waiting(case: &Case) -> Known<Limiter> {
 }
 
 fn mean_latency_ns(case: &Case) -> Option<f64> {
-    let whole: Vec<_> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
+    let whole: Vec<_> = Kind::MOVING.iter().filter_map(|k| case.latency(*k)).collect();
     let ops: f64 = whole.iter().map(|h| h.count() as f64).sum();
     let sum: f64 = whole.iter().map(|h| h.sum_ns() as f64).sum();
     (ops > 0.0 && sum > 0.0).then(|| sum / ops)

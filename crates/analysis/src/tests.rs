@@ -49,7 +49,7 @@ const DAMAGES: &[Damage] = &[
                 s.targets.clear();
                 s.depth = 0;
                 s.access.span_bytes = 0;
-                s.access.block_bytes = 0;
+                s.access.lines[0].sizes.read = model::job::Sizes::Fixed(0);
             },
         );
     },

@@ -26,8 +26,9 @@ pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measur
     let Some(result) = headline_result(record, answered, results) else {
         return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
     };
-    let streams = result.job.phases.first().map(|p| p.streams.as_slice()).unwrap_or_default();
-    let sequential = streams.first().is_some_and(|s| s.access.pattern == Pattern::Sequential);
+    let phase = result.job.phases.get(result.phase as usize);
+    let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
+    let sequential = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Sequential));
     let total = result.total.as_ref().filter(|_| !result.void);
     let (unit, value, interval) = if sequential {
         ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))

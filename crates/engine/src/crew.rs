@@ -101,6 +101,7 @@ pub struct Crew {
     hands: Vec<Hand>,
     gate: Arc<Gate>,
     stop: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
 }
 
 impl Crew {
@@ -109,7 +110,8 @@ impl Crew {
     /// # Errors
     /// The first worker's reason why it cannot begin; all others are sent home.
     pub fn hire(specs: Vec<Spec>) -> Result<Self, String> {
-        let mut crew = Self { hands: Vec::new(), gate: Arc::default(), stop: Arc::default() };
+        let mut crew =
+            Self { hands: Vec::new(), gate: Arc::default(), stop: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
             match crew.start(spec) {
@@ -126,16 +128,17 @@ impl Crew {
     }
 
     fn start(&self, spec: Spec) -> std::io::Result<Hand> {
-        let (port, tap) = connect(spec.sources.len());
+        let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let beats = Arc::new(AtomicU64::new(0));
         let link = Link {
             port,
             gate: Arc::clone(&self.gate),
             stop: Arc::clone(&self.stop),
+            failed: Arc::clone(&self.failed),
             beats: Arc::clone(&beats),
         };
         let who = Who { worker: spec.worker, stream: spec.stream };
-        let (entry, gate) = (spec.engine, Arc::clone(&self.gate));
+        let (entry, gate, failed) = (spec.engine, Arc::clone(&self.gate), Arc::clone(&self.failed));
         let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
         let mut task = Task { spec, link };
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
@@ -143,6 +146,7 @@ impl Crew {
             catch_unwind(AssertUnwindSafe(|| (entry.run)(&mut task))).unwrap_or_else(|panic| {
                 let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
                 gate.fail(&error);
+                failed.store(true, Ordering::Relaxed);
                 Outcome::failed(error)
             })
         })?;
@@ -174,9 +178,9 @@ impl Crew {
         self.hands.iter().all(|h| h.thread.is_finished())
     }
 
-    /// Whether any worker has ended, which is early unless all have.
-    pub fn any_done(&self) -> bool {
-        self.hands.iter().any(|h| h.thread.is_finished())
+    /// Whether any worker has ended with an error: without it the rest is another workload.
+    pub fn any_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Names a worker that has shown no sign of life for too long: it is stuck inside a system call.
@@ -223,85 +227,4 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
         .unwrap_or_else(|| "without words".into())
-}
-
-#[cfg(test)]
-fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
-    use crate::source::{Share, compile};
-    use model::job::{Access, Batch, Pattern};
-    let access = Access::plain(Pattern::Random, 4096, 100);
-    let share = Share { worker: 0, workers: 1, file: 0, seed: 1 };
-    Spec {
-        worker: 0,
-        stream: 0,
-        engine: crate::engines::find(engine).unwrap_or_else(|| panic!("no engine {engine}")),
-        sources: vec![compile(&access, 1 << 30, share).unwrap_or_else(|e| panic!("{e}"))],
-        files: Vec::new(),
-        depth,
-        slot_bytes: 4096,
-        writes: false,
-        options: model::job::Options::new(),
-        cache: model::job::Cache::Direct,
-        sync_call: model::job::SyncCall::Fsync,
-        open_loop: false,
-        delay_ns: 0,
-        cooldown_ns: 0,
-        limit: model::job::Limit::default(),
-        place: model::job::Placement::default(),
-        batch: Batch { submit: 1, complete: 1 },
-        warmup_ns: 0,
-        time_ns,
-        interval_ns: time_ns / 100,
-        payload_seed: 1,
-        clock: sys::clock::Clock::calibrate(true).0,
-    }
-}
-
-#[cfg(test)]
-fn ran(spec: Spec) -> (u64, u64, model::histogram::Histogram, Outcome) {
-    let mut crew = Crew::hire(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
-    crew.open();
-    let (mut depth_ns, mut latency) = (0, model::histogram::Histogram::new());
-    let mut add = |block: &Block| {
-        if block.measured {
-            depth_ns += block.depth_ns;
-            block.lanes.iter().for_each(|l| latency.merge(&l[0].latency));
-        }
-    };
-    while !crew.is_done() {
-        crew.collect(|_, b| add(b));
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    crew.collect(|_, b| add(b));
-    let (_, outcome) = crew.finish().remove(0);
-    outcome.last.iter().for_each(|b| add(b));
-    (outcome.window_ns, depth_ns, latency, outcome)
-}
-
-#[test]
-fn a_simulated_device_is_measured_exactly() {
-    let (window, depth, latency, outcome) = ran(spec("sim", 32, 1_000_000_000));
-    assert_eq!(outcome.error, None);
-    assert_eq!((window, depth), (1_000_000_000, 32_000_000_000));
-    assert_eq!(latency.count(), 320_000);
-    assert_eq!((latency.min_ns(), latency.max_ns()), (Some(100_000), Some(100_000)));
-    assert_eq!(outcome.totals[0].ops, 320_000);
-}
-
-#[test]
-fn a_warm_up_runs_and_does_not_count() {
-    let mut spec = spec("sim", 4, 500_000_000);
-    spec.warmup_ns = 250_000_000;
-    let (window, depth, latency, outcome) = ran(spec);
-    assert_eq!((window, depth, latency.count()), (500_000_000, 2_000_000_000, 20_000));
-    assert_eq!(outcome.totals[0].ops, 30_000);
-}
-
-#[test]
-fn a_panic_in_a_worker_is_a_named_error() {
-    let mut spec = spec("sim", 4, 1_000_000_000);
-    let inner = spec.sources.remove(0);
-    spec.sources.push(Box::new(crate::source::Panicking(inner, 500)));
-    let (_, _, _, outcome) = ran(spec);
-    assert!(outcome.error.is_some_and(|e| e.contains("on purpose")));
 }

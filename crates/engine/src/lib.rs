@@ -2,12 +2,17 @@
 //!
 //! For: turning a stream of the plan into stamped, counted operations. Not for: choosing targets, preparing files, judging.
 //!
-//! Section by section: [`source`] says which operation is next, [`worker`] is the loop, [`tally`] what it counts into,
+//! Section by section: [`source`] says which operation is next, [`hot`] is the loop, [`tally`] what it counts into,
 //! [`engines`] the kernel interfaces, [`crew`] the threads and what passes between them and the collector.
 #![forbid(unsafe_code)]
 
 pub mod crew;
 pub mod engines;
+mod hot;
+mod lane;
 pub mod source;
 pub mod tally;
 pub mod worker;
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::Issued;
+use model::record::{Issued, OpenLoop};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Blocks that each worker has beside the one it fills. With all of them unread the interval grows instead.
@@ -19,7 +19,7 @@ pub struct Tally {
     pub latency: Histogram,
 }
 
-/// What a worker saw in one interval.
+/// What a worker saw in one interval of the measured window.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// First ns since the worker's start.
@@ -28,25 +28,43 @@ pub struct Block {
     pub end_ns: u64,
     /// Operations in flight times ns.
     pub depth_ns: u64,
-    /// Whether it lies in the measured window.
-    pub measured: bool,
-    /// Per lane, per kind.
-    pub lanes: Box<[[Tally; Kind::ALL.len()]]>,
+    /// Time inside calls that handed operations over without waiting, ns.
+    pub submit: Histogram,
+    /// Per lane.
+    pub lanes: Box<[LaneTally]>,
+}
+
+/// What a lane saw in one interval. Histograms take memory only once something is counted into them.
+#[derive(Clone, Debug, Default)]
+pub struct LaneTally {
+    /// Per kind.
+    pub kinds: [Tally; Kind::ALL.len()],
+    /// In an open loop: the parts of the latencies, per kind.
+    pub open: Option<Box<[OpenLoop; Kind::ALL.len()]>>,
 }
 
 impl Block {
-    /// An empty block for so many lanes.
-    pub fn new(lanes: usize) -> Box<Self> {
-        let lanes = (0..lanes).map(|_| Default::default()).collect();
-        Box::new(Self { start_ns: 0, end_ns: 0, depth_ns: 0, measured: false, lanes })
+    /// An empty block for so many lanes, of an open loop or not.
+    pub fn new(lanes: usize, open_loop: bool) -> Box<Self> {
+        let lane = |_| LaneTally { open: open_loop.then(Box::default), ..LaneTally::default() };
+        let lanes = (0..lanes).map(lane).collect();
+        let submit = Histogram::new();
+        Box::new(Self { start_ns: 0, end_ns: 0, depth_ns: 0, submit, lanes })
     }
 
     /// Forgets what was counted, keeps the memory.
     pub fn clear(&mut self) {
         self.depth_ns = 0;
-        for tally in self.lanes.iter_mut().flatten() {
-            tally.bytes = 0;
-            tally.latency.clear();
+        self.submit.clear();
+        for lane in &mut self.lanes {
+            for tally in &mut lane.kinds {
+                tally.bytes = 0;
+                tally.latency.clear();
+            }
+            for open in lane.open.iter_mut().flat_map(|o| o.iter_mut()) {
+                open.service.clear();
+                open.lateness.clear();
+            }
         }
     }
 }
@@ -67,12 +85,12 @@ pub struct Tap {
 }
 
 /// A connected pair with its spare blocks.
-pub fn connect(lanes: usize) -> (Port, Tap) {
+pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
     let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
     let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);
     for _ in 0..SPARE_BLOCKS {
         // There are as many places as blocks, here and in `Port::exchange`, so a push always succeeds.
-        let _ = empty_in.push(Block::new(lanes));
+        let _ = empty_in.push(Block::new(lanes, open_loop));
     }
     (Port { full: full_in, empty: empty_out }, Tap { full: full_out, empty: empty_in })
 }
@@ -99,13 +117,13 @@ impl Tap {
 
 #[test]
 fn blocks_travel_and_come_back_empty() {
-    let (mut port, mut tap) = connect(1);
-    let mut mine = Block::new(1);
+    let (mut port, mut tap) = connect(1, false);
+    let mut mine = Block::new(1, false);
     for turn in 0..10_u64 {
-        mine.lanes[0][0].latency.record(turn);
+        mine.lanes[0].kinds[0].latency.record(turn);
         assert!(port.exchange(&mut mine));
         let mut seen = Vec::new();
-        tap.take(|b| seen.push(b.lanes[0][0].latency.max_ns()));
+        tap.take(|b| seen.push(b.lanes[0].kinds[0].latency.max_ns()));
         assert_eq!(seen, [Some(turn)]);
     }
     assert!((0..SPARE_BLOCKS).all(|_| port.exchange(&mut mine)));

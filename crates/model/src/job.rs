@@ -319,7 +319,9 @@ impl Cache {
         match self {
             Self::Direct => "O_DIRECT: past the page cache",
             Self::Buffered => "through the page cache",
-            Self::Sync => "through the page cache, each write stable with its metadata before it completes (O_SYNC)",
+            Self::Sync => {
+                "through the page cache, each write stable with its metadata before it completes (O_SYNC)"
+            }
             Self::Dsync => "through the page cache, each write stable before it completes (O_DSYNC)",
             Self::DirectSync => "O_DIRECT and O_SYNC",
             Self::DirectDsync => "O_DIRECT and O_DSYNC",
@@ -465,6 +467,28 @@ pub struct Placement {
 }
 
 impl Stream {
+    /// The plain stream: direct, eager and closed, to the first target.
+    pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
+        Self {
+            name: String::new(),
+            access,
+            targets: vec![0],
+            sharing: Sharing::Each,
+            workers,
+            depth,
+            engine: engine.into(),
+            options: Options::new(),
+            cache: Cache::Direct,
+            batch: Batch { submit: 1, complete: 1 },
+            pace: Pace::Closed,
+            flush: None,
+            data: Data::default(),
+            limit: Limit::default(),
+            delay_ns: 0,
+            place: Placement::default(),
+        }
+    }
+
     /// Lanes of each worker: one per target where each has its own depth, else one.
     pub fn lanes(&self) -> u64 {
         if self.sharing == Sharing::Each { self.targets.len() as u64 } else { 1 }

@@ -46,6 +46,33 @@ pub fn split_mix(key: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// Makes what is written.
+#[derive(Clone, Debug)]
+pub struct Maker {
+    key: u64,
+}
+
+impl Maker {
+    /// For one worker; no other has the same seed.
+    ///
+    /// # Errors
+    /// None yet.
+    pub fn new(
+        _data: &crate::job::Data,
+        _file: Option<std::sync::Arc<[u8]>>,
+        seed: u64,
+    ) -> Result<Self, String> {
+        Ok(Self { key: split_mix(seed) })
+    }
+
+    /// Fills the buffer of a write.
+    #[inline]
+    pub fn fill(&mut self, buffer: &mut [u8]) {
+        self.key = self.key.wrapping_add(1);
+        fill(buffer, self.key);
+    }
+}
+
 #[test]
 fn buffers_are_unique_and_full_of_bits() {
     let mut seen = std::collections::HashSet::new();

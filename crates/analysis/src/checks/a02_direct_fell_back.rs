@@ -107,7 +107,7 @@ fn new_pages(case: &Case) -> Known<New> {
             let new = b.cached.saturating_sub(a.cached).max(dirty(b).saturating_sub(dirty(a)));
             bytes += new as f64 * b.page_bytes as f64;
         }
-        let moved: u64 = Kind::ALL.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
+        let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
         let new = New { bytes, of: (moved as f64).min(case.stream.access.span_bytes.max(1) as f64) };
         if new.share() > worst.share() {
             worst = new;

@@ -35,10 +35,8 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
-    let kinds = case.stream.access.kinds().map(|k| match k {
-        Kind::Read => (k, top.read, leaf.read),
-        Kind::Write => (k, top.write, leaf.write),
-    });
+    let kinds = [(Kind::Read, top.read, leaf.read), (Kind::Write, top.write, leaf.write)];
+    let kinds = kinds.into_iter().filter(|(kind, ..)| case.does(*kind));
     for (kind, above, below) in kinds {
         let part = share(below.bytes as f64, above.bytes as f64);
         if above.bytes > 0 && part < ARRIVES_FROM {

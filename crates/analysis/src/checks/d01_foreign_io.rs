@@ -61,7 +61,7 @@ fn look(case: &Case) -> Known<Answer> {
     // much there was beside what was measured.
     let issued = case.issued_total();
     let of_bytes = floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
-    let comparable = case.stream.access.block_bytes <= COUNTED_TO_BYTES;
+    let comparable = case.stream.access.largest_bytes() <= COUNTED_TO_BYTES;
     let of_ios = if comparable {
         floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops))
     } else {

@@ -34,8 +34,28 @@ pub trait Engine: Sized {
     /// # Errors
     /// What the kernel answers when the interface itself fails; an operation's own failure is in its result.
     fn submit(&mut self, wait: u32) -> io::Result<()>;
+    /// Passes up to `ns` while no operation may be handed over, or less where something completes meanwhile. It may come
+    /// back at once: the caller looks at the clock and asks again.
+    ///
+    /// # Errors
+    /// What the kernel answers when the interface itself fails.
+    fn pause(&mut self, ns: u64) -> io::Result<()> {
+        pause(ns);
+        Ok(())
+    }
     /// Takes completions that are there.
     fn reap(&mut self, done: &mut [Done]) -> usize;
+}
+
+/// What a sleeper may come too late, in ns: the rest is spent looking at the clock.
+const OVERSLEEP_NS: u64 = 100_000;
+
+/// Passes most of `ns` asleep, and comes back at once where that is too short to sleep.
+pub(crate) fn pause(ns: u64) {
+    match ns.checked_sub(OVERSLEEP_NS) {
+        Some(sleep @ 1..) => std::thread::sleep(std::time::Duration::from_nanos(sleep)),
+        _ => std::hint::spin_loop(),
+    }
 }
 
 /// A clock that counts ticks.

@@ -68,6 +68,13 @@ impl Engine for Sim {
         Ok(())
     }
 
+    /// Time passes to the next completion, or to the end of the pause.
+    fn pause(&mut self, ns: u64) -> io::Result<()> {
+        let end = self.time.now_ns + ns.max(1);
+        self.time.now_ns = self.flying.front().map_or(end, |(at, _)| end.min(*at)).max(self.time.now_ns);
+        Ok(())
+    }
+
     fn reap(&mut self, done: &mut [Done]) -> usize {
         let ready = self.flying.iter().take_while(|(at, _)| *at <= self.time.now_ns).count().min(done.len());
         for (place, (_, d)) in done.iter_mut().zip(self.flying.drain(..ready)) {

@@ -67,6 +67,9 @@ pub struct Clock {
 pub struct RunStart {
     /// Index into the plan's jobs.
     pub job: usize,
+    /// Index of the phase of the job; each phase of a repeat is a run of its own here.
+    #[serde(default)]
+    pub phase: usize,
     /// How many times this job was measured before.
     pub repeat: u32,
     /// Index into the header's hosts.
@@ -152,6 +155,21 @@ pub struct StreamEnd {
     pub kinds: BTreeMap<Kind, KindEnd>,
     /// All operations handed over, warm-up and drain included: what the ledger is held against.
     pub issued: BTreeMap<Kind, Issued>,
+    /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
+    #[serde(default)]
+    pub submit: Histogram,
+    /// What the data that were written are like, made once more and measured; `None` where nothing is written.
+    #[serde(default)]
+    pub data: Option<Written>,
+}
+
+/// What data are like, as a compressor and a deduplicator see them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
+    pub compress_percent: f64,
+    /// Share of the 4 KiB blocks that are copies of others, in percent.
+    pub dedup_percent: f64,
 }
 
 /// Totals of one kind of operation within the window.
@@ -159,8 +177,21 @@ pub struct StreamEnd {
 pub struct KindEnd {
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies; its count is the number of operations that moved all their bytes.
+    /// Latencies; its count is the number of operations that moved all their bytes. From the intended start in an open
+    /// loop, from the hand-over otherwise.
     pub latency: Histogram,
+    /// In an open loop: from the hand-over to the completion, and from the intended start to the hand-over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenLoop>,
+}
+
+/// The two parts of latency in an open loop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// From the hand-over to the completion.
+    pub service: Histogram,
+    /// From the intended start to the hand-over.
+    pub lateness: Histogram,
 }
 
 /// All operations of one kind that were handed over, the warm-up and the drain included.
@@ -318,6 +349,9 @@ impl Record {
                 if start.job >= self.header.plan.jobs.len() {
                     return Err(Disorder::Dangling(at, "job", start.job));
                 }
+                if start.phase >= self.header.plan.jobs[start.job].phases.len() {
+                    return Err(Disorder::Dangling(at, "phase", start.phase));
+                }
                 if start.host >= self.header.hosts.len() {
                     return Err(Disorder::Dangling(at, "host", start.host));
                 }
@@ -328,10 +362,14 @@ impl Record {
         Ok(())
     }
 
-    /// The runs of one job that ended in order, in the order of happening.
-    pub fn complete_runs(&self, job: usize) -> impl Iterator<Item = &Run> {
-        self.runs.iter().filter(move |r| {
-            r.start.job == job && r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete)
-        })
+    /// The runs of one phase of a job, in the order of happening.
+    pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
+    }
+
+    /// Those that ended in order.
+    pub fn complete_runs(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
+        let complete = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
+        self.runs_of(job, phase).filter(complete)
     }
 }

@@ -1,0 +1,527 @@
+//! The hot loop: one worker's time, from the opened gate to the last completion.
+//!
+//! For: handing operations over, stamping them, counting them and the depth. Not for: choosing, preparing, judging, printing.
+//!
+//! Everything is decided and allocated before the first operation. A turn of the loop hands over at most one batch, waits
+//! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that hands
+//! operations over and one whenever completions are first seen; depth is the integral of operations in flight over the same
+//! stamps, kept apart from the latencies so that Little's law can be used as a check.
+
+use crate::crew::Gate;
+use crate::engines::{Done, Engine, Time};
+use crate::lane::{Lane, Turn, Wait};
+use crate::source::Op;
+use crate::tally::{Block, Totals};
+use crate::worker::{Link, Outcome, STALL_LIMIT_NS, Spec, Task};
+use model::job::Kind;
+use std::sync::atomic::Ordering;
+
+/// Failed operations after which a worker gives up: enough to count, too few to fill a log or to run for long.
+const ERROR_LIMIT: u64 = 1000;
+/// Longest time to wait for operations in flight at the end.
+const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
+/// Longest single wait for an operation that is not due yet, so that a stop is seen.
+const PAUSE_LIMIT_NS: u64 = 100_000_000;
+
+/// An operation on its way.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Stamp of the hand-over.
+    start: u64,
+    /// Stamp from which latency counts in an open loop.
+    due: u64,
+    op: Op,
+    lane: u32,
+}
+
+/// Parts of a run, one after another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    WarmUp,
+    Window,
+    CoolDown,
+}
+
+/// What the next turn may do where nothing could be handed over.
+#[derive(Clone, Copy)]
+struct Held {
+    /// Some lane has room and waits for a time or a completion.
+    any: bool,
+    /// The earliest such time; `u64::MAX` where there is none.
+    due: u64,
+}
+
+const NOT_HELD: Held = Held { any: false, due: u64::MAX };
+
+pub(crate) struct Loop<'a, E> {
+    engine: &'a mut E,
+    spec: &'a mut Spec,
+    link: &'a mut Link,
+    lanes: Vec<Lane>,
+    turn_of: usize,
+    slots: Vec<Slot>,
+    batch: Vec<u32>,
+    done: Vec<Done>,
+    in_flight: u32,
+    full: u32,
+    fills_ahead: bool,
+    held: Held,
+    /// Operations and bytes that the stop rule still allows.
+    left: (u64, u64),
+    block: Box<Block>,
+    totals: Totals,
+    failures: u64,
+    /// Stamp up to which the depth was integrated, and the integral since the last cut, in ticks.
+    depth: (u64, u64),
+    last_completion: u64,
+    /// The last stamp.
+    now: u64,
+    /// First stamp, the stamp that arrival times count from, and first and last stamp of the measured window.
+    start: u64,
+    begin: u64,
+    window: (u64, u64),
+    stage: Stage,
+    edge: u64,
+    turns: u64,
+}
+
+impl<'a, E: Engine> Loop<'a, E> {
+    pub(crate) fn new(task: &'a mut Task, engine: &'a mut E) -> Self {
+        let Task { spec, link } = task;
+        let fills_ahead = spec.fills_ahead();
+        let per_lane = spec.depth + u32::from(fills_ahead);
+        let sources = std::mem::take(&mut spec.sources);
+        let lanes: Vec<Lane> =
+            (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
+        let count = lanes.len() as u32;
+        let slot = |s: u32| Slot { start: 0, due: 0, op: Op::NONE, lane: s / per_lane };
+        let full = count * spec.depth;
+        Self {
+            engine,
+            block: Block::new(lanes.len(), spec.open_loop),
+            lanes,
+            turn_of: 0,
+            slots: (0..count * per_lane).map(slot).collect(),
+            batch: Vec::with_capacity(full as usize),
+            done: vec![Done::default(); full as usize],
+            in_flight: 0,
+            full,
+            fills_ahead,
+            held: NOT_HELD,
+            left: (u64::MAX, u64::MAX),
+            totals: Totals::default(),
+            failures: 0,
+            depth: (0, 0),
+            last_completion: 0,
+            now: 0,
+            start: 0,
+            begin: 0,
+            window: (0, 0),
+            stage: Stage::WarmUp,
+            edge: 0,
+            turns: 0,
+            spec,
+            link,
+        }
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.link.gate
+    }
+
+    pub(crate) fn time(&self) -> &E::Time {
+        self.engine.time()
+    }
+
+    /// What is left when all is over. Its error, cost and wall time are the caller's.
+    pub(crate) fn close(self) -> Outcome {
+        Outcome {
+            window_ns: self.engine.time().ns(self.window.1 - self.window.0),
+            last: Some(self.block),
+            totals: self.totals,
+            turns: self.turns,
+            ..Outcome::default()
+        }
+    }
+
+    /// From the first operation to the last completion.
+    pub(crate) fn drive(&mut self, start: u64) -> Result<(), String> {
+        self.now = start;
+        self.start = start;
+        self.begin = start + self.ticks(self.spec.delay_ns);
+        self.window = (start, start);
+        self.wait_for_the_beginning()?;
+        self.last_completion = self.now;
+        self.lanes.iter_mut().for_each(|lane| lane.last_completion = self.now);
+        if self.warmup_ns() == 0 || self.now >= self.start + self.ticks(self.warmup_ns()) {
+            self.enter_window(self.now);
+        }
+        self.edge = self.next_edge(self.now);
+        loop {
+            self.turn()?;
+            // A stop must be seen within a turn, and a relaxed load of a line that nobody writes costs nothing.
+            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.close_interval() {
+                break;
+            }
+        }
+        self.drain()
+    }
+
+    /// Passes the time before the first operation of a stream that begins later than its phase.
+    fn wait_for_the_beginning(&mut self) -> Result<(), String> {
+        while self.now < self.begin && !self.link.stop.load(Ordering::Relaxed) {
+            self.link.beats.fetch_add(1, Ordering::Relaxed);
+            self.pause(self.begin)?;
+            self.now = self.engine.time().now();
+        }
+        Ok(())
+    }
+
+    /// Hands over what there is room for, waits where there is none, takes what has completed.
+    #[inline]
+    fn turn(&mut self) -> Result<(), String> {
+        self.turns += 1;
+        self.gather();
+        let handed = self.batch.len() as u32;
+        let flying = self.in_flight + handed;
+        let mut wait = if flying == self.full { self.spec.batch.complete.min(flying) } else { 0 };
+        if self.held.any {
+            wait = self.wait_while_held(flying);
+        }
+        let mut seen = false;
+        if handed > 0 {
+            let now = self.engine.time().now();
+            self.hand_over(now, flying);
+            if wait > 0 && self.fills_ahead {
+                self.submit(0)?;
+                self.prepare_ahead();
+            }
+            self.submit(wait)?;
+            if wait == 0 {
+                // What completed meanwhile is seen at this stamp too; nothing lies between it and the look.
+                self.now = self.engine.time().now();
+                if self.stage == Stage::Window {
+                    self.block.submit.record(self.engine.time().ns(self.now - now));
+                }
+                seen = true;
+            }
+        } else if wait > 0 {
+            self.submit(wait)?;
+        }
+        let taken = self.engine.reap(&mut self.done);
+        if taken > 0 {
+            if !seen {
+                self.now = self.engine.time().now();
+            }
+            self.take(taken)?;
+        } else if handed == 0 {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Stamps a batch as handed over.
+    #[inline]
+    fn hand_over(&mut self, now: u64, flying: u32) {
+        self.now = now;
+        self.integrate(now);
+        self.in_flight = flying;
+        for &slot in &self.batch {
+            self.slots[slot as usize].start = now;
+        }
+        self.batch.clear();
+    }
+
+    /// Counts what has completed at the last stamp.
+    #[inline]
+    fn take(&mut self, taken: usize) -> Result<(), String> {
+        self.integrate(self.now);
+        self.in_flight -= taken as u32;
+        self.last_completion = self.now;
+        for i in 0..taken {
+            self.complete(self.done[i], self.stage == Stage::Window);
+        }
+        if self.in_flight == 0 && self.is_exhausted() {
+            self.edge = self.now;
+        }
+        if self.failures >= ERROR_LIMIT {
+            return Err(format!("gave up after {} operations that failed", self.failures));
+        }
+        Ok(())
+    }
+
+    /// Queues operations up to the batch size, lane after lane.
+    #[inline]
+    fn gather(&mut self) {
+        let limit = self.spec.batch.submit as usize;
+        let lanes = self.lanes.len();
+        self.held = NOT_HELD;
+        for _ in 0..lanes {
+            let lane = self.turn_of;
+            while self.batch.len() < limit && self.lanes[lane].in_flight < self.spec.depth {
+                if self.is_exhausted() {
+                    self.held.any = true;
+                    return;
+                }
+                let due = match self.lanes[lane].wait() {
+                    None => None,
+                    Some(wait) => match self.look_at_clock(lane, wait) {
+                        Some(due) => Some(due),
+                        None => break,
+                    },
+                };
+                let slot = match self.lanes[lane].take_ready() {
+                    Some(slot) => slot,
+                    None => self.prepare(lane),
+                };
+                let place = &mut self.slots[slot as usize];
+                // Without a time of its own an operation cannot be late.
+                place.due = due.unwrap_or(u64::MAX);
+                self.left.0 -= u64::from(place.op.kind != Kind::Sync);
+                self.left.1 = self.left.1.saturating_sub(u64::from(place.op.length));
+                self.engine.queue(slot, &place.op);
+                self.lanes[lane].in_flight += 1;
+                self.batch.push(slot);
+            }
+            if self.batch.len() == limit {
+                break;
+            }
+            self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
+        }
+    }
+
+    /// The stamp from which an operation with conditions counts, where it may go now; else notes what its lane waits for.
+    #[inline(never)]
+    fn look_at_clock(&mut self, lane: usize, wait: Wait) -> Option<u64> {
+        let time = self.engine.time();
+        let turn = |now| self.lanes[lane].turn(wait, self.begin, now, time);
+        // The last stamp is old where the last turn waited or found nothing, so a look at the clock decides.
+        let turn = match turn(self.now) {
+            Turn::At(due) if due <= time.now() => turn(due),
+            other => other,
+        };
+        match turn {
+            Turn::Now(due) => return Some(due),
+            Turn::At(due) => self.held.due = self.held.due.min(due),
+            Turn::Later => {}
+        }
+        self.held.any = true;
+        None
+    }
+
+    /// How many completions to wait for where a lane is held back: none where a time comes first, or where there is room.
+    #[cold]
+    fn wait_while_held(&self, flying: u32) -> u32 {
+        let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
+        if self.held.due == u64::MAX && !batch_is_full { flying.min(1) } else { 0 }
+    }
+
+    /// Nothing was handed over and nothing completed: passes the time until something can be, and gives up on the dead.
+    #[cold]
+    fn idle(&mut self) -> Result<(), String> {
+        self.now = self.engine.time().now();
+        if self.held.due != u64::MAX && self.now < self.held.due {
+            self.pause(self.held.due.min(self.edge))?;
+        }
+        self.give_up_on_a_stall()
+    }
+
+    /// Passes time until about a stamp, or until something completes.
+    fn pause(&mut self, until: u64) -> Result<(), String> {
+        let ns = self.engine.time().ns(until.saturating_sub(self.now)).min(PAUSE_LIMIT_NS);
+        self.engine.pause(ns).map_err(|e| format!("the kernel refused to wait: {e}"))
+    }
+
+    /// Puts the next operation of a lane on a free slot, with its data.
+    #[inline]
+    fn prepare(&mut self, lane: usize) -> u32 {
+        let (slot, op) = self.lanes[lane].take();
+        self.slots[slot as usize].op = op;
+        if op.kind == Kind::Write {
+            self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..op.length as usize]);
+        }
+        slot
+    }
+
+    /// Prepares the next operation of every lane while all queues are full.
+    fn prepare_ahead(&mut self) {
+        for lane in 0..self.lanes.len() {
+            if self.lanes[lane].can_prepare() {
+                let slot = self.prepare(lane);
+                self.lanes[lane].keep(slot, &self.slots[slot as usize].op);
+            }
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, wait: u32) -> Result<(), String> {
+        self.engine.submit(wait).map_err(|e| format!("the kernel refused to take operations: {e}"))
+    }
+
+    #[inline]
+    fn integrate(&mut self, now: u64) {
+        let (since, sum) = &mut self.depth;
+        *sum += u64::from(self.in_flight) * (now - *since);
+        *since = now;
+    }
+
+    /// Counts a completion at the last stamp; into the interval too where it `counts`.
+    #[inline]
+    fn complete(&mut self, done: Done, counts: bool) {
+        let Slot { start, due, op, lane } = self.slots[done.slot as usize];
+        let supply = &mut self.lanes[lane as usize];
+        supply.give_back(done.slot);
+        supply.last_completion = self.now;
+        let service = self.engine.time().ns(self.now - start);
+        let total = &mut self.totals[op.kind as usize];
+        total.max_ns = total.max_ns.max(service);
+        if done.result != op.length as i32 {
+            self.odd(op.kind, done.result);
+            return;
+        }
+        total.ops += 1;
+        total.bytes += u64::from(op.length);
+        if !counts {
+            return;
+        }
+        let of_lane = &mut self.block.lanes[lane as usize];
+        let tally = &mut of_lane.kinds[op.kind as usize];
+        tally.bytes += u64::from(op.length);
+        if let Some(open) = &mut of_lane.open {
+            let late = self.engine.time().ns(start.saturating_sub(due));
+            tally.latency.record(service + late);
+            open[op.kind as usize].service.record(service);
+            open[op.kind as usize].lateness.record(late);
+        } else {
+            tally.latency.record(service);
+        }
+    }
+
+    /// Counts an operation that failed or moved too little. It gets no latency: failed I/O is often the quickest.
+    #[cold]
+    fn odd(&mut self, kind: Kind, result: i32) {
+        let total = &mut self.totals[kind as usize];
+        self.failures += 1;
+        if let Ok(bytes) = u64::try_from(result) {
+            total.ops += 1;
+            total.bytes += bytes;
+            total.short += 1;
+        } else {
+            *total.errors.entry(-result).or_default() += 1;
+        }
+    }
+
+    /// Whether the stop rule allows no more.
+    #[inline]
+    fn is_exhausted(&self) -> bool {
+        self.left.0 == 0 || self.left.1 == 0
+    }
+
+    fn ticks(&self, ns: u64) -> u64 {
+        self.engine.time().ticks_of(ns)
+    }
+
+    /// Time before the measured window: a stream that begins late is not measured before it has begun.
+    fn warmup_ns(&self) -> u64 {
+        self.spec.warmup_ns.max(self.spec.delay_ns)
+    }
+
+    /// Stamp at which the present part of the run is over.
+    fn end_of_stage(&self) -> u64 {
+        let Spec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
+        self.start
+            + match self.stage {
+                Stage::WarmUp => self.ticks(self.warmup_ns()),
+                // The end is that of the phase, so that all its streams stop together.
+                Stage::Window => self.ticks(warmup_ns + time_ns),
+                Stage::CoolDown => self.ticks(warmup_ns + time_ns + cooldown_ns),
+            }
+    }
+
+    /// The next stamp at which something has to be done: the end of an interval or of a part of the run.
+    fn next_edge(&self, now: u64) -> u64 {
+        let interval = self.ticks(self.spec.interval_ns).max(1);
+        // On a grid from the beginning of the window, so that the intervals of all workers cover each other.
+        let from = if self.stage == Stage::Window { self.window.0 } else { self.start };
+        let next = from + ((now - from) / interval + 1) * interval;
+        next.min(self.end_of_stage())
+    }
+
+    fn enter_window(&mut self, now: u64) {
+        self.stage = Stage::Window;
+        self.window = (now, now);
+        let limit = self.spec.limit;
+        self.left = (limit.operations.unwrap_or(u64::MAX), limit.bytes.unwrap_or(u64::MAX));
+        self.begin_interval(now);
+    }
+
+    /// At an edge or a stop: hands the interval over and goes on to the next part of the run. True when all is over.
+    #[cold]
+    fn close_interval(&mut self) -> bool {
+        let now = self.now;
+        self.link.beats.fetch_add(1, Ordering::Relaxed);
+        let stopped = self.link.stop.load(Ordering::Relaxed);
+        let over = now >= self.end_of_stage();
+        let mut ended = stopped || self.is_exhausted();
+        match self.stage {
+            Stage::WarmUp if over && !ended => self.enter_window(now),
+            Stage::WarmUp => {}
+            Stage::Window => {
+                self.integrate(now);
+                self.window.1 = now;
+                self.block.end_ns = self.engine.time().ns(now - self.start);
+                self.block.depth_ns = self.engine.time().ns(self.depth.1);
+                if over {
+                    // The last block stays here; from now on nothing is counted into it.
+                    self.stage = Stage::CoolDown;
+                    ended |= self.spec.cooldown_ns == 0;
+                } else if !ended && self.link.port.exchange(&mut self.block) {
+                    self.begin_interval(now);
+                }
+            }
+            Stage::CoolDown => ended |= over,
+        }
+        self.edge = self.next_edge(now);
+        ended
+    }
+
+    fn begin_interval(&mut self, now: u64) {
+        self.depth = (now, 0);
+        self.block.start_ns = self.engine.time().ns(now - self.start);
+    }
+
+    /// Waits for what is in flight, counting it in the totals alone.
+    fn drain(&mut self) -> Result<(), String> {
+        let limit = self.engine.time().now() + self.ticks(DRAIN_LIMIT_NS);
+        while self.in_flight > 0 {
+            self.submit(1)?;
+            let taken = self.engine.reap(&mut self.done);
+            self.now = self.engine.time().now();
+            self.in_flight -= taken as u32;
+            for i in 0..taken {
+                self.complete(self.done[i], false);
+            }
+            if self.now > limit && self.in_flight > 0 {
+                return Err(format!(
+                    "{} operations had not completed {} s after the end; the target does not answer",
+                    self.in_flight,
+                    DRAIN_LIMIT_NS / 1_000_000_000
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn give_up_on_a_stall(&self) -> Result<(), String> {
+        let quiet = self.engine.time().ns(self.now.saturating_sub(self.last_completion));
+        if quiet < STALL_LIMIT_NS || self.in_flight == 0 {
+            return Ok(());
+        }
+        Err(format!(
+            "no operation has completed for {} s and {} are in flight; the target does not answer",
+            quiet / 1_000_000_000,
+            self.in_flight
+        ))
+    }
+}

@@ -1,0 +1,219 @@
+//! The loop with a simulated device: known truth in, the same figures out.
+
+use crate::crew::Crew;
+use crate::engines::find;
+use crate::source::{Op, Panicking, Share, Source, compile};
+use crate::tally::Block;
+use crate::worker::{Outcome, Spec};
+use model::histogram::Histogram;
+use model::job::{Access, Batch, Cache, Data, Kind, Limit, Options, Pattern, Placement, SyncCall};
+use model::payload::Maker;
+use std::time::Duration;
+
+/// What the simulated device takes for every operation.
+const LATENCY_NS: u64 = 100_000;
+
+fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
+    let access = Access::plain(Pattern::Random, 4096, 100);
+    let share = Share { worker: 0, workers: 1, file: 0, seed: 1 };
+    Spec {
+        worker: 0,
+        stream: 0,
+        engine: find(engine).unwrap_or_else(|| panic!("no engine {engine}")),
+        sources: vec![compile(&access, 1 << 30, share).unwrap_or_else(|e| panic!("{e}"))],
+        files: Vec::new(),
+        depth,
+        slot_bytes: 4096,
+        writes: false,
+        options: Options::new(),
+        cache: Cache::Direct,
+        sync_call: SyncCall::Fsync,
+        open_loop: false,
+        delay_ns: 0,
+        cooldown_ns: 0,
+        limit: Limit::default(),
+        place: Placement::default(),
+        batch: Batch { submit: 1, complete: 1 },
+        warmup_ns: 0,
+        time_ns,
+        interval_ns: time_ns / 100,
+        maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
+        clock: sys::clock::Clock::calibrate(true).0,
+    }
+}
+
+/// What came of a run, its blocks added up.
+#[derive(Default)]
+struct Ran {
+    window_ns: u64,
+    depth_ns: u64,
+    latency: Histogram,
+    service: Histogram,
+    lateness: Histogram,
+    syncs: Histogram,
+    outcome: Outcome,
+}
+
+impl Ran {
+    fn add(&mut self, block: &Block) {
+        self.depth_ns += block.depth_ns;
+        for lane in &block.lanes {
+            self.latency.merge(&lane.kinds[Kind::Read as usize].latency);
+            self.syncs.merge(&lane.kinds[Kind::Sync as usize].latency);
+            for open in lane.open.iter().flat_map(|o| o.iter()) {
+                self.service.merge(&open.service);
+                self.lateness.merge(&open.lateness);
+            }
+        }
+    }
+}
+
+fn ran(spec: Spec) -> Ran {
+    let mut crew = Crew::hire(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
+    crew.open();
+    let mut ran = Ran::default();
+    while !crew.is_done() {
+        crew.collect(|_, b| ran.add(b));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    crew.collect(|_, b| ran.add(b));
+    let (_, mut outcome) = crew.finish().remove(0);
+    outcome.last.take().iter().for_each(|b| ran.add(b));
+    ran.window_ns = outcome.window_ns;
+    ran.outcome = outcome;
+    ran
+}
+
+/// Reads with conditions, as a function of their number.
+struct Conditions<F>(u64, F);
+
+impl<F: FnMut(u64) -> Op + Send> Source for Conditions<F> {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = Op { length: 4096, ..(self.1)(self.0) };
+            if op.kind == Kind::Sync {
+                op.length = 0;
+            }
+            self.0 += 1;
+        }
+    }
+}
+
+fn with(mut spec: Spec, op: impl FnMut(u64) -> Op + Send + 'static) -> Spec {
+    spec.sources = vec![Box::new(Conditions(0, op))];
+    spec
+}
+
+#[test]
+fn a_simulated_device_is_measured_exactly() {
+    let ran = ran(spec("sim", 32, 1_000_000_000));
+    assert_eq!(ran.outcome.error, None);
+    assert_eq!((ran.window_ns, ran.depth_ns), (1_000_000_000, 32_000_000_000));
+    assert_eq!(ran.latency.count(), 320_000);
+    assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
+    assert_eq!(ran.outcome.totals[0].ops, 320_000);
+}
+
+#[test]
+fn a_warm_up_runs_and_does_not_count() {
+    let mut spec = spec("sim", 4, 500_000_000);
+    spec.warmup_ns = 250_000_000;
+    let ran = ran(spec);
+    assert_eq!((ran.window_ns, ran.depth_ns, ran.latency.count()), (500_000_000, 2_000_000_000, 20_000));
+    assert_eq!(ran.outcome.totals[0].ops, 30_000);
+}
+
+#[test]
+fn a_cool_down_runs_and_does_not_count() {
+    let mut spec = spec("sim", 4, 500_000_000);
+    spec.cooldown_ns = 250_000_000;
+    let ran = ran(spec);
+    assert_eq!((ran.window_ns, ran.depth_ns, ran.latency.count()), (500_000_000, 2_000_000_000, 20_000));
+    assert_eq!(ran.outcome.totals[0].ops, 30_000);
+}
+
+#[test]
+fn a_stream_that_begins_late_is_measured_from_there() {
+    let mut spec = spec("sim", 1, 1_000_000_000);
+    spec.delay_ns = 400_000_000;
+    let ran = ran(spec);
+    assert_eq!((ran.window_ns, ran.latency.count(), ran.depth_ns), (600_000_000, 6000, 600_000_000));
+}
+
+#[test]
+fn a_limit_ends_the_run_with_the_last_completion() {
+    let mut by_count = spec("sim", 8, 1_000_000_000);
+    by_count.limit.operations = Some(20);
+    let ran_by_count = ran(by_count);
+    // Two whole rounds of eight, and four.
+    assert_eq!((ran_by_count.window_ns, ran_by_count.latency.count()), (3 * LATENCY_NS, 20));
+    let mut by_bytes = spec("sim", 1, 1_000_000_000);
+    by_bytes.limit.bytes = Some(10 * 4096);
+    by_bytes.warmup_ns = 10 * LATENCY_NS;
+    let ran_by_bytes = ran(by_bytes);
+    assert_eq!((ran_by_bytes.latency.count(), ran_by_bytes.outcome.totals[0].ops), (10, 20));
+}
+
+#[test]
+fn an_open_loop_on_time_has_no_lateness() {
+    let constant = |i: u64| Op { at_ns: i * 1_000_000, flags: Op::AT, ..Op::NONE };
+    let mut spec = with(spec("sim", 4, 1_000_000_000), constant);
+    spec.open_loop = true;
+    let ran = ran(spec);
+    // The operation of every millisecond completes 0.1 ms later.
+    assert_eq!(ran.latency.count(), 1000);
+    assert_eq!((ran.latency.max_ns(), ran.service.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
+    assert_eq!(ran.lateness.max_ns(), Some(0));
+}
+
+#[test]
+fn an_open_loop_that_asks_too_much_shows_the_wait_and_not_the_service_alone() {
+    // One place of 0.1 ms each serves 10,000 a second; asked are 20,000: half a second's work is left over at the end.
+    let constant = |i: u64| Op { at_ns: i * 50_000, flags: Op::AT, ..Op::NONE };
+    let mut spec = with(spec("sim", 1, 1_000_000_000), constant);
+    spec.open_loop = true;
+    let ran = ran(spec);
+    assert_eq!(ran.service.max_ns(), Some(LATENCY_NS));
+    let last = ran.latency.max_ns().unwrap_or(0);
+    assert!(last.abs_diff(500_000_000) < 1_000_000, "{last}");
+    assert_eq!(ran.lateness.max_ns().map(|l| l + LATENCY_NS), Some(last));
+}
+
+#[test]
+fn a_limited_closed_loop_counts_from_the_hand_over() {
+    let schedule = |i: u64| Op { at_ns: i * 50_000, flags: Op::AT, ..Op::NONE };
+    let ran = ran(with(spec("sim", 1, 1_000_000_000), schedule));
+    assert_eq!((ran.latency.max_ns(), ran.latency.count()), (Some(LATENCY_NS), 10_000));
+}
+
+#[test]
+fn think_time_counts_from_the_last_completion_of_a_drained_lane() {
+    // Bursts of four at depth 4: 0.1 ms of work, 0.9 ms of rest.
+    let burst = |i: u64| {
+        if i.is_multiple_of(4) { Op { at_ns: 900_000, flags: Op::AFTER, ..Op::NONE } } else { Op::NONE }
+    };
+    let ran = ran(with(spec("sim", 4, 1_000_000_000), burst));
+    assert_eq!((ran.latency.count(), ran.latency.max_ns()), (4000, Some(LATENCY_NS)));
+    assert_eq!(ran.depth_ns, 4000 * LATENCY_NS);
+}
+
+#[test]
+fn a_draining_sync_waits_for_those_before_and_those_after_for_it() {
+    // Eight reads at depth 8, a sync, eight reads, ...: 0.1 ms each, one after the other.
+    let every_eight = |i: u64| match i % 9 {
+        8 => Op { kind: Kind::Sync, flags: Op::DRAINED, ..Op::NONE },
+        0 => Op { flags: Op::DRAINED, ..Op::NONE },
+        _ => Op::NONE,
+    };
+    let ran = ran(with(spec("sim", 8, 1_000_000_000), every_eight));
+    assert_eq!((ran.latency.count(), ran.syncs.count()), (40_000, 5000));
+    assert_eq!(ran.depth_ns, (40_000 + 5000) * LATENCY_NS);
+}
+
+#[test]
+fn a_panic_in_a_worker_is_a_named_error() {
+    let mut spec = spec("sim", 4, 1_000_000_000);
+    let inner = spec.sources.remove(0);
+    spec.sources.push(Box::new(Panicking(inner, 500)));
+    assert!(ran(spec).outcome.error.is_some_and(|e| e.contains("on purpose")));
+}
