@@ -37,11 +37,8 @@ impl Collector {
         Self { streams, rows: BTreeMap::new(), interval_ns: interval_ns.max(1), operations: 0 }
     }
 
-    /// Adds a block of the measured window; others are passed over.
+    /// Adds a block.
     pub fn add(&mut self, who: Who, block: &Block) {
-        if !block.measured {
-            return;
-        }
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
         let middle = block.start_ns / 2 + block.end_ns / 2;
         let row = self
@@ -52,12 +49,19 @@ impl Collector {
         row.end_ns = row.end_ns.max(block.end_ns);
         row.depth_ns += block.depth_ns;
         stream.depth_ns += block.depth_ns;
+        stream.submit.merge(&block.submit);
         for lane in &block.lanes {
-            for (kind, tally) in Kind::ALL.into_iter().zip(lane).filter(|(_, t)| !t.latency.is_empty()) {
+            for (kind, tally) in Kind::ALL.into_iter().zip(&lane.kinds).filter(|(_, t)| !t.latency.is_empty())
+            {
                 self.operations += tally.latency.count();
                 let end: &mut KindEnd = stream.kinds.entry(kind).or_default();
                 end.bytes += tally.bytes;
                 end.latency.merge(&tally.latency);
+                if let Some(open) = &lane.open {
+                    let parts = end.open.get_or_insert_default();
+                    parts.service.merge(&open[kind as usize].service);
+                    parts.lateness.merge(&open[kind as usize].lateness);
+                }
                 let (bytes, latency) = row.kinds.entry(kind).or_default();
                 *bytes += tally.bytes;
                 latency.merge(&tally.latency);
@@ -145,12 +149,11 @@ impl Row {
 
 #[cfg(test)]
 fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
-    let mut block = *Block::new(1);
-    (block.start_ns, block.end_ns, block.depth_ns, block.measured) =
-        (start_ns, end_ns, end_ns - start_ns, true);
+    let mut block = *Block::new(1, false);
+    (block.start_ns, block.end_ns, block.depth_ns) = (start_ns, end_ns, end_ns - start_ns);
     for _ in 0..ops {
-        block.lanes[0][0].latency.record(1000);
-        block.lanes[0][0].bytes += 4096;
+        block.lanes[0].kinds[0].latency.record(1000);
+        block.lanes[0].kinds[0].bytes += 4096;
     }
     block
 }

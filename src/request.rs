@@ -2,9 +2,9 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
-use model::job::{Batch, Cache, Pattern};
 use model::plan::Hook;
 use model::profile::Profile;
+use model::wish::JobWish;
 use std::path::PathBuf;
 
 /// What the user said.
@@ -14,28 +14,10 @@ pub struct Request {
     pub command: Vec<String>,
     /// What to measure.
     pub work: Work,
-    /// Where; the current directory where nothing was said.
-    pub target: Option<PathBuf>,
-    /// Bytes to touch.
-    pub size_bytes: Option<u64>,
-    /// First byte.
-    pub offset_bytes: Option<u64>,
-    /// Length of each measured window.
-    pub time_ns: Option<u64>,
-    /// Time before it.
-    pub warmup_ns: Option<u64>,
-    /// Times each job is measured.
-    pub runs: Option<u32>,
-    /// Seed of everything random.
-    pub seed: Option<u64>,
-    /// Name of the engine.
-    pub engine: Option<String>,
-    /// Open flags.
-    pub cache: Option<Cache>,
-    /// How operations are handed over.
-    pub batch: Option<Batch>,
-    /// Name or serial of what may be overwritten.
-    pub destroy: Option<String>,
+    /// Where, for streams that do not say it themselves; the current directory where nothing was said.
+    pub targets: Vec<PathBuf>,
+    /// Names or serials of what may be overwritten.
+    pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
 }
@@ -43,25 +25,10 @@ pub struct Request {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// All tests of a profile; `None` where none was named.
-    Profile(Option<&'static Profile>),
+    /// All tests of a profile (`None` where none was named), with what flags say for all of them: one phase, one stream.
+    Profile(Option<&'static Profile>, JobWish),
     /// One workload from flags.
-    Workload(Workload),
-}
-
-/// One workload from flags.
-#[derive(Clone, Debug)]
-pub struct Workload {
-    /// Order of offsets.
-    pub pattern: Pattern,
-    /// Share of reads where the pattern alone says it: 100, 0, or `None` for a mix.
-    pub read_percent: Option<u8>,
-    /// Share of reads of a mix.
-    pub mix_percent: Option<u8>,
-    /// Bytes per operation.
-    pub block_bytes: Option<u64>,
-    /// Operations in flight per worker.
-    pub depth: Option<u32>,
-    /// Threads.
-    pub workers: Option<u32>,
+    Flags(JobWish),
+    /// One workload from a job file of this name.
+    File(String, JobWish),
 }

@@ -43,11 +43,16 @@ impl Ready {
                 (Some(made), Some(handle))
             }
             // A claim for writing is held by `safety` as long as the process lives: nobody can mount it meanwhile.
-            Role::Device => (None, Some(safety::open_device(root, path, target.writable, false, false)?)),
+            Role::Device => (None, Some(safety::open_device(root, path, target.writable, Cache::Buffered)?)),
             Role::File => (None, Some(File::open(path).map_err(|e| refuse(path, &e))?)),
         };
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
         Ok(Self { target, made, handle, bytes })
+    }
+
+    /// Alignment of offsets and lengths that it needs as it is opened.
+    pub fn align(&self) -> u32 {
+        self.target.block_bytes
     }
 
     /// Bytes that are there to be touched.
@@ -71,14 +76,13 @@ impl Ready {
     /// Why it cannot be opened like this: no direct I/O, no right to write.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
         let path = Path::new(&self.target.path);
-        let (direct, sync) = (cache.is_direct(), cache.is_sync());
         if write && !self.target.writable {
             return Err(Failure::Refused(format!("{} was planned for reading only", path.display())));
         }
         let opened = match (&self.made, self.target.role) {
-            (Some(made), _) => made.reopen(direct, sync, write),
-            (None, Role::Device) => return Ok(safety::open_device(root, path, write, direct, sync)?),
-            (None, _) => safety::open_file(path, write, direct, sync),
+            (Some(made), _) => made.reopen(cache, write),
+            (None, Role::Device) => return Ok(safety::open_device(root, path, write, cache)?),
+            (None, _) => safety::open_file(path, write, cache),
         };
         opened.map_err(|e| refuse_flags(path, cache, &e))
     }

@@ -6,6 +6,7 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
+use model::wish::StreamWish;
 use std::path::PathBuf;
 
 /// Measure the canonical patterns of a place, repeated in random order and judged.
@@ -39,7 +40,8 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let request = self.measuring.request(Work::Profile(profile), self.target, None);
+        let job = self.measuring.job(StreamWish::default());
+        let request = self.measuring.request(Work::Profile(profile, job), self.target);
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

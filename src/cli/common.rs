@@ -5,9 +5,10 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use model::job::{Batch, Cache};
+use model::job::{Batch, Cache, Options};
 use model::plan::Hook;
 use model::units::{parse_bytes, parse_duration_ns};
+use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish};
 use std::path::PathBuf;
 
 /// How a measurement is made.
@@ -103,22 +104,23 @@ impl From<HookWord> for Hook {
 }
 
 impl Measuring {
+    /// What was said for all streams.
+    pub(super) fn job(&self, mut stream: StreamWish) -> JobWish {
+        stream.size = self.size;
+        stream.engine = self.engine.clone().map(|name| EngineWish { name, options: Options::new() });
+        stream.cache = self.cache.map(Into::into);
+        stream.batch = self.batch;
+        let phase = PhaseWish { time: self.time, warmup: self.warmup, cooldown: None, streams: vec![stream] };
+        JobWish { name: None, runs: self.runs, seed: self.seed, phases: vec![phase] }
+    }
+
     /// What was said, with the work and the target that the command adds.
-    pub(super) fn request(self, work: Work, target: Option<PathBuf>, offset_bytes: Option<u64>) -> Request {
+    pub(super) fn request(self, work: Work, target: Option<PathBuf>) -> Request {
         Request {
             command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
             work,
-            target,
-            size_bytes: self.size,
-            offset_bytes,
-            time_ns: self.time,
-            warmup_ns: self.warmup,
-            runs: self.runs,
-            seed: self.seed,
-            engine: self.engine,
-            cache: self.cache.map(Into::into),
-            batch: self.batch,
-            destroy: self.destroy,
+            targets: target.into_iter().collect(),
+            destroy: self.destroy.into_iter().collect(),
             hook: self.test_hook.map(Into::into),
         }
     }

@@ -2,11 +2,12 @@
 
 use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
-use crate::request::{Request, Work, Workload};
+use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::ValueEnum;
-use model::job::Pattern;
+use model::job::{Mix, PerKind, Sizes};
 use model::units::parse_bytes;
+use model::wish::{Rw, StreamWish};
 use std::path::PathBuf;
 
 /// Measure one workload.
@@ -69,28 +70,31 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let (pattern, read_percent) = match self.rw {
-            Word::Read => (Pattern::Sequential, Some(100)),
-            Word::Write => (Pattern::Sequential, Some(0)),
-            Word::Rw => (Pattern::Sequential, None),
-            Word::Randread => (Pattern::Random, Some(100)),
-            Word::Randwrite => (Pattern::Random, Some(0)),
-            Word::Randrw => (Pattern::Random, None),
+        let rw = match self.rw {
+            Word::Read => Rw::Read,
+            Word::Write => Rw::Write,
+            Word::Rw => Rw::Rw,
+            Word::Randread => Rw::Randread,
+            Word::Randwrite => Rw::Randwrite,
+            Word::Randrw => Rw::Randrw,
         };
-        if self.mix.is_some() && read_percent.is_some() {
+        if self.mix.is_some() && rw.fixed_mix().is_some() {
             return Err(Failure::Usage(
                 "--mix goes with --rw rw or --rw randrw; the other words say the direction alone".into(),
             ));
         }
-        let workload = Workload {
-            pattern,
-            read_percent,
-            mix_percent: self.mix,
-            block_bytes: self.bs,
+        let sizes = |b: u64| Sizes::Fixed(u32::try_from(b).unwrap_or(u32::MAX));
+        let wish = StreamWish {
+            rw: Some(rw),
+            mix: self.mix.map(|read_percent| Mix { read_percent, trim_percent: 0 }),
+            bs: self.bs.map(|b| PerKind { read: sizes(b), write: sizes(b), trim: sizes(b) }),
             depth: self.depth,
             workers: self.workers,
+            offset: self.offset,
+            ..StreamWish::default()
         };
-        let request = self.measuring.request(Work::Workload(workload), self.target, self.offset);
+        let job = self.measuring.job(wish);
+        let request = self.measuring.request(Work::Flags(job), self.target);
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

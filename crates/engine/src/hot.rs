@@ -320,6 +320,9 @@ impl<'a, E: Engine> Loop<'a, E> {
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
+        if self.in_flight == 0 && self.is_exhausted() {
+            self.edge = self.now;
+        }
         if self.held.due != u64::MAX && self.now < self.held.due {
             self.pause(self.held.due.min(self.edge))?;
         }

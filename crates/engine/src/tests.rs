@@ -2,7 +2,7 @@
 
 use crate::crew::Crew;
 use crate::engines::find;
-use crate::source::{Op, Panicking, Share, Source, compile};
+use crate::source::{OldShare as Share, Op, Panicking, Source, compile};
 use crate::tally::Block;
 use crate::worker::{Outcome, Spec};
 use model::histogram::Histogram;

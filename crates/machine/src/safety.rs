@@ -9,6 +9,7 @@
 use crate::error::{MachineError, words};
 use crate::root::{Root, number_of};
 use crate::{in_use, signature, stack};
+use model::job::Cache;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -18,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits() as i32;
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
+const O_SYNC: i32 = rustix::fs::OFlags::SYNC.bits() as i32;
 const O_DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
@@ -66,18 +68,12 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
 ///
 /// # Errors
 /// As [`may_write_device`], and whatever opening answers.
-pub fn open_device(
-    root: &Root,
-    path: &Path,
-    write: bool,
-    direct: bool,
-    sync: bool,
-) -> Result<File, MachineError> {
+pub fn open_device(root: &Root, path: &Path, write: bool, cache: Cache) -> Result<File, MachineError> {
     let (name, number) = identify(root, path)?;
     if write {
         claim(root, path, &name, &number)?;
     }
-    let file = open(path, &options(write, direct, sync), opened_for(write))?;
+    let file = open(path, &options(write, cache), opened_for(write))?;
     let facts = file.metadata().map_err(|e| MachineError::at(path, "looked at", &e))?;
     if !facts.file_type().is_block_device() || number_of(facts.rdev()) != number {
         return Err(MachineError::Refused(format!(
@@ -92,8 +88,8 @@ pub fn open_device(
 ///
 /// # Errors
 /// Whatever opening answers; `InvalidInput` also where something else took the file's place and would be written.
-pub fn open_file(path: &Path, write: bool, direct: bool, sync: bool) -> io::Result<File> {
-    let file = options(write, direct, sync).open(path)?;
+pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
+    let file = options(write, cache).open(path)?;
     if write && !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no longer a regular file"));
     }
@@ -218,9 +214,14 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
 }
 
 /// Never `O_NONBLOCK`: io_uring takes that for a wish to fail instead of waiting for the device.
-pub(crate) fn options(write: bool, direct: bool, sync: bool) -> OpenOptions {
+pub(crate) fn options(write: bool, cache: Cache) -> OpenOptions {
     let mut options = OpenOptions::new();
-    let flags = (if direct { O_DIRECT } else { 0 }) | (if sync { O_DSYNC } else { 0 });
+    let sync = match cache {
+        Cache::Sync | Cache::DirectSync => O_SYNC,
+        Cache::Dsync | Cache::DirectDsync => O_DSYNC,
+        Cache::Direct | Cache::Buffered | Cache::Mmap => 0,
+    };
+    let flags = (if cache.is_direct() { O_DIRECT } else { 0 }) | sync;
     options.read(true).write(write).custom_flags(flags);
     options
 }
@@ -292,7 +293,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
         assert!(may_write_device(&root, file.path(), Some("x")).is_err());
-        assert!(open_device(&root, file.path(), true, false, false).is_err());
+        assert!(open_device(&root, file.path(), true, Cache::Buffered).is_err());
         assert!(
             may_write_device(&root, Path::new("/nowhere"), None).is_err_and(|e| e.class() == Class::Usage)
         );

@@ -7,6 +7,7 @@ use crate::error::MachineError;
 use crate::root::Root;
 use crate::{extents, pages, rest, safety};
 use model::evidence::{Extents, meminfo_bytes};
+use model::job::Cache;
 use model::payload::{fill, split_mix};
 use model::units::{MIB, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
@@ -101,8 +102,8 @@ impl TestFile {
     ///
     /// # Errors
     /// `InvalidInput` where the file system has no direct I/O; not found where `/proc` is not mounted.
-    pub fn reopen(&self, direct: bool, sync: bool, write: bool) -> io::Result<File> {
-        safety::options(write, direct, sync).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
+        safety::options(write, cache).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
     /// The largest whole number of MiB that leaves enough free.
@@ -235,7 +236,7 @@ struct Writer {
 
 impl Writer {
     fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
-        let direct = made.reopen(true, false, true);
+        let direct = made.reopen(Cache::Direct, true);
         let (file, direct) = match direct {
             Ok(file) => (file, true),
             Err(_) => (made.file.try_clone()?, false),
@@ -444,13 +445,13 @@ mod tests {
         assert_eq!((file.bytes(), file.file().metadata()?.len()), (20 * MIB, 20 * MIB));
         let mut seen = std::collections::HashSet::new();
         let mut block = vec![0; 4096];
-        let reader = file.reopen(false, false, false)?;
+        let reader = file.reopen(Cache::Buffered, false)?;
         for at in (0..file.bytes()).step_by(4096) {
             reader.read_exact_at(&mut block, at)?;
             assert!(seen.insert(block.clone()), "the block at {at} was there before");
         }
         assert!(reader.write_at(&block, 0).is_err());
-        file.reopen(false, true, true)?.write_all_at(&block, 0)?;
+        file.reopen(Cache::Dsync, true)?.write_all_at(&block, 0)?;
         drop(file);
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
         Ok(())

@@ -564,12 +564,15 @@ impl Access {
     /// The largest operation.
     pub fn largest_bytes(&self) -> u32 {
         let lines = self.lines.iter();
-        lines.map(|l| l.all_sizes().map(Sizes::most).max().unwrap_or(0).max(l.reply_bytes)).max().unwrap_or(0)
+        lines
+            .map(|l| l.drawn_sizes().map(Sizes::most).max().unwrap_or(0).max(l.reply_bytes))
+            .max()
+            .unwrap_or(0)
     }
 
     /// The smallest operation, replies aside.
     pub fn smallest_bytes(&self) -> u32 {
-        self.lines.iter().flat_map(|l| l.all_sizes().map(Sizes::least)).min().unwrap_or(0)
+        self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
 
     /// The share of reads where it is the same in all lines and nothing is trimmed.
@@ -604,7 +607,7 @@ impl Line {
     }
 
     /// Sizes of the directions that are drawn.
-    fn all_sizes(&self) -> impl Iterator<Item = &Sizes> {
+    pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
         let Mix { read_percent, trim_percent } = self.mix;
         let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
         let PerKind { read, write: of_writes, trim } = &self.sizes;
@@ -615,7 +618,7 @@ impl Line {
 
     fn words(&self) -> String {
         let mut sizes: Vec<String> = Vec::new();
-        for words in self.all_sizes().map(Sizes::words) {
+        for words in self.drawn_sizes().map(Sizes::words) {
             if !sizes.contains(&words) {
                 sizes.push(words);
             }

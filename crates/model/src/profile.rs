@@ -5,6 +5,8 @@
 //! "IO Performance Benchmarking 101" (the six common usage patterns).
 
 use crate::job::Pattern::{self, Random, Sequential};
+use crate::job::{Mix, PerKind, Sizes};
+use crate::wish::{Rw, StreamWish};
 
 /// One line of a profile; measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,22 @@ pub fn find(name: &str) -> Option<&'static Profile> {
 }
 
 impl Test {
+    /// The name of one direction of it: `RND4K Q32T1 read`.
+    pub fn name_of(&self, read_percent: u8) -> String {
+        let mix = Mix { read_percent, trim_percent: 0 };
+        format!("{} {}", self.name(), mix.words())
+    }
+
+    /// Says what it is in a wish.
+    pub fn wish(&self, read_percent: u8, stream: &mut StreamWish) {
+        let sizes = Sizes::Fixed(self.block_bytes);
+        stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
+        stream.mix = Some(Mix { read_percent, trim_percent: 0 });
+        stream.bs = Some(PerKind { read: sizes.clone(), write: sizes.clone(), trim: sizes });
+        stream.depth = Some(self.depth);
+        stream.workers = Some(self.workers);
+    }
+
     /// The name of the field: `RND4K Q32T1`.
     pub fn name(&self) -> String {
         let order = match self.pattern {

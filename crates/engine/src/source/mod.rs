@@ -51,9 +51,57 @@ pub trait Source: Send {
     }
 }
 
+/// What all workers of a stream agree on.
+pub struct Common {
+    /// Seed.
+    pub seed: u64,
+}
+
+impl Common {
+    /// New.
+    pub fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+}
+
+/// Who asks, where several workers share one stream.
+#[derive(Clone)]
+pub struct Share {
+    /// Index of the worker in its stream.
+    pub worker: u32,
+    /// Workers of the stream.
+    pub workers: u32,
+    /// Seed that no other worker of the session has.
+    pub seed: u64,
+    /// Shared.
+    pub common: std::sync::Arc<Common>,
+}
+
+/// The lanes of one worker.
+///
+/// # Errors
+/// Where nothing fits.
+pub fn lanes(
+    stream: &model::job::Stream,
+    target_bytes: &[u64],
+    _align: &[u32],
+    share: &Share,
+) -> Result<Vec<Box<dyn Source>>, String> {
+    let one = |(file, bytes): (usize, &u64)| {
+        let s = OldShare {
+            worker: share.worker,
+            workers: share.workers,
+            file: file as u16,
+            seed: share.seed ^ file as u64,
+        };
+        compile(&stream.access, *bytes, s)
+    };
+    target_bytes.iter().enumerate().map(one).collect()
+}
+
 /// Who asks, where several workers share one access.
 #[derive(Clone, Copy, Debug)]
-pub struct Share {
+pub struct OldShare {
     /// Index of the worker in its stream.
     pub worker: u32,
     /// Workers of the stream.
@@ -68,7 +116,7 @@ pub struct Share {
 ///
 /// # Errors
 /// Where not a single block fits.
-pub fn compile(access: &Access, bytes: u64, share: Share) -> Result<Box<dyn Source>, String> {
+pub fn compile(access: &Access, bytes: u64, share: OldShare) -> Result<Box<dyn Source>, String> {
     let (Some(block_bytes), Some(pattern), Some(read_percent)) =
         (access.block_bytes(), access.pattern(), access.read_percent())
     else {
@@ -182,7 +230,7 @@ impl Source for Panicking {
 
 #[cfg(test)]
 fn drawn(access: Access, bytes: u64, worker: u32, workers: u32, count: usize) -> Vec<Op> {
-    let share = Share { worker, workers, file: 0, seed: 7 + u64::from(worker) };
+    let share = OldShare { worker, workers, file: 0, seed: 7 + u64::from(worker) };
     let mut source = compile(&access, bytes, share).unwrap_or_else(|e| panic!("{e}"));
     let mut ops = vec![Op::NONE; count];
     ops.chunks_mut(64).for_each(|c| source.refill(c));
@@ -225,6 +273,6 @@ fn mixes_are_drawn_exactly_and_the_span_is_cut_to_the_target() {
     assert!((reads as f64 - 70_000.0).abs() < 5.0 * 145.0, "{reads}");
     let cut = drawn(access(Pattern::Random, 0), 8192 + 4096 * 3, 0, 1, 1000);
     assert!(cut.iter().all(|o| o.offset < 8192 + 4096 * 3 && o.kind == Kind::Write));
-    let share = Share { worker: 0, workers: 1, file: 0, seed: 1 };
+    let share = OldShare { worker: 0, workers: 1, file: 0, seed: 1 };
     assert!(compile(&access(Pattern::Random, 0), 8192, share).is_err());
 }

@@ -164,3 +164,35 @@ pub enum Rw {
     /// Random trims.
     Randtrim,
 }
+
+impl Rw {
+    /// The word of the flag.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Rw => "rw",
+            Self::Randread => "randread",
+            Self::Randwrite => "randwrite",
+            Self::Randrw => "randrw",
+            Self::Trim => "trim",
+            Self::Randtrim => "randtrim",
+        }
+    }
+
+    /// Whether offsets are random in some way.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim)
+    }
+
+    /// The shares of directions that the word fixes; `None` for a mix.
+    pub fn fixed_mix(self) -> Option<Mix> {
+        let (read_percent, trim_percent) = match self {
+            Self::Read | Self::Randread => (100, 0),
+            Self::Write | Self::Randwrite => (0, 0),
+            Self::Trim | Self::Randtrim => (0, 100),
+            Self::Rw | Self::Randrw => return None,
+        };
+        Some(Mix { read_percent, trim_percent })
+    }
+}

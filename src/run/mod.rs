@@ -2,6 +2,9 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod specs;
+mod supplies;
+
 use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::live::Live;
@@ -10,18 +13,14 @@ use crate::signals;
 use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::crew::Crew;
-use engine::engines::{self, Entry};
-use engine::source::{self, Panicking, Share};
-use engine::worker::Spec;
 use machine::cgroup::{self, OwnCgroup};
 use machine::rest;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::evidence::{Moment, Snapshot};
-use model::job::{Access, Phase, Stream};
+use model::job::Phase;
 use model::machine::{LayerKind, Machine};
-use model::payload::split_mix;
-use model::plan::{Hook, Plan, Role};
+use model::plan::{Plan, Role};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
 use model::units::show_bytes;
 use std::fs::File;
@@ -29,8 +28,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use supplies::Supplies;
 use sys::clock::Clock;
-use sys::ring::RingFile;
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -40,8 +39,6 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-/// Operations after which the panic of the test hook comes.
-const HOOK_OPERATIONS: u32 = 500;
 /// Guess of what a run costs beside its window, for the time left.
 const OVERHEAD: Duration = Duration::from_millis(120);
 
@@ -80,6 +77,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     })
     .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}")))?;
     let live = Live::new(quiet);
+    let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     let epoch = Instant::now();
@@ -111,7 +109,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
     let watch = Watch::new(root.clone(), &machine, epoch);
-    let mut bench = Bench { plan, root, watch, targets, session, stop, live, clock, epoch };
+    let mut bench = Bench { plan, root, watch, targets, session, stop, live, clock, epoch, supplies };
     let ending = bench.all()?;
     bench.close(ending)
 }
@@ -149,6 +147,7 @@ struct Bench {
     live: Live,
     clock: Clock,
     epoch: Instant,
+    supplies: Supplies,
 }
 
 impl Bench {
@@ -169,7 +168,7 @@ impl Bench {
                 self.plan.jobs[job].name
             );
             self.live.step(&words, time_left(&self.plan, summaries.len()));
-            match self.one(job, repeat, summaries.len())? {
+            match self.job(job, repeat, summaries.len())? {
                 RunEnding::Complete => summaries.push(Summary { job, repeat }),
                 ended => return Ok(ended),
             }
@@ -178,11 +177,27 @@ impl Bench {
         Ok(RunEnding::Complete)
     }
 
-    /// One run of one job.
-    fn one(&mut self, job: usize, repeat: u32, done: usize) -> Result<RunEnding, Failure> {
-        let phase = self.plan.jobs[job].phases[0].clone();
+    /// One run of one job: its phases one after another, without a rest between them.
+    fn job(&mut self, job: usize, repeat: u32, done: usize) -> Result<RunEnding, Failure> {
         let mut notes = self.rest();
-        let specs = self.specs(&phase, done)?;
+        for phase in 0..self.plan.jobs[job].phases.len() {
+            let ending = self.phase((job, phase, repeat), done, std::mem::take(&mut notes))?;
+            if ending != RunEnding::Complete {
+                return Ok(ending);
+            }
+        }
+        Ok(RunEnding::Complete)
+    }
+
+    /// One phase of a run.
+    fn phase(
+        &mut self,
+        (job, index, repeat): (usize, usize, u32),
+        done: usize,
+        mut notes: Vec<String>,
+    ) -> Result<RunEnding, Failure> {
+        let phase = self.plan.jobs[job].phases[index].clone();
+        let specs = self.specs(&phase, index, done)?;
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
@@ -191,6 +206,7 @@ impl Bench {
         let target_bytes = self.targets.iter().map(Ready::bytes).collect();
         self.session.append(&Frame::RunStart(RunStart {
             job,
+            phase: index,
             repeat,
             host: 0,
             at_ns: self.now_ns(),
@@ -200,7 +216,7 @@ impl Bench {
         crew.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
-        let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns);
+        let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
@@ -222,7 +238,10 @@ impl Bench {
             None if self.stopped() => RunEnding::Interrupted,
             None => RunEnding::Complete,
         };
-        let streams = collector.finish();
+        let mut streams = collector.finish();
+        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
+            end.data = self.supplies.measured(&stream.data, self.plan.seed);
+        }
         let at_ns = self.now_ns();
         self.session.append(&Frame::RunEnd(Box::new(RunEnd {
             at_ns,
@@ -248,8 +267,7 @@ impl Bench {
         while !crew.is_done() {
             std::thread::sleep(COLLECT_EVERY);
             crew.collect(|who, block| collector.add(who, block));
-            // One that ends early has failed, and without it the rest is another workload.
-            if self.stopped() || crew.any_done() {
+            if self.stopped() || crew.any_failed() {
                 crew.stop();
             }
             if let Some(why) = crew.stuck() {
@@ -294,68 +312,6 @@ impl Bench {
         }
         notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
         notes
-    }
-
-    /// One spec per worker of the phase, with its own sources and its own open files.
-    fn specs(&self, phase: &Phase, run: usize) -> Result<Vec<Spec>, Failure> {
-        let mut specs = Vec::new();
-        for (index, stream) in phase.streams.iter().enumerate() {
-            let entry = engines::find(&stream.engine)
-                .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
-            for worker in 0..stream.workers {
-                let seed = split_mix(self.plan.seed ^ split_mix((run as u64) << 32 | specs.len() as u64));
-                specs.push(self.spec(phase, stream, entry, (index, worker, specs.len() as u32), seed)?);
-            }
-        }
-        Ok(specs)
-    }
-
-    fn spec(
-        &self,
-        phase: &Phase,
-        stream: &Stream,
-        entry: &'static Entry,
-        (index, worker, number): (usize, u32, u32),
-        seed: u64,
-    ) -> Result<Spec, Failure> {
-        let writes = stream.access.writes();
-        let mut sources = Vec::new();
-        let mut files = Vec::new();
-        for (file, target) in stream.targets.iter().enumerate() {
-            let share = Share {
-                worker,
-                workers: stream.workers,
-                file: file as u32,
-                seed: split_mix(seed ^ file as u64),
-            };
-            let ready = &self.targets[*target];
-            let supply = source::compile(&stream.access, ready.bytes(), share).map_err(Failure::Usage)?;
-            sources.push(match self.plan.hook {
-                Some(Hook::PanicWorker) if number == 0 => Box::new(Panicking(supply, HOOK_OPERATIONS)),
-                _ => supply,
-            });
-            if entry.moves_bytes {
-                files
-                    .push(RingFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
-            }
-        }
-        let Access { block_bytes, .. } = stream.access;
-        Ok(Spec {
-            worker: number,
-            stream: index,
-            engine: entry,
-            sources,
-            files,
-            depth: stream.depth,
-            slot_bytes: block_bytes,
-            writes,
-            batch: stream.batch,
-            warmup_ns: phase.warmup_ns,
-            time_ns: phase.time_ns,
-            interval_ns: interval_ns(phase.time_ns),
-            payload_seed: split_mix(seed ^ 0x7061_796c),
-            clock: self.clock,
-        })
     }
 
     /// Makes what was written stable, and says how long that took. Never hides that it failed.
@@ -440,7 +396,7 @@ fn interval_ns(time_ns: u64) -> u64 {
 
 /// What the runs that are still to come will take.
 fn time_left(plan: &Plan, done: usize) -> Duration {
-    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns) + OVERHEAD;
+    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
     let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
     let each = round / (plan.jobs.len() as u32).max(1);
     each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))

@@ -1,0 +1,239 @@
+//! Planning: from what was said, and what the machine is, to a plan with nothing left open.
+//!
+//! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
+//! touched. Not for: touching anything.
+
+mod origins;
+mod stream;
+mod target;
+
+use crate::failure::Failure;
+use crate::request::{Request, Work};
+use machine::root::Root;
+use model::job::{Job, Phase, Stream};
+use model::machine::Machine;
+use model::plan::{Plan, Role};
+use model::profile::{PROFILES, Profile};
+use model::units::{show_bytes, show_ns};
+use model::wish::{JobWish, PhaseWish, StreamWish};
+use origins::Origins;
+use std::borrow::Cow;
+use stream::{Draft, within};
+use target::Targets;
+
+/// Most repeats of one job.
+const MAX_RUNS: u32 = 1000;
+/// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
+const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
+/// The same of `run`.
+const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
+/// Longest window, warm-up or cool-down: a day. Longer ones are a slip of the keyboard.
+const MAX_TIME_NS: u64 = 86_400_000_000_000;
+/// Repeats from which a headline has an interval worth printing (statistics: at least five).
+const RUNS: u32 = 5;
+/// Idle watch before the first run.
+const BASELINE_NS: u64 = 1_000_000_000;
+/// Share of memory that buffers may take.
+const BUFFER_SHARE: u64 = 2;
+/// Settings that the tests of a profile say.
+const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
+
+/// Fills a plan.
+///
+/// # Errors
+/// [`Failure::Usage`] for what nobody could do, [`Failure::Refused`] for what this machine or its owner does not allow.
+pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
+    let root = Root::real();
+    let mut machine = machine::host::look(&root);
+    let (mut origins, wishes) = wishes(request);
+    let whole = wishes.first().cloned().unwrap_or_default();
+    let drafts = drafts(request, &wishes, &mut origins)?;
+    let mut targets = Targets::new(request, &root);
+    let mut jobs: Vec<Job> =
+        drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
+    let (targets, places) = targets.finish(&mut jobs)?;
+    check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
+    let runs = origins.choose("--runs", whole.runs, RUNS, u32::to_string);
+    within("--runs", u64::from(runs), 1, u64::from(MAX_RUNS))?;
+    let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
+    let seed = origins.choose_from("--seed", whole.seed, from_clock, "the clock", u64::to_string);
+    // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
+    let touched = targets.iter().any(|t| t.role != Role::None);
+    let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
+    let cold = touched && (direct || targets.iter().all(|t| t.role != Role::File));
+    origins.fixed(
+        "cold",
+        if cold { "yes: evicted before each run" } else { "no: measured as it is" },
+        "role and --cache",
+    );
+    machine.places.extend(places);
+    let plan = Plan {
+        command: request.command.clone(),
+        title: title(request),
+        targets,
+        jobs,
+        headline: 0,
+        runs,
+        seed,
+        cold,
+        baseline_ns: if touched { BASELINE_NS } else { 0 },
+        origins: origins.into_all(),
+        hook: request.hook,
+    };
+    Ok((plan, machine))
+}
+
+fn title(request: &Request) -> String {
+    match &request.work {
+        Work::Profile(said, _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
+        Work::Flags(_) => "run".into(),
+        Work::File(name, _) => format!("run {name}"),
+    }
+}
+
+/// The streams of a job.
+fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
+    job.phases.iter().flat_map(|p| &p.streams)
+}
+
+/// What was said, as jobs: one from flags or a file, one per test of a profile.
+fn wishes(request: &Request) -> (Origins, Vec<JobWish>) {
+    match &request.work {
+        Work::Profile(said, with) => {
+            let mut origins = Origins::new("command line", OF_TESTS);
+            let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
+            (origins, of_profile(profile, with))
+        }
+        Work::Flags(wish) => (Origins::new("command line", &[]), vec![wish.clone()]),
+        Work::File(name, wish) => (Origins::new(name, &[]), vec![wish.clone()]),
+    }
+}
+
+/// One wish per test and direction of a profile, with what flags say for all of them.
+fn of_profile(profile: &Profile, with: &JobWish) -> Vec<JobWish> {
+    let tests = profile.read_percents.iter().flat_map(|p| profile.tests.iter().map(move |t| (*p, t)));
+    let wish = |(read_percent, test): (u8, &model::profile::Test)| {
+        let mut job = with.clone();
+        job.name = Some(test.name_of(read_percent));
+        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            test.wish(read_percent, stream);
+        }
+        job
+    };
+    tests.map(wish).collect()
+}
+
+/// A job before its targets are known.
+struct DraftJob {
+    name: String,
+    phases: Vec<(Phase, Vec<Draft>)>,
+}
+
+fn drafts(request: &Request, wishes: &[JobWish], origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+    let mut jobs: Vec<DraftJob> = Vec::new();
+    for wish in wishes {
+        jobs.push(draft_job(request, wish, origins)?);
+    }
+    // A bench of a file or device of the user's reads it; writing has to be asked for by name. One workload says what it does.
+    let theirs = request.targets.iter().any(|t| t.exists() && !t.is_dir());
+    if matches!(request.work, Work::Profile(..)) && theirs && request.destroy.is_empty() {
+        let writes = |d: &DraftJob| d.phases.iter().flat_map(|p| &p.1).any(|d| d.stream.access.writes());
+        jobs.retain(|d| !writes(d));
+        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
+    }
+    Ok(jobs)
+}
+
+fn draft_job(request: &Request, wish: &JobWish, origins: &mut Origins) -> Result<DraftJob, Failure> {
+    let several = wish.phases.len() > 1 || wish.phases.iter().any(|p| p.streams.len() > 1);
+    let mut phases = Vec::new();
+    for (at, phase) in wish.phases.iter().enumerate() {
+        let mut drafts = Vec::new();
+        for (index, stream) in phase.streams.iter().enumerate() {
+            origins.enter(&if several { stream_name(stream, at, index) } else { String::new() });
+            drafts.push(stream::draft(stream, origins)?);
+        }
+        origins.enter(&if wish.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
+        let times = times(request, phase, &drafts, origins)?;
+        origins.enter("");
+        phases.push((times, drafts));
+    }
+    if phases.iter().all(|(_, drafts)| drafts.is_empty()) {
+        return Err(Failure::Usage("the job has no stream; say what is to be done".into()));
+    }
+    let name = match (&wish.name, &request.work, phases.first().and_then(|p| p.1.first())) {
+        (Some(name), ..) => name.clone(),
+        (None, Work::File(name, _), _) => name.clone(),
+        (None, _, Some(first)) => {
+            let Stream { depth, workers, .. } = first.stream;
+            format!("{} Q{depth}T{workers}", first.stream.access.words())
+        }
+        (None, _, None) => String::new(),
+    };
+    Ok(DraftJob { name, phases })
+}
+
+fn stream_name(stream: &StreamWish, phase: usize, index: usize) -> String {
+    stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
+}
+
+/// The times of a phase; its streams come later.
+fn times(
+    request: &Request,
+    wish: &PhaseWish,
+    drafts: &[Draft],
+    origins: &mut Origins,
+) -> Result<Phase, Failure> {
+    let (window, before) = match request.work {
+        Work::Profile(..) => BENCH_TIMES_NS,
+        Work::Flags(_) | Work::File(..) => RUN_TIMES_NS,
+    };
+    let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
+    // What ends by count or bytes needs no time, and everything it does is wanted.
+    let by_count = !drafts.is_empty() && drafts.iter().all(limited);
+    let (window, before, from) =
+        if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
+    let words = |ns: &u64| show_ns(*ns as f64);
+    let time_ns = origins.choose_from("--time", wish.time, window, from, words);
+    let warmup_ns = origins.choose_from("--warmup", wish.warmup, before, from, words);
+    let cooldown_ns = wish.cooldown.unwrap_or(0);
+    origins.note("--cooldown", wish.cooldown, words);
+    if !(1_000_000..=MAX_TIME_NS).contains(&time_ns) || warmup_ns > MAX_TIME_NS || cooldown_ns > MAX_TIME_NS {
+        return Err(Failure::Usage(
+            "--time goes from 1ms to 24h, --warmup and --cooldown from 0 to 24h".into(),
+        ));
+    }
+    if let Some(late) = drafts.iter().find(|d| d.stream.delay_ns >= warmup_ns + time_ns) {
+        return Err(Failure::Usage(format!(
+            "--delay {}: the phase is over after {}; type a smaller --delay or a larger --time",
+            show_ns(late.stream.delay_ns as f64),
+            show_ns((warmup_ns + time_ns) as f64)
+        )));
+    }
+    Ok(Phase { warmup_ns, time_ns, cooldown_ns, streams: Vec::new() })
+}
+
+/// Refuses buffers that would push the machine into its swap.
+fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
+    let Some(memory) = memory else { return Ok(()) };
+    for job in jobs {
+        for phase in &job.phases {
+            let of = |s: &Stream| s.total_depth().saturating_mul(u64::from(s.access.largest_bytes()));
+            let needed: u64 = phase.streams.iter().map(of).fold(0, u64::saturating_add);
+            if needed > memory / BUFFER_SHARE {
+                return Err(Failure::Usage(format!(
+                    "{}: the buffers alone would take {} of {} memory; type a smaller --bs, --depth or --workers",
+                    job.name,
+                    show_bytes(needed),
+                    show_bytes(memory)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A path as it is shown.
+fn shown(path: &std::path::Path) -> Cow<'_, str> {
+    path.to_string_lossy()
+}

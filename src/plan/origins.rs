@@ -1,0 +1,75 @@
+//! Settings with the place they came from, for `--explain` and the record.
+//!
+//! For: choosing between what was said and a default, and remembering which it was. Not for: the choices themselves.
+
+use model::plan::Origin;
+
+/// Every setting chosen so far.
+pub(super) struct Origins {
+    all: Vec<Origin>,
+    /// What to call a place where something was said: `command line`, or the name of a job file.
+    said: String,
+    /// Put before settings of one stream among several: `oltp: `.
+    prefix: String,
+    /// Settings that a profile says differently for each test; its table tells them better.
+    left_out: &'static [&'static str],
+}
+
+impl Origins {
+    pub(super) fn new(said: &str, left_out: &'static [&'static str]) -> Self {
+        Self { all: Vec::new(), said: said.into(), prefix: String::new(), left_out }
+    }
+
+    /// From now on settings belong to this stream.
+    pub(super) fn enter(&mut self, stream: &str) {
+        self.prefix = if stream.is_empty() { String::new() } else { format!("{stream}: ") };
+    }
+
+    /// What was said, or the default.
+    pub(super) fn choose<T>(
+        &mut self,
+        setting: &str,
+        said: Option<T>,
+        default: T,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        self.choose_from(setting, said, default, "default", words)
+    }
+
+    /// The same with a word for where the default comes from.
+    pub(super) fn choose_from<T>(
+        &mut self,
+        setting: &str,
+        said: Option<T>,
+        default: T,
+        from: &str,
+        words: impl Fn(&T) -> String,
+    ) -> T {
+        let from = if said.is_some() { self.said.clone() } else { from.to_owned() };
+        let value = said.unwrap_or(default);
+        self.fixed(setting, &words(&value), &from);
+        value
+    }
+
+    /// A setting that nobody could choose.
+    pub(super) fn fixed(&mut self, setting: &str, value: &str, from: &str) {
+        let origin =
+            Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };
+        if !self.left_out.contains(&setting) && !self.all.contains(&origin) {
+            self.all.push(origin);
+        }
+    }
+
+    /// A setting without which things are as everybody expects: kept only where it was said.
+    pub(super) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
+        if let Some(value) = said {
+            let from = self.said.clone();
+            self.fixed(setting, &words(&value), &from);
+        }
+    }
+
+    /// All of them, in the order of choosing.
+    pub(super) fn into_all(self) -> Vec<Origin> {
+        self.all
+    }
+}

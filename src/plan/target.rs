@@ -1,0 +1,329 @@
+//! Targets: which files and devices streams touch, each once, with what may be done to them.
+//!
+//! For: finding places, choosing sizes, checking spans and alignment, the first lock before writing. Not for: making or
+//! opening anything.
+
+use super::origins::Origins;
+use super::stream::Draft;
+use super::{DraftJob, shown};
+use crate::failure::Failure;
+use crate::request::Request;
+use machine::root::Root;
+use model::job::{Job, Line, Sharing, Sizes, Stream};
+use model::machine::Place;
+use model::plan::{Role, Target};
+use model::units::{GIB, show_bytes};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Size of a made test file: beyond most device caches' reach and written in seconds.
+const MADE_BYTES: u64 = GIB;
+
+/// The targets of a plan while it grows.
+pub(super) struct Targets<'a> {
+    request: &'a Request,
+    root: &'a Root,
+    found: Vec<(Target, Place)>,
+    /// Streams that touch nothing: their one target comes behind all others, since it has no place.
+    nothing: Option<Target>,
+    overwritten: bool,
+}
+
+/// Index of the target of streams that touch nothing, until all others are known.
+const NOTHING: usize = usize::MAX;
+
+impl<'a> Targets<'a> {
+    pub(super) fn new(request: &'a Request, root: &'a Root) -> Self {
+        Self { request, root, found: Vec::new(), nothing: None, overwritten: false }
+    }
+
+    /// Gives every stream of a job its targets.
+    pub(super) fn settle(&mut self, job: DraftJob, origins: &mut Origins) -> Result<Job, Failure> {
+        let mut phases = Vec::new();
+        for (mut phase, drafts) in job.phases {
+            for draft in drafts {
+                phase.streams.push(self.stream(&job.name, draft, origins)?);
+            }
+            phases.push(phase);
+        }
+        Ok(Job { name: job.name, phases })
+    }
+
+    fn stream(&mut self, job: &str, draft: Draft, origins: &mut Origins) -> Result<Stream, Failure> {
+        let mut stream = draft.stream.clone();
+        if draft.size == Some(0) {
+            return Err(Failure::Usage(
+                "--size 0: there is nothing to measure; type a size such as 1g, or leave it out".into(),
+            ));
+        }
+        let paths: Vec<PathBuf> = if draft.paths.is_empty() {
+            self.request.targets.clone()
+        } else {
+            draft.paths.iter().map(PathBuf::from).collect()
+        };
+        if !draft.engine.moves_bytes {
+            self.touch_nothing(&draft, &paths, origins)?;
+            stream.targets = vec![NOTHING];
+            stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
+            return Ok(stream);
+        }
+        let from = if paths.is_empty() { "default: the current directory" } else { "named" };
+        let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
+        for said in &paths {
+            stream.targets.push(self.find(said, &draft, from, origins)?);
+        }
+        if let Sharing::Weighted(weights) = &stream.sharing
+            && weights.len() != stream.targets.len()
+        {
+            return Err(Failure::Usage(format!(
+                "--sharing has {} weights for {} targets; type one for each",
+                weights.len(),
+                stream.targets.len()
+            )));
+        }
+        let targets: Vec<&Target> =
+            stream.targets.iter().filter_map(|t| Some(&self.found.get(*t)?.0)).collect();
+        stream.access.span_bytes = draft.size.unwrap_or(u64::MAX);
+        for target in &targets {
+            check_span(job, &stream, target)?;
+        }
+        if let [target] = targets.as_slice() {
+            let left = target.bytes.saturating_sub(stream.access.offset_bytes);
+            stream.access.span_bytes = stream.access.span_bytes.min(left);
+        }
+        Ok(stream)
+    }
+
+    /// A flag that would change nothing is a slip: it must not be taken for one that did.
+    fn touch_nothing(
+        &mut self,
+        draft: &Draft,
+        paths: &[PathBuf],
+        origins: &mut Origins,
+    ) -> Result<(), Failure> {
+        let idle = |flag: &str| {
+            Err(Failure::Usage(format!(
+                "{flag} changes nothing here: the engine {} touches no target; leave it out",
+                draft.engine.name
+            )))
+        };
+        if !paths.is_empty() {
+            return idle("TARGET");
+        }
+        if draft.cache_said {
+            return idle("--cache");
+        }
+        let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+        let path = format!("nothing: engine {}", draft.engine.name);
+        let most = self.nothing.as_ref().map_or(bytes, |t| t.bytes.max(bytes));
+        self.nothing = Some(Target { path, role: Role::None, bytes: most, block_bytes: 1, writable: false });
+        Ok(())
+    }
+
+    /// The index of a target, found before or new.
+    fn find(
+        &mut self,
+        said: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let path = said.canonicalize().map_err(|e| unreachable_path(said, &e))?;
+        let index = match self.found.iter().position(|(t, _)| Path::new(&t.path) == path) {
+            Some(index) => index,
+            None => {
+                self.found.push(self.look(said, &path)?);
+                origins.fixed("TARGET", &shown(&path), from);
+                self.found.len() - 1
+            }
+        };
+        let writes = draft.stream.access.writes();
+        let (target, place) = &mut self.found[index];
+        let offset = draft.stream.access.offset_bytes;
+        if target.role == Role::Made {
+            let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
+            machine::test_file::fits(&path, bytes)
+                .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
+            target.bytes = target.bytes.max(bytes);
+        } else {
+            check_size(said, target, draft.size, offset)?;
+            let (bytes, from) = match draft.size {
+                Some(size) => (size, "said"),
+                None => (target.bytes, "all of the target"),
+            };
+            origins.fixed("--size", &show_bytes(bytes), from);
+            if writes {
+                guard_writing(self.request, self.root, said, &path, target.role)?;
+                self.overwritten = true;
+            }
+        }
+        target.writable |= writes;
+        if draft.stream.cache.is_direct() {
+            target.block_bytes = target.block_bytes.max(direct_alignment(place));
+        }
+        Ok(index)
+    }
+
+    /// What a path is.
+    fn look(&self, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+        let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
+        let place = machine::resolve::resolve(self.root, path)?;
+        let kind = facts.file_type();
+        let (role, bytes) = if kind.is_dir() {
+            (Role::Made, 0)
+        } else if kind.is_file() {
+            (Role::File, facts.len())
+        } else if kind.is_block_device() {
+            (Role::Device, place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes))
+        } else {
+            let what = "neither a directory, a file nor a block device";
+            return Err(Failure::Usage(format!("{} is {what}; name one of these", said.display())));
+        };
+        if bytes == 0 && role == Role::Device {
+            return Err(Failure::Refused(format!("{} has no capacity: it is not set up", said.display())));
+        }
+        if bytes == 0 && role == Role::File {
+            return Err(Failure::Usage(format!(
+                "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
+                said.display()
+            )));
+        }
+        let path = shown(path).into_owned();
+        Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
+    }
+
+    /// All targets in the order of their indices, and the places of those that have one.
+    pub(super) fn finish(self, jobs: &mut [Job]) -> Result<(Vec<Target>, Vec<Place>), Failure> {
+        if !self.request.destroy.is_empty() && !self.overwritten {
+            return Err(Failure::Usage(
+                "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
+            ));
+        }
+        let (mut targets, places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
+        let last = targets.len();
+        targets.extend(self.nothing);
+        let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+        for target in streams.flat_map(|s| &mut s.targets).filter(|t| **t == NOTHING) {
+            *target = last;
+        }
+        Ok((targets, places))
+    }
+}
+
+/// The second look, right before a file or device is opened for writing, is in `machine::safety`.
+fn guard_writing(
+    request: &Request,
+    root: &Root,
+    said: &Path,
+    path: &Path,
+    role: Role,
+) -> Result<(), Failure> {
+    let allowed = |destroy: Option<&str>| match role {
+        Role::File => machine::safety::may_write_file(root, said, path, destroy),
+        Role::Device => machine::safety::may_write_device(root, path, destroy),
+        Role::Made | Role::None => Ok(()),
+    };
+    let mut refusal = None;
+    for name in &request.destroy {
+        match allowed(Some(name)) {
+            Ok(()) => return Ok(()),
+            Err(e) => refusal = refusal.or(Some(e)),
+        }
+    }
+    match refusal {
+        Some(e) => Err(e.into()),
+        None => Ok(allowed(None)?),
+    }
+}
+
+/// Refuses a span that goes beyond what is there.
+fn check_size(said: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
+    let there = target.bytes;
+    let end = offset.checked_add(size.unwrap_or(0));
+    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
+        return Err(Failure::Usage(format!(
+            "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
+            show_bytes(size.unwrap_or(there)),
+            show_bytes(offset),
+            said.display(),
+            show_bytes(there)
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses operations that do not fit a target or its alignment.
+fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
+    let access = &stream.access;
+    let largest = u64::from(access.largest_bytes());
+    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
+    if left < largest {
+        return Err(Failure::Usage(format!(
+            "{job}: no block of {} fits behind offset {} of {} ({}); type a smaller --bs or --offset, or a larger --size",
+            show_bytes(largest),
+            show_bytes(access.offset_bytes),
+            target.path,
+            show_bytes(target.bytes.min(access.span_bytes)),
+        )));
+    }
+    if !stream.cache.is_direct() {
+        return Ok(());
+    }
+    let align = u64::from(target.block_bytes.max(1));
+    let aligned = |what: &str, value: u64| {
+        if value.is_multiple_of(align) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--{what} {value}: direct I/O to {} needs multiples of {align} bytes; type --{what} {} or --cache buffered",
+            target.path,
+            value.next_multiple_of(align)
+        )))
+    };
+    aligned("offset", access.offset_bytes)?;
+    for line in &access.lines {
+        for size in line_sizes(line) {
+            aligned("bs", u64::from(size))?;
+        }
+        aligned("align", line.align_bytes)?;
+        if let model::job::Order::Sequential(steps) = &line.order {
+            aligned("stride", steps.stride_bytes)?;
+            aligned("hole", steps.hole_bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every size that a line may draw, ends of ranges.
+fn line_sizes(line: &Line) -> Vec<u32> {
+    let of = |sizes: &Sizes| match sizes {
+        Sizes::Fixed(size) => vec![*size],
+        Sizes::Range(least, most) => vec![*least, *most],
+        Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
+    };
+    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
+    all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
+    all
+}
+
+/// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
+fn direct_alignment(place: &Place) -> u32 {
+    if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
+        return direct.offset_align;
+    }
+    let blocks = place.tops.iter().filter_map(|t| place.layers.get(*t)?.queue.get("logical_block_size"));
+    blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
+}
+
+fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
+    let path = said.display();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::Usage(format!(
+            "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"
+        )),
+        std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
+            "{path} may not be looked at by this user ({error}); name a place of yours, or run as its owner"
+        )),
+        _ => Failure::Refused(format!("{path}: {error}")),
+    }
+}

@@ -1,0 +1,141 @@
+//! Specs: what each worker of a phase is told, with its own sources and its own open files.
+//!
+//! For: from a stream of the plan to threads that can start. Not for: starting them.
+
+use super::{Bench, interval_ns};
+use crate::failure::Failure;
+use crate::target::Ready;
+use engine::engines::{self, Entry};
+use engine::source::{self, Common, Panicking, Share, Source};
+use engine::worker::Spec;
+use model::job::{Limit, Phase, Placement, Stream, SyncCall};
+use model::payload::split_mix;
+use model::plan::Hook;
+use std::sync::Arc;
+use sys::ring::RingFile;
+
+/// Operations after which the panic of the test hook comes.
+const HOOK_OPERATIONS: u32 = 500;
+
+/// Which worker it is.
+#[derive(Clone, Copy)]
+struct Number {
+    /// Index of the stream in the phase.
+    stream: usize,
+    /// Index in the stream.
+    worker: u32,
+    /// Index in the phase.
+    overall: u32,
+}
+
+impl Bench {
+    /// One spec per worker of a phase, in the run of this number.
+    pub(super) fn specs(&self, phase: &Phase, index: usize, run: usize) -> Result<Vec<Spec>, Failure> {
+        let mut specs = Vec::new();
+        for (stream_index, stream) in phase.streams.iter().enumerate() {
+            let entry = engines::find(&stream.engine)
+                .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
+            // What all workers and all runs of a stream agree on: which blocks are hot.
+            let common =
+                Arc::new(Common::new(split_mix(self.plan.seed ^ (index << 32 | stream_index) as u64)));
+            for worker in 0..stream.workers {
+                let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
+                let own = (run as u64) << 40 | (index as u64) << 32 | specs.len() as u64;
+                let seed = split_mix(self.plan.seed ^ split_mix(own));
+                let share = Share { worker, workers: stream.workers, seed, common: Arc::clone(&common) };
+                specs.push(self.spec(phase, stream, entry, number, &share)?);
+            }
+        }
+        Ok(specs)
+    }
+
+    fn spec(
+        &self,
+        phase: &Phase,
+        stream: &Stream,
+        entry: &'static Entry,
+        number: Number,
+        share: &Share,
+    ) -> Result<Spec, Failure> {
+        let writes = stream.access.writes();
+        let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+        let mut files = Vec::new();
+        for ready in targets.iter().filter(|_| entry.moves_bytes) {
+            files.push(RingFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
+        }
+        Ok(Spec {
+            worker: number.overall,
+            stream: number.stream,
+            engine: entry,
+            sources: self.sources(stream, &targets, number, share)?,
+            files,
+            depth: stream.depth,
+            slot_bytes: stream.access.largest_bytes(),
+            writes,
+            options: stream.options.clone(),
+            cache: stream.cache,
+            sync_call: stream.flush.map_or(SyncCall::Fsync, |f| f.call),
+            open_loop: stream.is_open_loop(),
+            delay_ns: stream.delay_ns,
+            limit: part_of(stream.limit, number.worker, stream.workers),
+            place: place_of(&stream.place, number.worker),
+            batch: stream.batch,
+            warmup_ns: phase.warmup_ns,
+            time_ns: phase.time_ns,
+            cooldown_ns: phase.cooldown_ns,
+            interval_ns: interval_ns(phase.time_ns),
+            maker: self.supplies.maker(&stream.data, split_mix(share.seed ^ 0x7061_796c))?,
+            clock: self.clock,
+        })
+    }
+
+    fn sources(
+        &self,
+        stream: &Stream,
+        targets: &[&Ready],
+        number: Number,
+        share: &Share,
+    ) -> Result<Vec<Box<dyn Source>>, Failure> {
+        let bytes: Vec<u64> = targets.iter().map(|t| t.bytes()).collect();
+        let align: Vec<u32> =
+            targets.iter().map(|t| if stream.cache.is_direct() { t.align() } else { 1 }).collect();
+        let mut sources = source::lanes(stream, &bytes, &align, share).map_err(Failure::Usage)?;
+        if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
+            let inner = sources.remove(0);
+            sources.insert(0, Box::new(Panicking(inner, HOOK_OPERATIONS)));
+        }
+        Ok(sources)
+    }
+}
+
+/// A worker's part of a stop rule; the first ones take what cannot be divided.
+fn part_of(limit: Limit, worker: u32, workers: u32) -> Limit {
+    let (worker, workers) = (u64::from(worker), u64::from(workers));
+    let part = |whole: u64| whole / workers + u64::from(worker < whole % workers);
+    Limit { operations: limit.operations.map(part), bytes: limit.bytes.map(part) }
+}
+
+/// The CPUs of a worker: all that the stream has, or one of them in turn.
+fn place_of(place: &Placement, worker: u32) -> Placement {
+    if !place.split || place.cpus.is_empty() {
+        return place.clone();
+    }
+    let own = place.cpus[worker as usize % place.cpus.len()];
+    Placement { cpus: vec![own], ..place.clone() }
+}
+
+#[test]
+fn parts_of_a_limit_sum_to_the_whole() {
+    let whole = Limit { operations: Some(10), bytes: None };
+    let parts: Vec<u64> = (0..4).filter_map(|w| part_of(whole, w, 4).operations).collect();
+    assert_eq!(parts, [3, 3, 2, 2]);
+}
+
+#[test]
+fn pinned_workers_take_the_cpus_in_turn() {
+    let place = Placement { cpus: vec![0, 2], split: true, node: None };
+    let cpus: Vec<Vec<u32>> = (0..3).map(|w| place_of(&place, w).cpus).collect();
+    assert_eq!(cpus, [[0], [2], [0]]);
+    let shared = Placement { split: false, ..place };
+    assert_eq!(place_of(&shared, 1).cpus, [0, 2]);
+}
