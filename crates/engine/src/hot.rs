@@ -9,7 +9,7 @@
 
 use crate::crew::Gate;
 use crate::engines::{Done, Engine, Time};
-use crate::lane::{Lane, Turn, Wait};
+use crate::lane::{Lane, Turn};
 use crate::source::Op;
 use crate::tally::{Block, Totals};
 use crate::worker::{Link, Outcome, STALL_LIMIT_NS, Spec, Task};
@@ -23,15 +23,16 @@ const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
 /// Longest single wait for an operation that is not due yet, so that a stop is seen.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
-/// An operation on its way.
+/// An operation on its way: what its completion needs to know.
 #[derive(Clone, Copy)]
 struct Slot {
     /// Stamp of the hand-over.
     start: u64,
     /// Stamp from which latency counts in an open loop.
     due: u64,
-    op: Op,
-    lane: u32,
+    length: u32,
+    lane: u16,
+    kind: Kind,
 }
 
 /// Parts of a run, one after another.
@@ -82,7 +83,7 @@ pub(crate) struct Loop<'a, E> {
     window: (u64, u64),
     stage: Stage,
     edge: u64,
-    turns: u64,
+    turn_count: u64,
 }
 
 impl<'a, E: Engine> Loop<'a, E> {
@@ -94,14 +95,14 @@ impl<'a, E: Engine> Loop<'a, E> {
         let lanes: Vec<Lane> =
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
         let count = lanes.len() as u32;
-        let slot = |s: u32| Slot { start: 0, due: 0, op: Op::NONE, lane: s / per_lane };
+        let slot = Slot { start: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
         let full = count * spec.depth;
         Self {
             engine,
             block: Block::new(lanes.len(), spec.open_loop),
             lanes,
             turn_of: 0,
-            slots: (0..count * per_lane).map(slot).collect(),
+            slots: vec![slot; (count * per_lane) as usize],
             batch: Vec::with_capacity(full as usize),
             done: vec![Done::default(); full as usize],
             in_flight: 0,
@@ -119,7 +120,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             window: (0, 0),
             stage: Stage::WarmUp,
             edge: 0,
-            turns: 0,
+            turn_count: 0,
             spec,
             link,
         }
@@ -139,7 +140,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             window_ns: self.engine.time().ns(self.window.1 - self.window.0),
             last: Some(self.block),
             totals: self.totals,
-            turns: self.turns,
+            turns: self.turn_count,
             ..Outcome::default()
         }
     }
@@ -157,14 +158,23 @@ impl<'a, E: Engine> Loop<'a, E> {
             self.enter_window(self.now);
         }
         self.edge = self.next_edge(self.now);
+        let ended = self.turns();
+        if ended.is_err() && self.stage == Stage::Window {
+            self.add_up();
+        }
+        ended?;
+        self.drain()
+    }
+
+    /// Turn after turn until all is over.
+    fn turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
             // A stop must be seen within a turn, and a relaxed load of a line that nobody writes costs nothing.
             if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.close_interval() {
-                break;
+                return Ok(());
             }
         }
-        self.drain()
     }
 
     /// Passes the time before the first operation of a stream that begins later than its phase.
@@ -180,7 +190,7 @@ impl<'a, E: Engine> Loop<'a, E> {
     /// Hands over what there is room for, waits where there is none, takes what has completed.
     #[inline]
     fn turn(&mut self) -> Result<(), String> {
-        self.turns += 1;
+        self.turn_count += 1;
         self.gather();
         let handed = self.batch.len() as u32;
         let flying = self.in_flight + handed;
@@ -238,8 +248,14 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.integrate(self.now);
         self.in_flight -= taken as u32;
         self.last_completion = self.now;
-        for i in 0..taken {
-            self.complete(self.done[i], self.stage == Stage::Window);
+        if self.stage == Stage::Window {
+            for i in 0..taken {
+                self.count(self.done[i]);
+            }
+        } else {
+            for i in 0..taken {
+                self.count_apart(self.done[i]);
+            }
         }
         if self.in_flight == 0 && self.is_exhausted() {
             self.edge = self.now;
@@ -258,43 +274,59 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.held = NOT_HELD;
         for _ in 0..lanes {
             let lane = self.turn_of;
-            while self.batch.len() < limit && self.lanes[lane].in_flight < self.spec.depth {
-                if self.is_exhausted() {
-                    self.held.any = true;
-                    return;
-                }
-                let due = match self.lanes[lane].wait() {
-                    None => None,
-                    Some(wait) => match self.look_at_clock(lane, wait) {
-                        Some(due) => Some(due),
-                        None => break,
-                    },
-                };
-                let slot = match self.lanes[lane].take_ready() {
-                    Some(slot) => slot,
-                    None => self.prepare(lane),
-                };
-                let place = &mut self.slots[slot as usize];
-                // Without a time of its own an operation cannot be late.
-                place.due = due.unwrap_or(u64::MAX);
-                self.left.0 -= u64::from(place.op.kind != Kind::Sync);
-                self.left.1 = self.left.1.saturating_sub(u64::from(place.op.length));
-                self.engine.queue(slot, &place.op);
-                self.lanes[lane].in_flight += 1;
-                self.batch.push(slot);
-            }
-            if self.batch.len() == limit {
+            if !self.gather_from(lane, limit) {
                 break;
             }
             self.turn_of = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
     }
 
+    /// Queues operations of a lane. False where the batch is full or the stop rule allows no more.
+    #[inline]
+    fn gather_from(&mut self, at: usize, limit: usize) -> bool {
+        let room = self.spec.depth - self.lanes[at].in_flight;
+        for _ in 0..room {
+            if self.batch.len() == limit {
+                return false;
+            }
+            if self.is_exhausted() {
+                self.held.any = true;
+                return false;
+            }
+            let lane = &mut self.lanes[at];
+            let op = lane.peek();
+            // Without a time of its own an operation cannot be late.
+            let mut due = u64::MAX;
+            if op.flags != 0 {
+                match self.look_at_clock(at, &op) {
+                    Some(stamp) => due = stamp,
+                    None => break,
+                }
+            }
+            let (slot, fresh) = self.lanes[at].take();
+            self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
+            if fresh && op.kind == Kind::Write {
+                self.fill(slot, op.length);
+            }
+            self.left.0 -= u64::from(op.kind != Kind::Sync);
+            self.left.1 = self.left.1.saturating_sub(u64::from(op.length));
+            self.engine.queue(slot, &op);
+            self.batch.push(slot);
+        }
+        self.batch.len() < limit
+    }
+
+    /// Puts the data of a write on its slot.
+    #[inline]
+    fn fill(&mut self, slot: u32, bytes: u32) {
+        self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
+    }
+
     /// The stamp from which an operation with conditions counts, where it may go now; else notes what its lane waits for.
     #[inline(never)]
-    fn look_at_clock(&mut self, lane: usize, wait: Wait) -> Option<u64> {
+    fn look_at_clock(&mut self, at: usize, op: &Op) -> Option<u64> {
         let time = self.engine.time();
-        let turn = |now| self.lanes[lane].turn(wait, self.begin, now, time);
+        let turn = |now| self.lanes[at].turn(op, self.begin, now, time);
         // The last stamp is old where the last turn waited or found nothing, so a look at the clock decides.
         let turn = match turn(self.now) {
             Turn::At(due) if due <= time.now() => turn(due),
@@ -335,23 +367,13 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.engine.pause(ns).map_err(|e| format!("the kernel refused to wait: {e}"))
     }
 
-    /// Puts the next operation of a lane on a free slot, with its data.
-    #[inline]
-    fn prepare(&mut self, lane: usize) -> u32 {
-        let (slot, op) = self.lanes[lane].take();
-        self.slots[slot as usize].op = op;
-        if op.kind == Kind::Write {
-            self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..op.length as usize]);
-        }
-        slot
-    }
-
-    /// Prepares the next operation of every lane while all queues are full.
+    /// Prepares the data of the next operation of every lane while all queues are full.
     fn prepare_ahead(&mut self) {
-        for lane in 0..self.lanes.len() {
-            if self.lanes[lane].can_prepare() {
-                let slot = self.prepare(lane);
-                self.lanes[lane].keep(slot, &self.slots[slot as usize].op);
+        for at in 0..self.lanes.len() {
+            if let Some((slot, op)) = self.lanes[at].prepare()
+                && op.kind == Kind::Write
+            {
+                self.fill(slot, op.length);
             }
         }
     }
@@ -368,35 +390,56 @@ impl<'a, E: Engine> Loop<'a, E> {
         *since = now;
     }
 
-    /// Counts a completion at the last stamp; into the interval too where it `counts`.
+    /// Counts a completion of the measured window at the last stamp.
     #[inline]
-    fn complete(&mut self, done: Done, counts: bool) {
-        let Slot { start, due, op, lane } = self.slots[done.slot as usize];
-        let supply = &mut self.lanes[lane as usize];
-        supply.give_back(done.slot);
-        supply.last_completion = self.now;
+    fn count(&mut self, done: Done) {
+        let Slot { start, due, length, lane, kind } = self.slots[done.slot as usize];
+        self.lanes[lane as usize].give_back(done.slot, self.now);
+        if done.result != length as i32 {
+            self.odd(kind, done.result);
+            return;
+        }
         let service = self.engine.time().ns(self.now - start);
-        let total = &mut self.totals[op.kind as usize];
-        total.max_ns = total.max_ns.max(service);
-        if done.result != op.length as i32 {
-            self.odd(op.kind, done.result);
-            return;
-        }
-        total.ops += 1;
-        total.bytes += u64::from(op.length);
-        if !counts {
-            return;
-        }
         let of_lane = &mut self.block.lanes[lane as usize];
-        let tally = &mut of_lane.kinds[op.kind as usize];
-        tally.bytes += u64::from(op.length);
+        let tally = &mut of_lane.kinds[kind as usize];
+        tally.bytes += u64::from(length);
         if let Some(open) = &mut of_lane.open {
             let late = self.engine.time().ns(start.saturating_sub(due));
             tally.latency.record(service + late);
-            open[op.kind as usize].service.record(service);
-            open[op.kind as usize].lateness.record(late);
+            open[kind as usize].service.record(service);
+            open[kind as usize].lateness.record(late);
         } else {
             tally.latency.record(service);
+        }
+    }
+
+    /// Counts a completion outside the window at the last stamp: in the totals alone, which the ledger is held against.
+    fn count_apart(&mut self, done: Done) {
+        let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
+        self.lanes[lane as usize].give_back(done.slot, self.now);
+        if done.result != length as i32 {
+            self.odd(kind, done.result);
+            return;
+        }
+        let total = &mut self.totals[kind as usize];
+        total.ops += 1;
+        total.bytes += u64::from(length);
+        total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
+    }
+
+    /// Adds the present block to the totals, before it is handed over.
+    fn add_up(&mut self) {
+        for lane in &self.block.lanes {
+            for (kind, tally) in lane.kinds.iter().enumerate() {
+                let slowest = match &lane.open {
+                    Some(open) => open[kind].service.max_ns(),
+                    None => tally.latency.max_ns(),
+                };
+                let total = &mut self.totals[kind];
+                total.ops += tally.latency.count();
+                total.bytes += tally.bytes;
+                total.max_ns = total.max_ns.max(slowest.unwrap_or(0));
+            }
         }
     }
 
@@ -474,11 +517,15 @@ impl<'a, E: Engine> Loop<'a, E> {
                 self.window.1 = now;
                 self.block.end_ns = self.engine.time().ns(now - self.start);
                 self.block.depth_ns = self.engine.time().ns(self.depth.1);
+                let goes = !over && !ended && self.link.port.has_spare();
+                if over || ended || goes {
+                    self.add_up();
+                }
                 if over {
                     // The last block stays here; from now on nothing is counted into it.
                     self.stage = Stage::CoolDown;
                     ended |= self.spec.cooldown_ns == 0;
-                } else if !ended && self.link.port.exchange(&mut self.block) {
+                } else if goes && self.link.port.exchange(&mut self.block) {
                     self.begin_interval(now);
                 }
             }
@@ -502,7 +549,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             self.now = self.engine.time().now();
             self.in_flight -= taken as u32;
             for i in 0..taken {
-                self.complete(self.done[i], false);
+                self.count_apart(self.done[i]);
             }
             if self.now > limit && self.in_flight > 0 {
                 return Err(format!(

@@ -14,19 +14,12 @@ pub(crate) struct Lane {
     ahead: usize,
     /// Slots that nothing uses.
     free: Vec<u32>,
-    /// A slot whose operation and data are prepared already, with the conditions of handing it over.
-    ready: Option<(u32, Wait)>,
+    /// The slot of the next operation, where its data are prepared already.
+    ready: Option<u32>,
     /// Operations on their way.
     pub(crate) in_flight: u32,
     /// Stamp of the last completion, or of the beginning.
     pub(crate) last_completion: u64,
-}
-
-/// What an operation must wait for.
-#[derive(Clone, Copy)]
-pub(crate) struct Wait {
-    flags: u8,
-    at_ns: u64,
 }
 
 /// Whether the next operation of a lane may be handed over.
@@ -46,69 +39,58 @@ impl Lane {
         Self { source, ops, next: ahead, ahead, free, ready: None, in_flight: 0, last_completion: 0 }
     }
 
-    /// The next operation on a slot of its own. Callers see to it that the lane has one free.
+    /// The next operation.
     #[inline]
-    pub(crate) fn take(&mut self) -> (u32, Op) {
-        self.fill();
-        let op = self.ops[self.next];
-        self.next += 1;
-        (self.free.pop().unwrap_or_default(), op)
-    }
-
-    #[inline]
-    fn fill(&mut self) {
-        if self.next == self.ahead {
+    pub(crate) fn peek(&mut self) -> Op {
+        if self.next >= self.ahead.min(LOOK_AHEAD) {
             self.source.refill(&mut self.ops[..self.ahead]);
             self.next = 0;
+        }
+        self.ops[self.next]
+    }
+
+    /// Goes on to the operation behind the one that was seen, which gets a slot: a fresh one (true), or the one that its data
+    /// are on. Callers see to it that one is free.
+    #[inline]
+    pub(crate) fn take(&mut self) -> (u32, bool) {
+        self.next += 1;
+        self.in_flight += 1;
+        match self.ready.take() {
+            Some(slot) => (slot, false),
+            None => (self.free.pop().unwrap_or_default(), true),
         }
     }
 
     /// Gives a slot back.
     #[inline]
-    pub(crate) fn give_back(&mut self, slot: u32) {
+    pub(crate) fn give_back(&mut self, slot: u32, now: u64) {
         self.free.push(slot);
         self.in_flight -= 1;
+        self.last_completion = now;
     }
 
-    /// Keeps a prepared slot for the next hand-over.
-    pub(crate) fn keep(&mut self, slot: u32, op: &Op) {
-        self.ready = Some((slot, Wait { flags: op.flags, at_ns: op.at_ns }));
-    }
-
-    /// Takes the prepared slot, if there is one.
-    #[inline]
-    pub(crate) fn take_ready(&mut self) -> Option<u32> {
-        self.ready.take().map(|(slot, _)| slot)
-    }
-
-    /// Whether another operation can be prepared ahead.
-    pub(crate) fn can_prepare(&self) -> bool {
-        self.ready.is_none() && !self.free.is_empty()
-    }
-
-    /// The conditions of the next operation; `None` for the plain case of none.
-    #[inline]
-    pub(crate) fn wait(&mut self) -> Option<Wait> {
-        if let Some((_, wait)) = self.ready {
-            return (wait.flags != 0).then_some(wait);
+    /// Gives the next operation its slot before its time, to prepare data on; `None` where it has one or none is free.
+    pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
+        if self.ready.is_some() {
+            return None;
         }
-        self.fill();
-        let op = &self.ops[self.next];
-        (op.flags != 0).then_some(Wait { flags: op.flags, at_ns: op.at_ns })
+        let slot = self.free.pop()?;
+        self.ready = Some(slot);
+        Some((slot, self.peek()))
     }
 
-    /// Whether an operation with these conditions may go at the stamp `now`; `begin` is the stamp from which [`Op::AT`] counts.
-    pub(crate) fn turn(&self, wait: Wait, begin: u64, now: u64, time: &impl Time) -> Turn {
-        let Wait { flags, at_ns } = wait;
-        if flags & (Op::DRAINED | Op::AFTER) != 0 && self.in_flight > 0 {
+    /// Whether an operation with conditions may go at the stamp `now`; `begin` is the stamp from which [`Op::AT`] counts.
+    pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
+        let is = |flag| op.flags & flag != 0;
+        if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
             return Turn::Later;
         }
-        let after = if flags & Op::AFTER != 0 { self.last_completion + time.ticks_of(at_ns) } else { 0 };
-        let due = if flags & Op::AT != 0 { begin + time.ticks_of(at_ns) } else { 0 };
-        let earliest = due.max(after);
-        match earliest {
-            e if e > now => Turn::At(e),
-            _ if flags & Op::AT != 0 => Turn::Now(due),
+        let ticks = time.ticks_of(op.at_ns);
+        let after = if is(Op::AFTER) { self.last_completion + ticks } else { 0 };
+        let due = if is(Op::AT) { begin + ticks } else { 0 };
+        match due.max(after) {
+            earliest if earliest > now => Turn::At(earliest),
+            _ if is(Op::AT) => Turn::Now(due),
             _ => Turn::Now(now),
         }
     }

@@ -96,6 +96,11 @@ pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
 }
 
 impl Port {
+    /// Whether an exchange will succeed.
+    pub fn has_spare(&self) -> bool {
+        !self.empty.is_empty()
+    }
+
     /// Hands `block` over and puts an empty one in its place. False, with nothing done, where none is spare.
     pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
         let Ok(mut fresh) = self.empty.pop() else { return false };
