@@ -284,11 +284,8 @@ impl<'a, E: Engine> Loop<'a, E> {
     /// Queues operations of a lane. False where the batch is full or the stop rule allows no more.
     #[inline]
     fn gather_from(&mut self, at: usize, limit: usize) -> bool {
-        let room = self.spec.depth - self.lanes[at].in_flight;
-        for _ in 0..room {
-            if self.batch.len() == limit {
-                return false;
-            }
+        let room = (self.spec.depth - self.lanes[at].in_flight) as usize;
+        for _ in 0..room.min(limit - self.batch.len()) {
             if self.is_exhausted() {
                 self.held.any = true;
                 return false;

@@ -41,8 +41,10 @@ impl Histogram {
     /// Records one latency. Part of the hot loop: about 1 ns, no allocation, cannot fail.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // The clamp makes the bucket lookup succeed always, so its Result says nothing.
-        let _ = self.buckets.increment(ns.min(MAX_VALUE_NS));
+        // The crate's own way looks its geometry up; with a constant one the bucket is five instructions away.
+        if let Some(bucket) = self.buckets.as_mut_slice().get_mut(bucket_of(ns.min(MAX_VALUE_NS))) {
+            *bucket += 1;
+        }
         self.count += 1;
         self.sum_ns = self.sum_ns.wrapping_add(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -119,6 +121,14 @@ impl Histogram {
     }
 }
 
+/// The bucket of a latency: linear below 2^7, then 2^7 buckets for each power of two.
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    const LINEAR: u64 = 1 << GROUPING_POWER;
+    let shift = (ns | LINEAR).ilog2() - GROUPING_POWER as u32;
+    ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
+}
+
 /// The form in files: only buckets that hold something, indices as differences.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
@@ -187,6 +197,15 @@ fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
     let mut h = Histogram::new();
     values.into_iter().for_each(|v| h.record(v));
     h
+}
+
+#[test]
+fn buckets_are_those_of_the_crate() {
+    let config = histogram::Config::new(GROUPING_POWER, MAX_VALUE_POWER).unwrap_or_else(|e| panic!("{e}"));
+    let near_powers = (0..MAX_VALUE_POWER).flat_map(|p| (0..5).map(move |d| ((1_u64 << p) + d).saturating_sub(2)));
+    for ns in (0..5000).chain(near_powers).chain([MAX_VALUE_NS]) {
+        assert_eq!(config.value_to_index(ns).ok(), Some(bucket_of(ns)), "{ns}");
+    }
 }
 
 #[test]
