@@ -301,7 +301,8 @@ impl<'a, E: Engine> Loop<'a, E> {
                 }
             }
             let (slot, fresh) = self.lanes[at].take();
-            self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
+            self.slots[slot as usize] =
+                Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
             if fresh && op.kind == Kind::Write {
                 self.fill(slot, op.length);
             }

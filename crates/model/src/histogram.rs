@@ -201,10 +201,12 @@ fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
 
 #[test]
 fn buckets_are_those_of_the_crate() {
-    let config = histogram::Config::new(GROUPING_POWER, MAX_VALUE_POWER).unwrap_or_else(|e| panic!("{e}"));
-    let near_powers = (0..MAX_VALUE_POWER).flat_map(|p| (0..5).map(move |d| ((1_u64 << p) + d).saturating_sub(2)));
-    for ns in (0..5000).chain(near_powers).chain([MAX_VALUE_NS]) {
-        assert_eq!(config.value_to_index(ns).ok(), Some(bucket_of(ns)), "{ns}");
+    let near_powers =
+        (0..MAX_VALUE_POWER).flat_map(|p| (0..5).map(move |d| ((1_u64 << p) + d).saturating_sub(2)));
+    for ns in (0..500).chain(near_powers).chain([MAX_VALUE_NS]) {
+        let mut theirs = Histogram::new().buckets;
+        theirs.increment(ns).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(theirs.as_slice().iter().position(|c| *c == 1), Some(bucket_of(ns)), "{ns}");
     }
 }
 
