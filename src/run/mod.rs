@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod self_test;
 mod specs;
 mod supplies;
 
@@ -105,6 +106,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         plan: plan.clone(),
         hosts: vec![machine.clone()],
         clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        self_test: self_test::self_test(&plan, &supplies, clock),
     };
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
@@ -427,6 +429,10 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
         wall_ns: outcome.wall_ns,
         user_ns: outcome.usage.user_ns,
         system_ns: outcome.usage.system_ns,
+        counted: outcome.counted.map_or_else(
+            || Err("the worker did not begin".into()),
+            |c| c.map(|c| [c.cycles, c.instructions]),
+        ),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
         used: outcome.granted.used,

@@ -116,7 +116,7 @@ fn part_of(limit: Limit, worker: u32, workers: u32) -> Limit {
 }
 
 /// The CPUs of a worker: all that the stream has, or one of them in turn.
-fn place_of(place: &Placement, worker: u32) -> Placement {
+pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
     if !place.split || place.cpus.is_empty() {
         return place.clone();
     }

@@ -9,7 +9,7 @@ use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
-use model::record::{Record, Run, RunEnd, StreamEnd};
+use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd};
 
 /// How near the device's bytes must be to the issued ones to count as the same.
 const SAME_BYTES: f64 = 0.01;
@@ -311,11 +311,43 @@ impl<'a> Case<'a> {
     /// Latencies of a kind in the windows of all runs; `None` where nothing completed.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
         let parts = || self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency));
-        // A forged file may hold counts that no memory could; adding them must not overflow.
-        parts().try_fold(0_u64, |sum, h| sum.checked_add(h.count())).filter(|n| *n > 0)?;
+        sum_of_counts(parts().map(Histogram::count))?;
         let mut whole = Histogram::new();
         parts().for_each(|h| whole.merge(h));
         Some(whole)
+    }
+
+    /// The parts of the latencies of an open loop, all runs together; `None` where the record has none.
+    pub fn open_loop(&self, kind: Kind) -> Option<OpenLoop> {
+        let mut whole = OpenLoop::default();
+        let parts = || self.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)?.open.as_ref());
+        sum_of_counts(parts().map(|p| p.service.count()))?;
+        sum_of_counts(parts().map(|p| p.lateness.count()))?;
+        for part in parts() {
+            whole.service.merge(&part.service);
+            whole.lateness.merge(&part.lateness);
+        }
+        Some(whole)
+    }
+
+    /// Time inside calls that handed operations over without waiting, all runs together; `None` where there was none.
+    pub fn submit(&self) -> Option<Histogram> {
+        let parts = || self.runs.iter().map(|r| &r.stream.submit);
+        sum_of_counts(parts().map(Histogram::count))?;
+        let mut whole = Histogram::new();
+        parts().for_each(|h| whole.merge(h));
+        Some(whole)
+    }
+
+    /// What fathom itself can do at this shape.
+    ///
+    /// # Errors
+    /// That it was not tried.
+    pub fn ceiling(&self) -> Known<&'a Ceiling> {
+        let tests = &self.record.header.self_test.ceilings;
+        let at = self.record.header.plan.jobs.iter().position(|j| std::ptr::eq(j, self.job));
+        let mine = |c: &&Ceiling| Some(c.job) == at && (c.phase, c.stream) == (self.phase, self.index);
+        tests.iter().find(mine).ok_or_else(|| "fathom did not measure itself at this shape".into())
     }
 
     /// States of the targets at a moment of each run.
@@ -424,11 +456,22 @@ impl<'a> Ran<'a> {
         self.end.streams.iter().map(of).fold(Amount::default(), Amount::plus)
     }
 
+    /// Operations of the case's own stream, warm-up and drain included.
+    pub fn issued_by_stream(&self) -> f64 {
+        self.stream.issued.values().map(|i| i.ops as f64).sum()
+    }
+
     /// Operations and bytes of a kind within the window.
     pub fn in_window(&self, kind: Kind) -> Amount {
         let end = self.stream.kinds.get(&kind);
         end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: k.bytes })
     }
+}
+
+/// The sum of counts, where there is anything. A forged file may hold counts that no memory could; adding them must not
+/// overflow.
+fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.try_fold(0_u64, u64::checked_add).filter(|n| *n > 0)
 }
 
 /// Sums two devices or two stretches of time.

@@ -7,12 +7,15 @@ use crate::case::{Case, Ran};
 use crate::interval::{self, Mean};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::report::{DeviceFigures, Figures, Latency, Rates, RunFigures};
+use model::record::WorkerEnd;
+use model::report::{Cost, DeviceFigures, Figures, FinalSync, Latency, Rates, RunFigures};
 
 /// Percentiles by the names of the contract.
-const PERCENTILES: &[(&str, f64)] =
+pub(crate) const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
 const MB: f64 = 1e6;
+/// Lateness of the same rank above which a percentile of an open loop says more about us than about the storage.
+const LATE_SHARE: f64 = 0.1;
 /// What counts as an operation in the rate of a result: syncs are the price of the writes, and shown apart.
 const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
@@ -20,7 +23,11 @@ const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 pub(crate) struct Figured {
     pub(crate) read: Option<Figures>,
     pub(crate) write: Option<Figures>,
+    pub(crate) trim: Option<Figures>,
+    pub(crate) sync: Option<Figures>,
     pub(crate) total: Option<Rates>,
+    pub(crate) with_final_sync: Option<FinalSync>,
+    pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
 }
 
@@ -29,13 +36,21 @@ pub(crate) fn figures(case: &Case) -> Figured {
     Figured {
         read: of_kind(case, Kind::Read),
         write: of_kind(case, Kind::Write),
+        trim: of_kind(case, Kind::Trim),
+        sync: of_kind(case, Kind::Sync),
+        with_final_sync: with_final_sync(case),
+        cost: cost(case),
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
     }
 }
 
 fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
-    let latency = latency(&case.latency(kind)?)?;
+    let mut latency = latency(&case.latency(kind)?)?;
+    let open = case.open_loop(kind);
+    if let Some(open) = &open {
+        withhold_late(&mut latency, &open.lateness);
+    }
     let rates = rates(case, &[kind])?;
     let amount = case.in_windows(kind);
     Some(Figures {
@@ -48,9 +63,66 @@ fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
         mb_per_s_interval: rates.mb_per_s_interval,
         depth_mean: case.depth_mean().ok()?,
         latency_ns: latency,
-        submit_ns: None,
-        service_ns: None,
-        lateness_ns: None,
+        submit_ns: case.submit().as_ref().and_then(self::latency),
+        service_ns: open.as_ref().and_then(|o| self::latency(&o.service)),
+        lateness_ns: open.as_ref().and_then(|o| self::latency(&o.lateness)),
+    })
+}
+
+/// Takes away the percentiles of an open loop that are mostly our own lateness.
+fn withhold_late(latency: &mut Latency, lateness: &Histogram) {
+    for (name, q) in PERCENTILES {
+        if let Some(value) = latency.percentiles.get_mut(*name)
+            && value.is_some_and(|v| is_late(v, lateness, *q))
+        {
+            *value = None;
+        }
+    }
+}
+
+/// Whether the lateness of the same rank is too much of a percentile to call that the storage's.
+pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
+    lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
+}
+
+/// Rates with the final sync in the time. `None` where nothing is written, or a run has no such sync.
+fn with_final_sync(case: &Case) -> Option<FinalSync> {
+    if !case.stream.access.writes() || case.runs.is_empty() {
+        return None;
+    }
+    let syncs: Vec<f64> =
+        case.runs.iter().map(|r| r.end.sync_ns.map(|ns| ns as f64)).collect::<Option<_>>()?;
+    let per_run = |i: usize| -> Option<f64> {
+        let rates = case.runs.iter().zip(&syncs).filter_map(|(ran, sync)| {
+            let window = ran.stream.window_ns as f64;
+            Some(per_second(ran, &COUNTED)?[i] * window / (window + sync))
+        });
+        interval::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
+    };
+    let (iops, bytes) = (per_run(0)?, per_run(1)?);
+    let sync_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
+    (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes / MB })
+}
+
+/// What an operation cost the workers of the stream.
+fn cost(case: &Case) -> Option<Cost> {
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let ops: f64 = case.runs.iter().map(Ran::issued_by_stream).sum();
+    let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+    if ops <= 0.0 || cpu <= 0.0 {
+        return None;
+    }
+    let per_op = |of: &dyn Fn(&WorkerEnd) -> f64| workers().map(of).sum::<f64>() / ops;
+    let counted: Result<Vec<[u64; 2]>, &String> = workers().map(|w| w.counted.as_ref().copied()).collect();
+    let sum = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
+    Some(Cost {
+        user_ns: per_op(&|w| w.user_ns as f64),
+        system_ns: per_op(&|w| w.system_ns as f64),
+        switches: per_op(&|w| w.switches[0] as f64 + w.switches[1] as f64),
+        cycles: sum(0),
+        instructions: sum(1),
+        not_counted: counted.as_ref().err().map(|why| (*why).clone()),
+        tool_ns: case.ceiling().and_then(|c| c.loop_ns.clone()).ok(),
     })
 }
 

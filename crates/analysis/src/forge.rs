@@ -5,11 +5,12 @@
 use model::Known;
 use model::evidence::{Extents, Moment, Pages, Snapshot, TargetState};
 use model::histogram::Histogram;
-use model::job::{Access, Cache, Job, Kind, Pattern, Phase, Stream};
+use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
 use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Target};
 use model::record::{
-    Clock, End, Header, Issued, KindEnd, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+    Ceiling, Clock, End, Header, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding, RunStart,
+    SelfTest, StreamEnd, WorkerEnd,
 };
 use std::collections::BTreeMap;
 
@@ -72,6 +73,10 @@ pub(crate) struct Forge {
     pub(crate) short: u64,
     pub(crate) sync_ns: Option<u64>,
     pub(crate) virtual_by: Known<Option<String>>,
+    /// What fathom's own loop and its interface take per operation, where it measured itself.
+    pub(crate) tool_ns: Option<[f64; 2]>,
+    /// Arrivals per second of an open loop, with the lateness of every operation; nothing about lateness where `None`.
+    pub(crate) open_loop: Option<(f64, Option<u64>)>,
 }
 
 impl Forge {
@@ -116,7 +121,14 @@ impl Forge {
             short: 0,
             sync_ns: None,
             virtual_by: Ok(None),
+            tool_ns: Some([20.0, 250.0]),
+            open_loop: None,
         }
+    }
+
+    /// An open loop whose generator kept its times.
+    pub(crate) fn honest_open() -> Self {
+        Self { open_loop: Some((10_000.0, Some(1_000))), ..Self::honest() }
     }
 
     pub(crate) fn honest_write() -> Self {
@@ -136,8 +148,13 @@ impl Forge {
         let span_bytes = 1 << 30;
         let (pattern, block_bytes, read_percent) = (self.pattern, self.block_bytes, self.read_percent);
         let access = Access { span_bytes, ..Access::plain(pattern, block_bytes, read_percent) };
-        let stream =
-            Stream { cache: self.cache, ..Stream::plain(access, self.depth, self.workers, self.engine) };
+        let pace =
+            self.open_loop.map_or(Pace::Closed, |(iops, _)| Pace::Open { iops, arrivals: Arrivals::Poisson });
+        let stream = Stream {
+            cache: self.cache,
+            pace,
+            ..Stream::plain(access, self.depth, self.workers, self.engine)
+        };
         let phase =
             Phase { warmup_ns: WINDOW_NS / 10, time_ns: WINDOW_NS, cooldown_ns: 0, streams: vec![stream] };
         Job { name: self.name.clone(), phases: vec![phase] }
@@ -219,10 +236,23 @@ impl Forge {
             stream: 0,
             window_ns: WINDOW_NS,
             depth_ns: if self.ops > 0 { (self.depth_seen * WINDOW_NS as f64) as u64 } else { 0 },
-            kinds: BTreeMap::from([(kind, KindEnd { bytes: self.ops * bytes, latency, open: None })]),
+            kinds: BTreeMap::from([(
+                kind,
+                KindEnd { bytes: self.ops * bytes, latency, open: self.open_parts() },
+            )]),
             issued: BTreeMap::from([(kind, issued)]),
             ..StreamEnd::default()
         }
+    }
+
+    fn open_parts(&self) -> Option<OpenLoop> {
+        let late = self.open_loop?.1?;
+        let mut parts = OpenLoop::default();
+        for _ in 0..self.ops {
+            parts.service.record(self.latency().saturating_sub(late));
+            parts.lateness.record(late);
+        }
+        Some(parts)
     }
 
     fn run_end(&self, at_ns: u64) -> RunEnd {
@@ -343,9 +373,22 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
         plan: plan(forges),
         hosts: vec![first.machine()],
         clock: Clock { name: "tsc".into(), reason: None, cost_ps: 9_000 },
+        self_test: self_test(forges),
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     Record { header, evidence: Vec::new(), runs, end: Some(end) }
+}
+
+fn self_test(forges: &[Forge]) -> SelfTest {
+    let ceiling = |(job, [own, interface]): (usize, [f64; 2])| Ceiling {
+        job,
+        phase: 0,
+        stream: 0,
+        loop_ns: Ok(own),
+        interface_ns: Ok(interface),
+    };
+    let tried = forges.iter().enumerate().filter_map(|(job, f)| Some((job, f.tool_ns?)));
+    SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect() }
 }
 
 fn plan(forges: &[Forge]) -> Plan {

@@ -12,6 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sys::clock::Clock;
+use sys::perf::{Counted, Counters};
 use sys::ring::RingFile;
 use sys::thread::Usage;
 
@@ -112,6 +113,8 @@ pub struct Outcome {
     pub wall_ns: u64,
     /// What it cost in that time.
     pub usage: Usage,
+    /// The same in cycles and instructions, or why they were not counted; `None` where it did not begin.
+    pub counted: Option<Result<Counted, String>>,
     /// Turns of the loop.
     pub turns: u64,
 }
@@ -145,9 +148,11 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
         return Outcome::failed("was not started".into());
     }
     let before = sys::thread::usage().unwrap_or_default();
+    let counters = Counters::start();
     let start = turns.time().now();
     let error = turns.drive(start).err();
     let end = turns.time().now();
+    let counted = Some(counters.and_then(|mut c| c.end()));
     let after = sys::thread::usage().unwrap_or_default();
     let usage = Usage {
         user_ns: after.user_ns - before.user_ns,
@@ -158,7 +163,7 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     let wall_ns = turns.time().ns(end - start);
     let outcome = turns.close();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
-    Outcome { error: error.map(name), granted, wall_ns, usage, ..outcome }
+    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ..outcome }
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.

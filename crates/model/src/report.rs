@@ -6,6 +6,7 @@
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::machine::Machine;
+use crate::record::Written;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -125,16 +126,53 @@ pub struct Measured {
     pub read: Option<Figures>,
     /// Writes; `None` where the job has none.
     pub write: Option<Figures>,
-    /// Trims; not measured by this version.
+    /// Trims; `None` where the job has none.
     pub trim: Option<Figures>,
-    /// Syncs; not measured by this version.
+    /// Calls between writes that make them stable; `None` where the job has none.
     pub sync: Option<Figures>,
-    /// All directions together.
+    /// All directions together, syncs aside.
     pub total: Option<Rates>,
+    /// The same with the final sync counted into the time; `None` where nothing was written or a sync failed.
+    pub with_final_sync: Option<FinalSync>,
+    /// What an operation cost; `None` where no worker says.
+    pub cost: Option<Cost>,
+    /// What the written data are like; `None` where nothing was written.
+    pub data: Option<Written>,
     /// What kept it from being higher.
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+}
+
+/// Rates as they are when the sync after the last operation belongs to the time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FinalSync {
+    /// Mean time of that sync in ns.
+    pub sync_ns: f64,
+    /// Operations per second: geometric mean over runs.
+    pub iops: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+}
+
+/// What an operation cost the CPUs, all runs and workers together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time in user space per operation in ns.
+    pub user_ns: f64,
+    /// CPU time in the kernel per operation in ns, of the workers' threads alone.
+    pub system_ns: f64,
+    /// Context switches per operation.
+    pub switches: f64,
+    /// Processor cycles per operation; `None` where they were not counted.
+    pub cycles: Option<f64>,
+    /// Instructions per operation; `None` where they were not counted.
+    pub instructions: Option<f64>,
+    /// Why they were not counted.
+    pub not_counted: Option<String>,
+    /// What fathom's own loop takes per operation at this shape in ns, measured before the first run; `None` where it was
+    /// not.
+    pub tool_ns: Option<f64>,
 }
 
 /// A rate with its interval over runs.
@@ -171,13 +209,15 @@ pub struct Figures {
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Mean operations in flight of all directions, counted apart from the latencies.
     pub depth_mean: f64,
-    /// Latency from hand-over to completion, all runs together.
+    /// Latency to the completion, all runs together: from the intended start in an open loop, from the hand-over otherwise.
+    /// In an open loop a percentile is `None` too where lateness of our own is more than a tenth of it.
     pub latency_ns: Latency,
-    /// Latency of the hand-over alone; not measured by this version.
+    /// Time inside calls that handed operations over without waiting for any, of all directions; one entry per call. `None`
+    /// where there was no such call.
     pub submit_ns: Option<Latency>,
-    /// Service time in open loop; not measured by this version.
+    /// In an open loop: from the hand-over to the completion.
     pub service_ns: Option<Latency>,
-    /// Lateness in open loop; not measured by this version.
+    /// In an open loop: from the intended start to the hand-over.
     pub lateness_ns: Option<Latency>,
 }
 

@@ -11,5 +11,6 @@ pub mod cachestat;
 pub mod clock;
 pub mod fiemap;
 pub mod ioctl;
+pub mod perf;
 pub mod ring;
 pub mod thread;

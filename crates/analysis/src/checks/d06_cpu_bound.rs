@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 /// Share of a worker's time on the CPU from which waiting for storage is a side matter.
 const BOUND_ABOVE: f64 = 0.9;
+/// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
+const CEILING_ABOVE: f64 = 0.8;
 
 pub(super) const CHECK: Check = Check {
     id: "D06",
@@ -28,20 +30,37 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let busiest = busiest(case).ok_or("the CPU time of the workers is not in the record")?;
-    let numbers = evidence([("busiest_worker_cpu_share", busiest)]);
-    if busiest <= BOUND_ABOVE {
+    let of_ceiling = of_ceiling(case);
+    let mut numbers = evidence([("busiest_worker_cpu_share", busiest)]);
+    numbers.extend(of_ceiling.map(|share| ("share_of_own_ceiling".to_owned(), share)));
+    let at_ceiling = of_ceiling.filter(|share| *share > CEILING_ABOVE);
+    if busiest <= BOUND_ABOVE && at_ceiling.is_none() {
         return Ok(Answer::Holds("The workers had CPU time to spare.", numbers));
     }
+    let why = match at_ceiling {
+        Some(share) => format!(
+            "This is {} of what fathom does with this interface when nothing is behind it",
+            show_share(share)
+        ),
+        None => format!("A worker spent {} of its time on the CPU", show_share(busiest)),
+    };
     Ok(Answer::Finding(Found {
         severity: Severity::Rename,
-        sentence: format!(
-            "A worker spent {} of its time on the CPU: this is what the CPU can do, not the storage.",
-            show_share(busiest)
-        ),
+        sentence: format!("{why}: this is what the CPU can do, not the storage."),
         cure: "Ask for more --workers, or a larger --bs.".into(),
         evidence: numbers,
         renames: Some(Rename::Condition("limited by CPU".into())),
     }))
+}
+
+/// The rate as a share of what all workers could do with nothing behind the interface; `None` where that was not measured.
+fn of_ceiling(case: &Case) -> Option<f64> {
+    let ceiling = case.ceiling().ok()?;
+    let ns = [&ceiling.loop_ns, &ceiling.interface_ns].into_iter().filter_map(|n| n.as_ref().ok());
+    let slowest = ns.copied().max_by(f64::total_cmp).filter(|ns| *ns > 0.0)?;
+    let ops: u64 = case.stream.kinds().map(|k| case.in_windows(k).ops).sum();
+    let per_worker = ops as f64 / case.window_ns() / f64::from(case.stream.workers.max(1));
+    Some(per_worker * slowest).filter(|share| share.is_finite())
 }
 
 /// CPU share of the busiest worker over all runs.
@@ -58,6 +77,15 @@ pub(crate) fn busiest(case: &Case) -> Option<f64> {
 
 #[cfg(test)]
 use crate::forge::Forge;
+
+#[test]
+fn a_rate_at_our_own_ceiling_is_ours() {
+    // 10,000 a second are 0.1 ms each.
+    let near = Forge { tool_ns: Some([20.0, 90_000.0]), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &near.record()), Some(Severity::Rename));
+    let far = Forge { tool_ns: Some([20.0, 50_000.0]), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &far.record()), None);
+}
 
 #[test]
 fn the_null_engine_may_use_it_all() {

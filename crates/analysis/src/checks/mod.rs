@@ -17,8 +17,10 @@ mod b12_errors_counted;
 mod b18_little_violated;
 mod d01_foreign_io;
 mod d06_cpu_bound;
+mod d07_tool_overhead;
 mod d18_virtual;
 mod e05_one_run;
+mod e10_generator_late;
 
 use crate::case::Case;
 use model::Known;
@@ -48,8 +50,10 @@ pub const CHECKS: &[Check] = &[
     b18_little_violated::CHECK,
     d01_foreign_io::CHECK,
     d06_cpu_bound::CHECK,
+    d07_tool_overhead::CHECK,
     d18_virtual::CHECK,
     e05_one_run::CHECK,
+    e10_generator_late::CHECK,
 ];
 
 /// A question about a result.
@@ -142,7 +146,9 @@ fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked
             matches!(fired, Some(Ok(Answer::Finding(_)))) || id == LEDGER,
             "{id} does not fire: {fired:?}"
         );
-        for (name, honest) in [("read", Forge::honest()), ("write", Forge::honest_write())] {
+        for (name, honest) in
+            [("read", Forge::honest()), ("write", Forge::honest_write()), ("open loop", Forge::honest_open())]
+        {
             let answer = ask_one(check, &honest.record());
             let silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply));
             assert!(silent, "{id} is not silent on the honest {name}: {answer:?}");
@@ -152,7 +158,9 @@ fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked
         // A check that never applies to an honest record proves nothing by being silent on it.
         let holds = |f: Forge| matches!(ask_one(check, &f.record()), Ok(Answer::Holds(..)));
         assert!(
-            [Forge::honest(), Forge::honest_write(), Forge::honest_loop()].into_iter().any(holds),
+            [Forge::honest(), Forge::honest_write(), Forge::honest_loop(), Forge::honest_open()]
+                .into_iter()
+                .any(holds),
             "{id} holds on no honest record"
         );
     }

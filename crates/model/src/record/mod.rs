@@ -5,6 +5,7 @@
 
 pub mod frame;
 
+use crate::Known;
 use crate::evidence::Snapshot;
 use crate::histogram::Histogram;
 use crate::job::Kind;
@@ -49,6 +50,33 @@ pub struct Header {
     pub hosts: Vec<Machine>,
     /// The clock of the stamps.
     pub clock: Clock,
+    /// What fathom itself can do here.
+    #[serde(default)]
+    pub self_test: SelfTest,
+}
+
+/// What fathom itself can do at the shapes of the plan, measured before the first run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelfTest {
+    /// Bytes per second that one thread copies in memory, in blocks of 1 MiB.
+    pub copy_bytes_per_s: f64,
+    /// One per stream that was tried.
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// What one worker of a stream can do when no storage takes part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// Index of the job.
+    pub job: usize,
+    /// Index of the phase.
+    pub phase: usize,
+    /// Index of the stream.
+    pub stream: usize,
+    /// ns per operation of the loop alone (engine `null`), with the data of its writes.
+    pub loop_ns: Known<f64>,
+    /// ns per operation through the kernel's interface and back, nothing done there (`io_uring:nop`).
+    pub interface_ns: Known<f64>,
 }
 
 /// The clock that stamps operations.
@@ -210,7 +238,7 @@ pub struct Issued {
 }
 
 /// What a worker cost and how it ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerEnd {
     /// Index of the worker.
     pub worker: u32,
@@ -224,6 +252,9 @@ pub struct WorkerEnd {
     pub system_ns: u64,
     /// Times it gave up the CPU by itself and by force.
     pub switches: [u64; 2],
+    /// Cycles and instructions in that time, or why they were not counted.
+    #[serde(default = "not_asked")]
+    pub counted: Known<[u64; 2]>,
     /// Turns of the loop; operations per turn tell how eager it was.
     pub turns: u64,
     /// What the engine really used: `registered buffers`, ...
@@ -232,6 +263,29 @@ pub struct WorkerEnd {
     pub fallbacks: Vec<String>,
     /// Why it ended early.
     pub error: Option<String>,
+}
+
+impl Default for WorkerEnd {
+    fn default() -> Self {
+        Self {
+            worker: 0,
+            stream: 0,
+            wall_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            switches: [0, 0],
+            counted: not_asked(),
+            turns: 0,
+            used: Vec::new(),
+            fallbacks: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// What older files say of cycles and instructions.
+fn not_asked() -> Known<[u64; 2]> {
+    Err("cycles and instructions were not asked for".into())
 }
 
 /// The end of a session.

@@ -6,13 +6,15 @@
 use crate::Style;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
-use model::report::{Ending, Figures, Headline, Measured, Report, Verdict};
+use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 
 /// Columns that lines of prose are broken at; the table is as wide as its figures.
 const WIDTH: usize = 110;
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
+/// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
+const WORTH_SAYING: f64 = 0.01;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 11] =
     ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
@@ -102,10 +104,64 @@ impl Page {
             self.line(line.trim_end());
         }
         self.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from hand-over to completion; - = too few to say.");
+        for result in results.iter().filter(|r| !r.void) {
+            self.open_loop(result);
+            self.final_sync(result);
+        }
+        if let [only] = results {
+            self.cost(only);
+        }
         for result in results.iter().filter(|r| !r.void && renamed(r)) {
             self.line(&format!("  {} is {}", result.name, result.true_name));
         }
         self.line("");
+    }
+
+    /// In an open loop the table's latencies are not what the storage took: the parts of them.
+    fn open_loop(&mut self, result: &Measured) {
+        for (word, figures) in [("reads", &result.read), ("writes", &result.write), ("trims", &result.trim)] {
+            let Some(figures) = figures else { continue };
+            let (Some(service), Some(late)) = (&figures.service_ns, &figures.lateness_ns) else { continue };
+            let text = format!(
+                "{}, {word}: open loop, so latencies count from the intended start; service {}; lateness of the hand-over {}.",
+                result.name,
+                median_and_tail(service),
+                median_and_tail(late)
+            );
+            self.prose("  ", "    ", &text);
+        }
+    }
+
+    fn final_sync(&mut self, result: &Measured) {
+        let (Some(with), Some(without)) = (&result.with_final_sync, &result.total) else { return };
+        if with.iops > (1.0 - WORTH_SAYING) * without.iops {
+            return;
+        }
+        let text = format!(
+            "{}: with the sync after the last write ({}) in the time {} MB/s, {} IOPS.",
+            result.name,
+            show_ns(with.sync_ns),
+            show_rate(with.mb_per_s),
+            show_rate(with.iops)
+        );
+        self.prose("  ", "    ", &text);
+    }
+
+    fn cost(&mut self, result: &Measured) {
+        let Some(cost) = &result.cost else { return };
+        let mut text = format!(
+            "An operation cost {} of CPU in user space, {} in the kernel, {} context switches",
+            show_ns(cost.user_ns),
+            show_ns(cost.system_ns),
+            show_rate(cost.switches)
+        );
+        if let (Some(cycles), Some(instructions)) = (cost.cycles, cost.instructions) {
+            text += &format!(", {} cycles, {} instructions", show_rate(cycles), show_rate(instructions));
+        }
+        if let Some(tool) = cost.tool_ns {
+            text += &format!("; fathom's own loop takes {}", show_ns(tool));
+        }
+        self.prose("  ", "  ", &(text + "."));
     }
 
     fn deductions(&mut self, report: &Report) {
@@ -197,12 +253,23 @@ fn headline(headline: &Headline, report: &Report) -> String {
     }
 }
 
+/// `p50 180 us, p99 1.20 ms`.
+fn median_and_tail(latency: &Latency) -> String {
+    let at = |p: &str| {
+        let value = latency.percentiles.get(p).copied().flatten();
+        value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+    };
+    format!("p50 {}, p99 {}", at("50"), at("99"))
+}
+
 /// A row per direction; a mix has a row for both together first.
 fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
-    let parts: Vec<(&str, &Figures)> = [("read", &result.read), ("write", &result.write)]
-        .into_iter()
-        .filter_map(|(w, f)| Some((w, f.as_ref()?)))
-        .collect();
+    let parts: Vec<(&str, &Figures)> =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
+            .into_iter()
+            .filter_map(|(w, f)| Some((w, f.as_ref()?)))
+            .collect();
+    let syncs = result.sync.as_ref().map(sync_row);
     // Without its article the longest of these fits the width.
     let limit = result.limiter.name.replace("the ", "");
     if result.void || parts.is_empty() {
@@ -213,7 +280,7 @@ fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
         return vec![row];
     }
     if let [(_, only)] = parts[..] {
-        return vec![row(&result.name, only, device(result), limit)];
+        return [row(&result.name, only, device(result), limit)].into_iter().chain(syncs).collect();
     }
     let mut out = Vec::new();
     if let Some(t) = &result.total {
@@ -232,7 +299,17 @@ fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
             .iter()
             .map(|(word, figures)| row(&format!("  {word}s of it"), figures, String::new(), String::new())),
     );
+    out.extend(syncs);
     out
+}
+
+/// The row of the calls that made writes stable: they move nothing, and share the depth of the writes.
+fn sync_row(figures: &Figures) -> [String; HEADINGS.len()] {
+    let mut cells = row("  syncs of it", figures, String::new(), String::new());
+    for moved in [1, 2, 8] {
+        cells[moved].clear();
+    }
+    cells
 }
 
 fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADINGS.len()] {

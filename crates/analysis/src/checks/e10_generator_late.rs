@@ -1,0 +1,104 @@
+//! E10: an open loop whose own schedule slipped.
+//!
+//! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
+
+use super::{Answer, Check, Found, evidence};
+use crate::case::{Case, share};
+use crate::figures::{PERCENTILES, is_late};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Kind, Pace};
+use model::units::{show_ns, show_rate, show_share};
+
+/// Share of the arrivals asked for that must have been served within the windows.
+const SERVED_FROM: f64 = 0.99;
+
+pub(super) const CHECK: Check = Check {
+    id: "E10",
+    name: "GENERATOR_LATE",
+    belief: "operations arrived when the schedule said",
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        let open_loop = Some((10_000.0, Some(1_000_000)));
+        crate::forge::Forge { open_loop, ..crate::forge::Forge::honest() }.record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        crate::forge::Forge { open_loop: Some((10_000.0, None)), ..crate::forge::Forge::honest() }.record()
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let Pace::Open { iops: asked, .. } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let seconds = case.window_ns() / 1e9;
+    let ops: u64 = [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| case.in_windows(*k).ops).sum();
+    let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), asked);
+    let late = late_percentiles(case)?;
+    let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
+    let numbers = evidence([
+        ("asked_iops", asked),
+        ("served_share", served),
+        ("lateness_p99_ns", worst.unwrap_or(0) as f64),
+        ("withheld", late.len() as f64),
+    ]);
+    if served >= SERVED_FROM && late.is_empty() {
+        return Ok(Answer::Holds("Operations were handed over when the schedule said.", numbers));
+    }
+    let cure = "Ask for a lower --rate, a larger --depth or more --workers.".to_owned();
+    if served < SERVED_FROM {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Void,
+            sentence: format!(
+                "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
+                 grow with the length of the run.",
+                show_share(served),
+                show_rate(asked)
+            ),
+            cure,
+            evidence: numbers,
+            renames: None,
+        }));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The schedule slipped by up to {} (99th percentile), more than a tenth of p{}, which are withheld.",
+            show_ns(worst.unwrap_or(0) as f64),
+            late.join(", p")
+        ),
+        cure,
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Names of the percentiles that lateness spoils, of any kind of operation.
+fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
+    let mut late = Vec::new();
+    let mut seen = false;
+    for kind in Kind::ALL {
+        let Some(latency) = case.latency(kind) else { continue };
+        let open = case.open_loop(kind).ok_or("the record has no lateness of its operations")?;
+        seen = true;
+        for (name, q) in PERCENTILES {
+            let spoilt = latency.supported_quantile_ns(*q).is_some_and(|v| is_late(v, &open.lateness, *q));
+            if spoilt && !late.contains(name) {
+                late.push(*name);
+            }
+        }
+    }
+    if seen { Ok(late) } else { Err("no operation completed within a measured window".into()) }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn what_is_not_served_voids_and_what_is_late_withholds() {
+    let overloaded = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &overloaded.record()), Some(Severity::Void));
+    let late = Forge { open_loop: Some((10_000.0, Some(1_000_000))), ..Forge::honest() };
+    assert_eq!(super::severity(&CHECK, &late.record()), Some(Severity::Biased));
+    assert_eq!(super::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+}

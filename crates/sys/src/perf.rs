@@ -1,0 +1,146 @@
+//! Cycles and instructions of the calling thread, from the processor's own counters.
+//!
+//! For: what an operation costs in the units of the processor (perf_event_open(2)). Not for: sampling, nor other events.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// What was counted between start and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Processor cycles, user space and kernel.
+    pub cycles: u64,
+    /// Instructions, the same.
+    pub instructions: u64,
+}
+
+/// Two counters of the calling thread.
+#[derive(Debug)]
+pub struct Counters {
+    cycles: File,
+    instructions: File,
+    start: Counted,
+}
+
+/// `struct perf_event_attr` in its first published size, which every kernel takes.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    breakpoint_address: u64,
+}
+
+/// `PERF_TYPE_HARDWARE`, and two of its events.
+const HARDWARE: u32 = 0;
+const CPU_CYCLES: u64 = 0;
+const INSTRUCTIONS: u64 = 1;
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: shared counters show it.
+const WITH_TIMES: u64 = 3;
+/// `exclude_hv`: what a hypervisor below does is not ours.
+const WITHOUT_HYPERVISOR: u64 = 1 << 6;
+
+impl Counters {
+    /// Opens both and starts counting.
+    ///
+    /// # Errors
+    /// A sentence: the machine (mostly a virtual one) has no such counters, or the user may not read them.
+    pub fn start() -> Result<Self, String> {
+        let (cycles, instructions) = (open(CPU_CYCLES)?, open(INSTRUCTIONS)?);
+        let mut counters = Self { cycles, instructions, start: Counted { cycles: 0, instructions: 0 } };
+        counters.start = counters.now()?;
+        Ok(counters)
+    }
+
+    /// What was counted since the start.
+    ///
+    /// # Errors
+    /// A sentence: the counters were not on the processor all the time, or cannot be read.
+    pub fn end(&mut self) -> Result<Counted, String> {
+        let now = self.now()?;
+        Ok(Counted {
+            cycles: now.cycles.saturating_sub(self.start.cycles),
+            instructions: now.instructions.saturating_sub(self.start.instructions),
+        })
+    }
+
+    fn now(&mut self) -> Result<Counted, String> {
+        Ok(Counted { cycles: read(&mut self.cycles)?, instructions: read(&mut self.instructions)? })
+    }
+}
+
+fn open(config: u64) -> Result<File, String> {
+    let attributes = Attributes {
+        kind: HARDWARE,
+        size: size_of::<Attributes>() as u32,
+        config,
+        read_format: WITH_TIMES,
+        flags: WITHOUT_HYPERVISOR,
+        ..Attributes::default()
+    };
+    let (this_thread, any_cpu, no_group, close_on_exec) = (0, -1, -1, 8_u64);
+    // SAFETY: the attributes live in this frame and say their own size; the call gives a new descriptor or an error.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            this_thread,
+            any_cpu,
+            no_group,
+            close_on_exec,
+        )
+    };
+    if fd < 0 {
+        return Err(explain(&io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was just given to us and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(fd as i32) })
+}
+
+fn read(counter: &mut File) -> Result<u64, String> {
+    let mut words = [0_u8; 24];
+    let number = counter.as_raw_fd();
+    counter.read_exact(&mut words).map_err(|e| format!("counter {number} cannot be read: {e}"))?;
+    let word = |i: usize| u64::from_le_bytes(words.as_chunks::<8>().0[i]);
+    let (count, enabled, running) = (word(0), word(1), word(2));
+    if running < enabled {
+        return Err("others used the processor's counters too, so they did not count all the time".into());
+    }
+    Ok(count)
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            format!("this machine has no counters of cycles and instructions ({error})")
+        }
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "the counters of cycles and instructions may not be read by this user ({error}); \
+             set sysctl kernel.perf_event_paranoid to 1, or run as root"
+        ),
+        _ => format!("cycles and instructions cannot be counted: {error}"),
+    }
+}
+
+#[test]
+fn work_is_counted_or_the_reason_is_said() {
+    match Counters::start() {
+        Ok(mut counters) => {
+            let sum: u64 = (0..1_000_000).map(std::hint::black_box).sum();
+            let counted = counters.end().unwrap_or_else(|e| panic!("{e}"));
+            assert!(sum > 0 && counted.instructions > 1_000_000, "{counted:?}");
+        }
+        Err(why) => {
+            assert!(why.contains("count"), "{why}");
+            println!("SKIPPED: {why}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The self test: what fathom itself can do at the shapes of the plan, before anything is measured.
+//!
+//! For: ceilings that results are held against (D06, D07). Not for: results.
+
+use super::Supplies;
+use engine::crew::Crew;
+use engine::engines::{self, Entry};
+use engine::source::{self, Common, Share};
+use engine::worker::Spec;
+use model::Known;
+use model::job::{Data, Limit, Options, Pace, Stream, SyncCall};
+use model::plan::Plan;
+use model::record::{Ceiling, SelfTest};
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use sys::clock::Clock;
+use sys::ring::RingFile;
+
+/// How long each shape is tried: some hundred thousand operations.
+const TIME_NS: u64 = 15_000_000;
+/// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
+const MOST: usize = 24;
+/// Where the sources believe to be; nothing is touched.
+const SPAN_BYTES: u64 = 1 << 30;
+const COPY_BYTES: usize = 1 << 20;
+
+/// Measures the ceilings of a plan. Equal shapes are tried once.
+pub(super) fn self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+    let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
+    let mut ceilings = Vec::new();
+    for (job, phase, stream, shape) in streams(plan) {
+        let shape = closed(shape);
+        let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
+        let (loop_ns, interface_ns) = match known {
+            Some(known) => known,
+            None if tried.len() == MOST => continue,
+            None => {
+                let alone = ns_per_op(&shape, "null", Options::new(), supplies, clock);
+                let nop = Options::from([("nop".to_owned(), None)]);
+                let interface = if shape.engine == "io_uring" {
+                    ns_per_op(&shape, "io_uring", nop, supplies, clock)
+                } else {
+                    Err(format!("the engine {} has no operation that does nothing", shape.engine))
+                };
+                tried.push((shape, alone.clone(), interface.clone()));
+                (alone, interface)
+            }
+        };
+        ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
+    }
+    SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings }
+}
+
+fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> {
+    plan.jobs.iter().enumerate().flat_map(|(job, j)| {
+        j.phases.iter().enumerate().flat_map(move |(phase, p)| {
+            p.streams.iter().enumerate().map(move |(stream, s)| (job, phase, stream, s))
+        })
+    })
+}
+
+/// One worker of the stream at full speed: what its pace and its limits leave of it is another question.
+fn closed(stream: &Stream) -> Stream {
+    let mut shape = stream.clone();
+    shape.pace = Pace::Closed;
+    shape.limit = Limit::default();
+    shape.workers = 1;
+    shape.targets.truncate(1);
+    shape.sharing = model::job::Sharing::Each;
+    shape.access.lines.iter_mut().for_each(|l| l.delay_ns = 0);
+    shape.access.offset_bytes = 0;
+    shape.access.span_bytes = SPAN_BYTES.max(u64::from(shape.access.largest_bytes()));
+    shape.delay_ns = 0;
+    shape
+}
+
+fn ns_per_op(
+    shape: &Stream,
+    engine: &str,
+    options: Options,
+    supplies: &Supplies,
+    clock: Clock,
+) -> Known<f64> {
+    let entry = engines::find(engine).ok_or("there is no such engine")?;
+    if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
+        return Err(format!("the engine {engine} has no option {missing}"));
+    }
+    let spec = spec(shape, entry, options, supplies, clock)?;
+    let mut crew = Crew::hire(vec![spec])?;
+    crew.open();
+    while !crew.is_done() {
+        std::thread::sleep(Duration::from_millis(2));
+        crew.collect(|_, _| {});
+    }
+    let (_, outcome) = crew.finish().remove(0);
+    if let Some(why) = outcome.error {
+        return Err(why);
+    }
+    let ops: u64 = outcome.totals.iter().map(|t| t.ops).sum();
+    if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
+}
+
+fn spec(
+    shape: &Stream,
+    engine: &'static Entry,
+    options: Options,
+    supplies: &Supplies,
+    clock: Clock,
+) -> Known<Spec> {
+    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let span = shape.access.span_bytes;
+    let files = if engine.moves_bytes {
+        let file = File::open("/dev/null").map_err(|e| e.to_string())?;
+        vec![RingFile { file, writable: true }]
+    } else {
+        Vec::new()
+    };
+    Ok(Spec {
+        worker: 0,
+        stream: 0,
+        engine,
+        sources: source::lanes(shape, &[span], &[1], &share)?,
+        files,
+        depth: shape.depth,
+        slot_bytes: shape.access.largest_bytes(),
+        writes: shape.access.writes(),
+        options,
+        cache: shape.cache,
+        sync_call: SyncCall::Fsync,
+        open_loop: false,
+        delay_ns: 0,
+        cooldown_ns: 0,
+        limit: Limit::default(),
+        place: super::specs::place_of(&shape.place, 0),
+        batch: shape.batch,
+        warmup_ns: TIME_NS / 10,
+        time_ns: TIME_NS,
+        interval_ns: TIME_NS,
+        maker: supplies
+            .maker(&shape.data, 1)
+            .or_else(|_| supplies.maker(&Data::default(), 1))
+            .map_err(|_| "no data")?,
+        clock,
+    })
+}
+
+/// What one thread copies per second: the most that any buffered read or write of it could move.
+fn copy_bytes_per_s() -> f64 {
+    let (from, mut to) = (vec![1_u8; COPY_BYTES], vec![0_u8; COPY_BYTES]);
+    let start = Instant::now();
+    let mut copied = 0;
+    while start.elapsed() < Duration::from_nanos(TIME_NS) {
+        to.copy_from_slice(std::hint::black_box(&from));
+        std::hint::black_box(&mut to);
+        copied += COPY_BYTES;
+    }
+    copied as f64 / start.elapsed().as_secs_f64()
+}
