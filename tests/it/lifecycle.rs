@@ -54,6 +54,45 @@ fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
 }
 
 #[test]
+fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let (real, dir) = (stage.folder("real"), stage.folder("shown"));
+    // Shows a directory through FUSE, which has no files without a name.
+    let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
+                  mountpoint -q \"$2\" || exit 1; echo ready; cat; umount \"$2\"; wait";
+    let Some(room) = Room::keep(Command::new("bash").args(["-c", script, "bash"]).arg(&real).arg(&dir))
+    else {
+        return;
+    };
+    let start = |words: &str| Running::start(&mut stage.command(&room.enter(), words, &dir));
+    let mut killed = start(LONG);
+    killed.until_it_says("run 3 of");
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.end().code, None);
+    let left = names(&real);
+    assert!(left.len() == 1 && left[0].to_string_lossy().contains("fathom-test-"), "{left:?}");
+    let name = left[0].file_name().unwrap().to_string_lossy().into_owned();
+
+    // One run that lives and one that looks: the dead one's file is named, the living one's never.
+    let mut alive = start(LONG);
+    alive.until_it_says("run 2 of");
+    let short = "run --size 16m --time 50ms --warmup 0 --runs 1";
+    let looked = start(short).end();
+    assert!(looked.stderr.contains(&name) && looked.stderr.contains("rm "), "{}", looked.stderr);
+    let others = names(&real).into_iter().filter(|p| *p != left[0]);
+    let others: Vec<String> = others.map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert!(!others.is_empty() && others.iter().all(|o| !looked.stderr.contains(o)), "{others:?} {looked:?}");
+    alive.signal(Signal::INT);
+    assert_eq!(alive.end().code, Some(130));
+    assert_eq!(names(&real), left, "only the killed run's file stays");
+    std::fs::remove_file(&left[0]).unwrap();
+    assert!(!start(short).end().stderr.contains("a killed run left"));
+}
+
+#[test]
 fn an_interrupt_keeps_what_was_measured() {
     interrupted_by(Signal::INT);
 }
