@@ -1,7 +1,22 @@
-//! Data to write: unique and incompressible, at memory speed.
+//! Data to write: unique and incompressible at memory speed, or as compressible and repetitive as is asked.
 //!
-//! For: filling buffers outside the stamps and test files before a run. Not for: secrets or statistics; this is xorshift.
+//! For: filling buffers outside the stamps and test files before a run, and measuring what such data are worth to a
+//! compressor. Not for: secrets or statistics; this is xorshift. Nor for reading the file whose bytes are written.
 //! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
+
+use crate::job::Data;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What compressors and deduplicators of storage work on, mostly.
+const BLOCK_BYTES: usize = 4096;
+/// Bytes at the beginning of each block that stay unique even where all of it may be saved: else it would be a copy too.
+const UNIQUE_BYTES: usize = 16;
+/// Earlier blocks that a copy may be of.
+const POOL: usize = 64;
+/// How much data [`measure`] looks at: the shares of 4096 blocks are known to within a percent or two.
+const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
 
 /// Lanes run side by side so that the compiler uses vector registers.
 const LANES: usize = 8;
@@ -46,43 +61,151 @@ pub fn split_mix(key: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Makes what is written.
+/// What fills the buffers of one worker's writes.
 #[derive(Clone, Debug)]
 pub struct Maker {
-    key: u64,
+    recipe: Recipe,
 }
 
-/// Shim.
-///
-/// # Errors
-/// None.
-pub fn measure(
-    _d: &crate::job::Data,
-    _f: Option<std::sync::Arc<[u8]>>,
-    _s: u64,
-) -> Result<crate::record::Written, String> {
-    Ok(crate::record::Written { compress_percent: 0.0, dedup_percent: 0.0 })
+#[derive(Clone, Debug)]
+enum Recipe {
+    Unique { key: u64 },
+    Shaped(Box<Shaped>),
+    Zeros,
+    File { bytes: Arc<[u8]>, next: usize },
 }
 
 impl Maker {
-    /// For one worker; no other has the same seed.
+    /// Decides how `data` are made. `file_bytes` are those of the file that [`Data::File`] names. Makers whose `seed`s
+    /// are hashes of different things make different data; a key is counted up from it for each write.
     ///
     /// # Errors
-    /// None yet.
-    pub fn new(
-        _data: &crate::job::Data,
-        _file: Option<std::sync::Arc<[u8]>>,
-        seed: u64,
-    ) -> Result<Self, String> {
-        Ok(Self { key: split_mix(seed) })
+    /// A sentence: a share above 100 %, or a file that is missing or empty.
+    pub fn new(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Self, String> {
+        let key = split_mix(seed);
+        let recipe = match data {
+            Data::Random { compress_percent: 0, dedup_percent: 0 } => Recipe::Unique { key },
+            Data::Random { compress_percent, dedup_percent } => {
+                Recipe::Shaped(Box::new(Shaped::new(*compress_percent, *dedup_percent, key)?))
+            }
+            Data::Zeros => Recipe::Zeros,
+            Data::File(path) => match file_bytes {
+                Some(bytes) if !bytes.is_empty() => Recipe::File { bytes, next: 0 },
+                Some(_) => return Err(format!("{path} is empty; name a file with bytes to write")),
+                None => return Err(format!("{path} was not read, so its bytes cannot be written")),
+            },
+        };
+        Ok(Self { recipe })
     }
 
-    /// Fills the buffer of a write.
+    /// Fills the buffer of the next write. Allocates nothing. About 20 GB/s where all is unique and incompressible.
     #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
-        self.key = self.key.wrapping_add(1);
-        fill(buffer, self.key);
+        match &mut self.recipe {
+            Recipe::Unique { key } => {
+                *key = key.wrapping_add(1);
+                fill(buffer, *key);
+            }
+            Recipe::Shaped(shaped) => buffer.chunks_mut(BLOCK_BYTES).for_each(|block| shaped.fill(block)),
+            Recipe::Zeros => buffer.fill(0),
+            Recipe::File { bytes, next } => *next = repeat(bytes, *next, buffer),
+        }
     }
+}
+
+/// Copies `bytes` from `next` on over and over; returns where to go on.
+fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
+    while !buffer.is_empty() {
+        let piece = &bytes[next..bytes.len().min(next + buffer.len())];
+        let (head, rest) = std::mem::take(&mut buffer).split_at_mut(piece.len());
+        head.copy_from_slice(piece);
+        buffer = rest;
+        next = (next + piece.len()) % bytes.len();
+    }
+    next
+}
+
+/// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs the key alone.
+#[derive(Clone, Debug)]
+struct Shaped {
+    compress_percent: u8,
+    dedup_percent: u8,
+    /// Keys of blocks that were made before; as many as `made` says.
+    pool: [u64; POOL],
+    made: usize,
+    key: u64,
+    /// State of the draws: splitmix64's counter.
+    draws: u64,
+}
+
+impl Shaped {
+    fn new(compress_percent: u8, dedup_percent: u8, key: u64) -> Result<Self, String> {
+        for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "of copies")] {
+            if share > 100 {
+                return Err(format!("data cannot be {share} % {word}; give 0 to 100"));
+            }
+        }
+        let draws = split_mix(!key);
+        Ok(Self { compress_percent, dedup_percent, pool: [0; POOL], made: 0, key, draws })
+    }
+
+    #[inline]
+    fn fill(&mut self, block: &mut [u8]) {
+        let key = self.next_key();
+        let run = (block.len() * usize::from(self.compress_percent) / 100)
+            .min(block.len().saturating_sub(UNIQUE_BYTES));
+        let (unique, constant) = block.split_at_mut(block.len() - run);
+        fill(unique, key);
+        // Never zeros: some storage keeps no zeros at all, and that would be more than compression.
+        constant.fill(key as u8 | 1);
+    }
+
+    /// The key of an earlier block with the chance of a copy, else a new one.
+    #[inline]
+    fn next_key(&mut self) -> u64 {
+        if self.dedup_percent > 0 && self.made > 0 {
+            self.draws = self.draws.wrapping_add(1);
+            let draw = split_mix(self.draws);
+            // Two draws from one word: its lower half decides, its upper half chooses.
+            if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
+                return self.pool[(draw >> 32) as usize % self.made.min(POOL)];
+            }
+        }
+        self.key = self.key.wrapping_add(1);
+        self.pool[self.made % POOL] = self.key;
+        // Beyond the pool's size only its place in the ring matters.
+        self.made = if self.made == 2 * POOL - 1 { POOL } else { self.made + 1 };
+        self.key
+    }
+}
+
+/// What data are worth to storage that compresses or deduplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What LZ4 saves of each 4 KiB, in percent; 0 where it saves nothing.
+    pub compress_percent: f64,
+    /// Share of 4 KiB blocks that are copies of an earlier one, in percent: what deduplication saves.
+    pub dedup_percent: f64,
+}
+
+/// Makes 16 MiB as a [`Maker`] with these settings does, and measures them. Takes some tens of ms; not for the hot loop.
+///
+/// # Errors
+/// Those of [`Maker::new`].
+pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Measured, String> {
+    let mut maker = Maker::new(data, file_bytes, seed)?;
+    let mut made = vec![0_u8; MEASURED_BYTES];
+    maker.fill(&mut made);
+    let blocks = made.as_chunks::<BLOCK_BYTES>().0;
+    let mut packed = vec![0_u8; lz4_flex::block::get_maximum_output_size(BLOCK_BYTES)];
+    let mut kept = 0;
+    for block in blocks {
+        // The output has the room that the library asks for; were it refused, the block would count as incompressible.
+        kept += lz4_flex::block::compress_into(block, &mut packed).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
+    }
+    let distinct = blocks.iter().collect::<HashSet<_>>().len();
+    let saved = |left: usize, all: usize| 100.0 * (all - left) as f64 / all as f64;
+    Ok(Measured { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
 }
 
 #[test]
@@ -96,5 +219,83 @@ fn buffers_are_unique_and_full_of_bits() {
         }
         let ones: u32 = buffer.iter().map(|b| b.count_ones()).sum();
         assert!((f64::from(ones) / (buffer.len() * 8) as f64 - 0.5).abs() < 0.02);
+    }
+}
+
+#[cfg(test)]
+fn measured(compress_percent: u8, dedup_percent: u8) -> Measured {
+    measure(&Data::Random { compress_percent, dedup_percent }, None, 7).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn data_are_as_compressible_and_repetitive_as_asked() {
+    for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
+        let Measured { compress_percent, dedup_percent } = measured(compress, dedup);
+        // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
+        assert!((compress_percent - f64::from(compress)).abs() < 1.5, "{compress}: {compress_percent}");
+        // Five standard deviations of 4096 draws.
+        let p = f64::from(dedup) / 100.0;
+        let bound = 0.1 + 500.0 * (p * (1.0 - p) / 4096.0).sqrt();
+        assert!((dedup_percent - f64::from(dedup)).abs() < bound, "{dedup}: {dedup_percent}");
+    }
+}
+
+#[test]
+fn small_writes_are_made_like_large_ones() {
+    let data = Data::Random { compress_percent: 50, dedup_percent: 40 };
+    let mut maker = Maker::new(&data, None, 1).unwrap_or_else(|e| panic!("{e}"));
+    let (mut seen, mut copies) = (HashSet::new(), 0);
+    for _ in 0..5000 {
+        let mut write = [0_u8; 512];
+        maker.fill(&mut write);
+        assert!(write[256..].iter().all(|b| *b == write[511]) && write[511] != 0);
+        assert!(write[..256].iter().collect::<HashSet<_>>().len() > 64);
+        copies += usize::from(!seen.insert(write));
+    }
+    assert!((copies as f64 / 5000.0 - 0.4).abs() < 5.0 * (0.24_f64 / 5000.0).sqrt(), "{copies}");
+    for bytes in 0..64 {
+        maker.fill(&mut vec![0; bytes]);
+    }
+}
+
+#[test]
+fn the_bytes_of_a_file_go_on_from_write_to_write() {
+    let bytes: Arc<[u8]> = (0..7_u8).collect();
+    let file = Data::File("seven".into());
+    let mut maker = Maker::new(&file, Some(bytes), 1).unwrap_or_else(|e| panic!("{e}"));
+    let mut written = Vec::new();
+    for length in [3, 0, 20, 7, 1] {
+        let mut write = vec![0xff; length];
+        maker.fill(&mut write);
+        written.extend(write);
+    }
+    assert_eq!(written, (0..31).map(|i| i % 7).collect::<Vec<u8>>());
+    assert!(Maker::new(&file, None, 1).is_err_and(|e| e.contains("seven")));
+    assert!(Maker::new(&file, Some(Arc::new([])), 1).is_err_and(|e| e.contains("empty")));
+}
+
+#[test]
+fn zeros_are_zeros_and_impossible_shares_are_refused() {
+    let mut maker = Maker::new(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
+    let mut write = [1_u8; 100];
+    maker.fill(&mut write);
+    assert_eq!(write, [0; 100]);
+    let zeros = measure(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
+    assert!(zeros.compress_percent > 99.0 && zeros.dedup_percent > 99.0);
+    for (compress_percent, dedup_percent) in [(101, 0), (0, 101)] {
+        assert!(Maker::new(&Data::Random { compress_percent, dedup_percent }, None, 1).is_err());
+    }
+}
+
+#[test]
+fn makers_of_different_seeds_share_nothing() {
+    let mut seen = HashSet::new();
+    for seed in 0..50 {
+        let mut maker = Maker::new(&Data::default(), None, seed).unwrap_or_else(|e| panic!("{e}"));
+        for _ in 0..50 {
+            let mut write = [0_u8; 4096];
+            maker.fill(&mut write);
+            assert!(seen.insert(write), "seed {seed} repeats a block");
+        }
     }
 }

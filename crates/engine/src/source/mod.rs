@@ -1,12 +1,38 @@
 //! Sources: which operation is next.
 //!
-//! For: compiling an access of the plan into a stream of operations. Not for: when they are handed over, nor their data.
+//! For: compiling a stream of the plan into endless supplies of operations. Not for: handing them over, nor their data.
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
+//!
+//! [`lanes`] is the way in. [`lines`] does any access and [`plain`] the plain ones; [`flush`] and [`pace`] are put around
+//! them. [`walk`] is sequential order, [`spot`] the random ones with [`zipf`] and [`scatter`]; [`span`] is what they lie on.
 
-use model::job::{Access, Kind, Pattern};
-use rand::RngExt;
+mod common;
+mod draw;
+mod flush;
+mod lines;
+mod pace;
+mod plain;
+mod scatter;
+mod span;
+mod spot;
+mod walk;
+mod zipf;
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod theory;
+
+pub use common::Common;
+
+use lines::Lines;
+use model::job::{Kind, Sharing, Stream};
+use model::payload::split_mix;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use span::Target;
+use spot::Spot;
+use std::sync::Arc;
 
 /// One operation to come. 32 bytes, copied and never shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,21 +77,8 @@ pub trait Source: Send {
     }
 }
 
-/// What all workers of a stream agree on.
-pub struct Common {
-    /// Seed.
-    pub seed: u64,
-}
-
-impl Common {
-    /// New.
-    pub fn new(seed: u64) -> Self {
-        Self { seed }
-    }
-}
-
 /// Who asks, where several workers share one stream.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Share {
     /// Index of the worker in its stream.
     pub worker: u32,
@@ -73,147 +86,90 @@ pub struct Share {
     pub workers: u32,
     /// Seed that no other worker of the session has.
     pub seed: u64,
-    /// Shared.
-    pub common: std::sync::Arc<Common>,
+    /// What all workers of the stream have in common in this run.
+    pub common: Arc<Common>,
 }
 
-/// The lanes of one worker.
+/// The lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
+///
+/// `target_bytes` are the sizes of the stream's targets, in their order; `target_align` what offsets and lengths must be
+/// multiples of on each, 1 where it does not matter. [`Op::file`] counts the targets in the same order. Spans are cut to
+/// the targets. Sources of the same stream, seeds and sizes give the same operations.
 ///
 /// # Errors
-/// Where nothing fits.
+/// A sentence for people where the stream does not fit its targets or a number in it means nothing.
 pub fn lanes(
-    stream: &model::job::Stream,
+    stream: &Stream,
     target_bytes: &[u64],
-    _align: &[u32],
+    target_align: &[u32],
     share: &Share,
 ) -> Result<Vec<Box<dyn Source>>, String> {
-    let one = |(file, bytes): (usize, &u64)| {
-        let s = OldShare {
-            worker: share.worker,
-            workers: share.workers,
-            file: file as u16,
-            seed: share.seed ^ file as u64,
-        };
-        compile(&stream.access, *bytes, s)
-    };
-    target_bytes.iter().enumerate().map(one).collect()
-}
-
-/// Who asks, where several workers share one access.
-#[derive(Clone, Copy, Debug)]
-pub struct OldShare {
-    /// Index of the worker in its stream.
-    pub worker: u32,
-    /// Workers of the stream.
-    pub workers: u32,
-    /// Index of the file among the worker's files.
-    pub file: u16,
-    /// Seed that no other lane of the session has.
-    pub seed: u64,
-}
-
-/// Compiles an access into a source. `bytes` is the size of the target; the span is cut to it.
-///
-/// # Errors
-/// Where not a single block fits.
-pub fn compile(access: &Access, bytes: u64, share: OldShare) -> Result<Box<dyn Source>, String> {
-    let (Some(block_bytes), Some(pattern), Some(read_percent)) =
-        (access.block_bytes(), access.pattern(), access.read_percent())
-    else {
-        return Err("not yet".into());
-    };
-    let length = u64::from(block_bytes);
-    let span = access.span_bytes.min(bytes.saturating_sub(access.offset_bytes));
-    let blocks = span.checked_div(length).unwrap_or(0);
-    if blocks == 0 {
+    let count = stream.targets.len();
+    if count == 0 || target_bytes.len() != count || target_align.len() != count {
         return Err(format!(
-            "no block of {length} bytes fits into the {span} bytes from offset {}",
-            access.offset_bytes
+            "a stream of {count} targets came with {} sizes and {} alignments; each of its targets, at least one, needs both",
+            target_bytes.len(),
+            target_align.len()
         ));
     }
-    let common = Blocks { base: access.offset_bytes, length: block_bytes, file: share.file, blocks };
-    let kinds = Kinds { read_percent, rng: Xoshiro256PlusPlus::seed_from_u64(share.seed ^ 0x6b69) };
-    Ok(match pattern {
-        Pattern::Sequential => {
-            let next = u128::from(blocks) * u128::from(share.worker) / u128::from(share.workers.max(1));
-            Box::new(Sequential { common, kinds, next: next as u64 })
-        }
-        Pattern::Random => {
-            Box::new(Random { common, kinds, rng: Xoshiro256PlusPlus::seed_from_u64(share.seed) })
-        }
-    })
-}
-
-/// The blocks of a span.
-#[allow(clippy::struct_field_names)] // A count of blocks among their other properties.
-struct Blocks {
-    base: u64,
-    length: u32,
-    file: u16,
-    blocks: u64,
-}
-
-impl Blocks {
-    #[inline]
-    fn op(&self, block: u64, kind: Kind) -> Op {
-        Op {
-            offset: self.base + block * u64::from(self.length),
-            length: self.length,
-            file: self.file,
-            kind,
-            ..Op::NONE
-        }
+    if share.worker >= share.workers {
+        return Err(format!("there is no worker {} among {}", share.worker, share.workers));
     }
-}
-
-/// Directions by an exact draw per operation; no draw where there is only one.
-struct Kinds {
-    read_percent: u8,
-    rng: Xoshiro256PlusPlus,
-}
-
-impl Kinds {
-    #[inline]
-    fn draw(&mut self) -> Kind {
-        match self.read_percent {
-            100.. => Kind::Read,
-            0 => Kind::Write,
-            p if self.rng.random_range(0..100_u8) < p => Kind::Read,
-            _ => Kind::Write,
-        }
+    let has_pause = stream.access.lines.iter().any(|l| l.weight > 0 && l.delay_ns > 0);
+    if has_pause && stream.pace != model::job::Pace::Closed {
+        return Err("a line with pauses between bursts cannot be paced too; take one of the two away".into());
     }
+    let targets: Vec<Target> = target_bytes
+        .iter()
+        .zip(target_align)
+        .enumerate()
+        .map(|(index, (&bytes, &align))| Target { index, bytes, align: u64::from(align.max(1)) })
+        .collect();
+    let per_lane = if stream.sharing == Sharing::Each { 1 } else { count };
+    let lanes = targets.chunks(per_lane).enumerate();
+    lanes.map(|(lane, targets)| self::lane(stream, targets, share, lane as u64)).collect()
 }
 
-struct Sequential {
-    common: Blocks,
-    kinds: Kinds,
-    next: u64,
-}
-
-impl Source for Sequential {
-    fn refill(&mut self, ops: &mut [Op]) {
-        for op in ops {
-            *op = self.common.op(self.next, self.kinds.draw());
-            self.next += 1;
-            if self.next == self.common.blocks {
-                self.next = 0;
-            }
-        }
+/// One lane with all that is around it.
+fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result<Box<dyn Source>, String> {
+    let seed = split_mix(split_mix(share.seed).wrapping_add(lane));
+    let mut source =
+        shortest(Lines::new(stream, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))?, seed);
+    let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
+    if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
+        source = Box::new(flush::Flushed::new(source, flush)?);
     }
+    let lanes = stream.lanes() * u64::from(share.workers);
+    // Workers next to each other in time, then their lanes.
+    let lane = lane * u64::from(share.workers) + u64::from(share.worker);
+    pace::paced(source, stream.pace, pace::Place { lane, lanes, seed: split_mix(!seed) })
 }
 
-struct Random {
-    common: Blocks,
-    kinds: Kinds,
-    rng: Xoshiro256PlusPlus,
+/// The source of an access that costs least per operation.
+fn shortest(lines: Lines, seed: u64) -> Box<dyn Source> {
+    plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
 }
 
-impl Source for Random {
-    fn refill(&mut self, ops: &mut [Op]) {
-        for op in ops {
-            let block = self.rng.random_range(0..self.common.blocks);
-            *op = self.common.op(block, self.kinds.draw());
+/// A source for one line of one size on one target, where the access is no more than that.
+fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
+    let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
+    let [place] = file.places.as_slice() else { return None };
+    let size = line.most();
+    if line.least() != size || line.reply_bytes > 0 || line.delay_ns > 0 {
+        return None;
+    }
+    let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };
+    let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
+    match &place.spot {
+        Spot::Walk => {
+            let walk = place.walk.straight(size)?;
+            Some(Box::new(plain::Sequential { first, walk, kinds, rng }))
         }
+        Spot::Uniform(uniform) => {
+            let (align, count) = (place.span.align, uniform.count(size));
+            Some(Box::new(plain::Random { first, align, count, kinds, rng }))
+        }
+        _ => None,
     }
 }
 
@@ -226,53 +182,8 @@ impl Source for Panicking {
         self.1 = self.1.saturating_sub(ops.len() as u32);
         assert!(self.1 > 0, "a fault that was put in on purpose (--test-hook panic-worker)");
     }
-}
 
-#[cfg(test)]
-fn drawn(access: Access, bytes: u64, worker: u32, workers: u32, count: usize) -> Vec<Op> {
-    let share = OldShare { worker, workers, file: 0, seed: 7 + u64::from(worker) };
-    let mut source = compile(&access, bytes, share).unwrap_or_else(|e| panic!("{e}"));
-    let mut ops = vec![Op::NONE; count];
-    ops.chunks_mut(64).for_each(|c| source.refill(c));
-    ops
-}
-
-#[cfg(test)]
-fn access(pattern: Pattern, read_percent: u8) -> Access {
-    Access { offset_bytes: 8192, span_bytes: 100 * 4096, ..Access::plain(pattern, 4096, read_percent) }
-}
-
-#[test]
-fn sequential_visits_each_block_in_order_and_goes_around() {
-    let ops = drawn(access(Pattern::Sequential, 100), 1 << 20, 1, 4, 250);
-    assert_eq!(ops[0].offset, 8192 + 25 * 4096);
-    assert!(ops.windows(2).all(|w| w[1].offset == w[0].offset + 4096 || w[1].offset == 8192));
-    assert_eq!(ops[75].offset, 8192);
-}
-
-#[test]
-fn random_covers_the_span_evenly_and_stays_inside() {
-    let ops = drawn(access(Pattern::Random, 100), 1 << 20, 0, 1, 100_000);
-    let mut hits = [0_f64; 100];
-    for op in &ops {
-        assert!((op.offset - 8192).is_multiple_of(4096));
-        hits[((op.offset - 8192) / 4096) as usize] += 1.0;
+    fn look_ahead(&self) -> usize {
+        self.0.look_ahead()
     }
-    // Chi-squared over 100 blocks; 99 degrees of freedom have 0.999 quantile 148.
-    let chi: f64 = hits.iter().map(|h| (h - 1000.0).powi(2) / 1000.0).sum();
-    assert!(chi < 148.0, "{chi}");
-}
-
-#[test]
-fn mixes_are_drawn_exactly_and_the_span_is_cut_to_the_target() {
-    let reads = drawn(access(Pattern::Random, 70), 1 << 20, 0, 1, 100_000)
-        .iter()
-        .filter(|o| o.kind == Kind::Read)
-        .count();
-    // Five standard deviations of a binomial draw of 70 %.
-    assert!((reads as f64 - 70_000.0).abs() < 5.0 * 145.0, "{reads}");
-    let cut = drawn(access(Pattern::Random, 0), 8192 + 4096 * 3, 0, 1, 1000);
-    assert!(cut.iter().all(|o| o.offset < 8192 + 4096 * 3 && o.kind == Kind::Write));
-    let share = OldShare { worker: 0, workers: 1, file: 0, seed: 1 };
-    assert!(compile(&access(Pattern::Random, 0), 8192, share).is_err());
 }

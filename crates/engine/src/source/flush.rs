@@ -1,0 +1,65 @@
+//! Calls between writes that make them stable.
+//!
+//! For: putting a sync behind every so many writes of a lane. Not for: which call it is, nor when it is handed over.
+
+use super::{Op, Source};
+use model::job::{Flush, Kind};
+
+/// A source with syncs among its operations: each in the file of the write before it.
+pub(super) struct Flushed {
+    inner: Box<dyn Source>,
+    every: u32,
+    drain: bool,
+    writes: u32,
+    file: u16,
+    /// Flags of the next operation, if it is the one behind a sync.
+    behind: u8,
+}
+
+impl Flushed {
+    /// Fails where a sync would come after no write.
+    pub(super) fn new(inner: Box<dyn Source>, flush: Flush) -> Result<Self, String> {
+        let Flush { call, every, drain } = flush;
+        if every == 0 {
+            return Err(format!("{} after every 0 writes means nothing; give 1 or more", call.word()));
+        }
+        Ok(Self { inner, every, drain, writes: 0, file: 0, behind: 0 })
+    }
+
+    /// Marks and counts what the source gave.
+    fn look(&mut self, ops: &mut [Op]) {
+        if let Some(first) = ops.first_mut() {
+            first.flags |= std::mem::take(&mut self.behind);
+        }
+        for op in ops.iter().filter(|o| o.kind == Kind::Write) {
+            self.writes += 1;
+            self.file = op.file;
+        }
+    }
+}
+
+impl Source for Flushed {
+    fn refill(&mut self, ops: &mut [Op]) {
+        let drained = if self.drain { Op::DRAINED } else { 0 };
+        let mut done = 0;
+        while done < ops.len() {
+            if self.writes == self.every {
+                self.writes = 0;
+                self.behind = drained;
+                ops[done] = Op { file: self.file, kind: Kind::Sync, flags: drained, ..Op::NONE };
+                done += 1;
+            } else {
+                // As many as may come before the next sync, were they all writes: so none is drawn too early.
+                let few = (self.every - self.writes) as usize;
+                let end = ops.len().min(done.saturating_add(few));
+                self.inner.refill(&mut ops[done..end]);
+                self.look(&mut ops[done..end]);
+                done = end;
+            }
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+}

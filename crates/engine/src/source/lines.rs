@@ -1,0 +1,271 @@
+//! Any access: lines, targets, directions and sizes drawn for every operation.
+//!
+//! For: what [`super::plain`] does not do. Not for: syncs and times, which are put around a source.
+//!
+//! As in Iometer's access specifications: the line is drawn, then the direction, the size, the place. A line with a pause is
+//! kept for its burst. A reply is an operation in the opposite direction behind each; bursts do not count it, and trims have
+//! none. All lines of a lane share one position per target, so that sequential is always after the operation before;
+//! only lines whose workers interlock have one of their own, together.
+
+use super::common::Head;
+use super::draw::{Choice, Kinds, Lengths};
+use super::span::{Span, Target};
+use super::spot::Spot;
+use super::walk::{Last, Walk};
+use super::{Op, Share, Source};
+use model::job::{self, Kind, Order, Sharing, Start, Steps};
+use rand::RngExt;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
+
+/// An access compiled for the targets of a lane.
+pub(super) struct Lines {
+    choice: Choice,
+    pub(super) rows: Vec<Line>,
+    pub(super) files: Vec<File>,
+    pick: Pick,
+    rng: Xoshiro256PlusPlus,
+    /// Whether workers share a position of one of the lines.
+    is_shared: bool,
+    /// The line of the present burst, and its operations left.
+    line: usize,
+    left: u32,
+    reply: Option<Reply>,
+}
+
+/// One line of it, as far as it is the same for all targets.
+pub(super) struct Line {
+    pub(super) kinds: Kinds,
+    /// By the index of the kind; those that are not drawn have none.
+    lengths: [Option<Lengths>; 3],
+    burst: u32,
+    pub(super) delay_ns: u64,
+    pub(super) reply_bytes: u32,
+}
+
+/// A target with the state of each line on it.
+pub(super) struct File {
+    /// Its index among the worker's files.
+    pub(super) index: u16,
+    last: Last,
+    pub(super) places: Vec<Place>,
+}
+
+/// One line on one target.
+pub(super) struct Place {
+    pub(super) span: Span,
+    pub(super) spot: Spot,
+    pub(super) walk: Walk,
+}
+
+/// Which target is next.
+enum Pick {
+    One,
+    RoundRobin { next: usize },
+    Random,
+    Weighted(Choice),
+}
+
+/// The second half of a transaction.
+#[derive(Clone, Copy)]
+struct Reply {
+    line: usize,
+    file: usize,
+    kind: Kind,
+}
+
+impl Lines {
+    /// Fails where something of the access fits nowhere, or means nothing.
+    pub(super) fn new(
+        stream: &job::Stream,
+        targets: &[Target],
+        share: &Share,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, String> {
+        let told: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
+        let choice = Choice::new(told.iter().map(|l| l.weight), "the access's lines")?;
+        let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
+        let rows: Vec<Line> = told.iter().map(|l| Line::new(l, align)).collect::<Result<_, _>>()?;
+        let told_count = told.len();
+        let file = |target: &Target| {
+            let place = |(i, (told, line))| {
+                // The same number for the same line and target, whichever worker asks.
+                let head = || share.common.head(target.index * told_count + i);
+                Place::new(&stream.access, told, line, target, share, head)
+            };
+            let places = told.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
+            let index = u16::try_from(target.index)
+                .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
+            Ok::<File, String>(File { index, last: Last::NONE, places })
+        };
+        let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
+        let pick = Pick::new(&stream.sharing, targets.len())?;
+        let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
+        Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Op {
+        if let Some(reply) = self.reply.take() {
+            return self.answer(reply);
+        }
+        let mut op = Op::NONE;
+        if self.left == 0 {
+            self.line = self.choice.draw(&mut self.rng);
+            let line = &self.rows[self.line];
+            self.left = line.burst;
+            if line.delay_ns > 0 {
+                op.at_ns = line.delay_ns;
+                op.flags = Op::AFTER;
+            }
+        }
+        self.left -= 1;
+        let line = &self.rows[self.line];
+        let target = self.pick.draw(self.files.len(), &mut self.rng);
+        let file = &mut self.files[target];
+        op.file = file.index;
+        op.kind = line.kinds.draw(&mut self.rng);
+        op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
+        let place = &mut file.places[self.line];
+        let size = u64::from(op.length);
+        let start = match place.spot.draw(place.span.align, size, &mut self.rng) {
+            Some(start) => start,
+            None => place.walk.next(file.last, size),
+        };
+        file.last = Last::at(start, size);
+        op.offset = place.span.base + start;
+        if line.reply_bytes > 0 && op.kind != Kind::Trim {
+            let kind = if op.kind == Kind::Read { Kind::Write } else { Kind::Read };
+            self.reply = Some(Reply { line: self.line, file: target, kind });
+        }
+        op
+    }
+
+    fn answer(&mut self, Reply { line, file, kind }: Reply) -> Op {
+        let length = self.rows[line].reply_bytes;
+        let file = &mut self.files[file];
+        let place = &file.places[line];
+        let start = place.walk.next(file.last, u64::from(length));
+        file.last = Last::at(start, u64::from(length));
+        Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
+    }
+}
+
+impl Source for Lines {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            *op = self.next();
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        // What one worker drew ahead of a shared position others would find missing while it waits.
+        if self.is_shared { 1 } else { super::LOOK_AHEAD }
+    }
+}
+
+impl Line {
+    fn new(line: &job::Line, target_align: u64) -> Result<Self, String> {
+        let kinds = Kinds::new(line.mix)?;
+        // Not by Line::does: that counts replies too, and their size is their own.
+        let lengths = |kind, sizes| {
+            kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
+        };
+        let lengths = [
+            lengths(Kind::Read, &line.sizes.read)?,
+            lengths(Kind::Write, &line.sizes.write)?,
+            lengths(Kind::Trim, &line.sizes.trim)?,
+        ];
+        // Without a pause a burst would only bind operations together that are to be drawn each for itself.
+        let burst = if line.delay_ns > 0 { line.burst.max(1) } else { 1 };
+        Ok(Self { kinds, lengths, burst, delay_ns: line.delay_ns, reply_bytes: line.reply_bytes })
+    }
+
+    /// The smallest size that is drawn, replies aside.
+    pub(super) fn least(&self) -> u64 {
+        self.lengths.iter().flatten().map(Lengths::least).min().map_or(1, u64::from)
+    }
+
+    /// The largest, replies aside.
+    pub(super) fn most(&self) -> u64 {
+        self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
+    }
+
+    /// A size that is no multiple of what a target takes, if there is one.
+    fn misfit(&self, align: u64) -> Option<u64> {
+        let reply = u64::from(self.reply_bytes);
+        self.lengths
+            .iter()
+            .flatten()
+            .find_map(|l| l.misfit(align))
+            .or((!reply.is_multiple_of(align)).then_some(reply))
+    }
+}
+
+impl Place {
+    fn new(
+        access: &job::Access,
+        told: &job::Line,
+        line: &Line,
+        target: &Target,
+        share: &Share,
+        head: impl FnOnce() -> Arc<Head>,
+    ) -> Result<Self, String> {
+        let (least, most) = (line.least(), line.most());
+        if let Some(size) = line.misfit(target.align) {
+            return Err(target.misfit("a size", size));
+        }
+        let largest = most.max(u64::from(line.reply_bytes));
+        let mut span = target.span(access.offset_bytes, access.span_bytes, largest)?;
+        let steps = match &told.order {
+            Order::Sequential(steps) => Some(*steps),
+            _ => None,
+        };
+        let align = match (told.align_bytes, steps) {
+            (0, Some(_)) => 1,
+            (0, None) => least,
+            (align, _) => align,
+        };
+        // An alignment beyond all numbers leaves the first byte alone, as any beyond the span does.
+        span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
+        let who = (share.worker, share.workers);
+        let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
+        let fixed = least == most && line.reply_bytes == 0;
+        let walk = Walk::new(span, steps, least, fixed, who, head);
+        let spot = Spot::new(&told.order, span, (least, most), target.index, who, &share.common)?;
+        Ok(Self { span, spot, walk })
+    }
+}
+
+impl Pick {
+    fn new(sharing: &Sharing, targets: usize) -> Result<Self, String> {
+        Ok(match sharing {
+            Sharing::Weighted(weights) if weights.len() != targets => {
+                return Err(format!(
+                    "{} weights are given for {targets} targets; give one each",
+                    weights.len()
+                ));
+            }
+            _ if targets == 1 => Self::One,
+            Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: 0 },
+            Sharing::Random => Self::Random,
+            Sharing::Weighted(weights) => {
+                Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
+            }
+        })
+    }
+
+    #[inline]
+    fn draw(&mut self, targets: usize, rng: &mut Xoshiro256PlusPlus) -> usize {
+        match self {
+            Self::One => 0,
+            Self::RoundRobin { next } => {
+                let now = *next;
+                *next = if now + 1 == targets { 0 } else { now + 1 };
+                now
+            }
+            Self::Random => rng.random_range(0..targets),
+            Self::Weighted(choice) => choice.draw(rng),
+        }
+    }
+}

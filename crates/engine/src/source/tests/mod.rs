@@ -1,0 +1,95 @@
+//! Stories told to whole lanes, as workers compile them.
+//!
+//! For: what operations come out of a stream. Not for: the parts, whose tests stand below them.
+
+mod orders;
+mod property;
+mod refusals;
+mod times;
+
+use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
+use model::job::{
+    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Limit, Options, Order, Pace, Pattern, Placement,
+    Sharing, Sizes, Start, Steps, Stream, SyncCall, Zone, ZoneSize,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// 4 KiB blocks, anywhere in a hundred of them from byte 8192 on.
+fn stream(order: Order) -> Stream {
+    let mut access = Access::plain(Pattern::Random, 4096, 100);
+    access.lines[0].order = order;
+    Stream {
+        name: String::new(),
+        access: Access { offset_bytes: 8192, span_bytes: 100 * 4096, ..access },
+        targets: vec![0],
+        sharing: Sharing::Each,
+        workers: 1,
+        depth: 1,
+        engine: "null".into(),
+        options: Options::new(),
+        cache: Cache::Direct,
+        batch: Batch { submit: 1, complete: 1 },
+        pace: Pace::Closed,
+        flush: None,
+        data: Data::default(),
+        limit: Limit::default(),
+        delay_ns: 0,
+        place: Placement::default(),
+    }
+}
+
+/// The same without an end but the target's.
+fn endless(order: Order) -> Stream {
+    let mut stream = stream(order);
+    stream.access.offset_bytes = 0;
+    stream.access.span_bytes = u64::MAX;
+    stream
+}
+
+/// All sizes of the first line.
+fn resize(stream: &mut Stream, sizes: &Sizes) {
+    let of = &mut stream.access.lines[0].sizes;
+    (of.read, of.write, of.trim) = (sizes.clone(), sizes.clone(), sizes.clone());
+}
+
+fn share(worker: u32, workers: u32) -> Share {
+    Share { worker, workers, seed: 7 + u64::from(worker), common: Arc::new(Common::new(3)) }
+}
+
+/// The lanes of a worker on targets of 1 MiB.
+fn compiled(stream: &Stream, share: &Share) -> Vec<Box<dyn Source>> {
+    let count = stream.targets.len();
+    lanes(stream, &vec![1 << 20; count], &vec![512; count], share).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The next operations, asked for as the hot loop does.
+fn taken(source: &mut dyn Source, count: usize) -> Vec<Op> {
+    let mut ops = vec![Op::NONE; count];
+    let ahead = source.look_ahead();
+    assert!((1..=LOOK_AHEAD).contains(&ahead));
+    ops.chunks_mut(ahead).for_each(|c| source.refill(c));
+    ops
+}
+
+/// Operations of the only worker's first lane.
+fn drawn(stream: &Stream, count: usize) -> Vec<Op> {
+    taken(&mut *compiled(stream, &share(0, 1))[0], count)
+}
+
+/// How often each block of 4 KiB from byte 8192 on was drawn.
+fn hits(ops: &[Op], blocks: usize) -> Vec<u64> {
+    let mut hits = vec![0; blocks];
+    for op in ops {
+        assert!((op.offset - 8192).is_multiple_of(4096));
+        hits[(op.offset - 8192) as usize / 4096] += 1;
+    }
+    hits
+}
+
+/// Counts of each value.
+fn counts<T: std::hash::Hash + Eq>(values: impl Iterator<Item = T>) -> HashMap<T, usize> {
+    let mut counts = HashMap::new();
+    values.for_each(|v| *counts.entry(v).or_default() += 1);
+    counts
+}

@@ -1,0 +1,366 @@
+//! Stories about places, directions, sizes and targets.
+
+use super::super::theory;
+use super::*;
+
+#[test]
+fn sequential_visits_each_block_in_order_and_goes_around() {
+    let mut stream = stream(Order::Sequential(Steps::default()));
+    stream.workers = 4;
+    let ops = taken(&mut *compiled(&stream, &share(1, 4))[0], 250);
+    assert_eq!(ops[0].offset, 8192 + 25 * 4096);
+    assert!(ops.windows(2).all(|w| w[1].offset == w[0].offset + 4096 || w[1].offset == 8192));
+    assert_eq!(ops[75].offset, 8192);
+    assert!(ops.iter().all(|o| (o.length, o.kind, o.flags, o.at_ns) == (4096, Kind::Read, 0, 0)));
+}
+
+#[test]
+fn the_offsets_of_diskspd_are_reproduced() {
+    let steps = Steps { stride_bytes: 500, ..Steps::default() };
+    let mut stream = endless(Order::Sequential(steps));
+    stream.access.offset_bytes = 1000;
+    resize(&mut stream, &Sizes::Fixed(1000));
+    let mut offsets = |mix, count: usize| -> Vec<u64> {
+        // A mix is drawn beside the offsets, which must not change for it.
+        stream.access.lines[0].mix.read_percent = mix;
+        let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        taken(&mut *lanes[0], count).iter().map(|o| o.offset).collect()
+    };
+    assert_eq!(offsets(100, 5), [1000, 1500, 2000, 1000, 1500]);
+    assert_eq!(offsets(50, 5), [1000, 1500, 2000, 1000, 1500]);
+}
+
+#[test]
+fn random_places_are_even_and_cut_to_the_target() {
+    theory::even(&hits(&drawn(&stream(Order::Random), 100_000), 100));
+    let mut cut = endless(Order::Random);
+    cut.access.offset_bytes = 8192;
+    let mut lanes =
+        lanes(&cut, &[8192 + 4096 * 3 + 100], &[512], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    theory::even(&hits(&taken(&mut *lanes[0], 10_000), 3));
+}
+
+#[test]
+fn random_places_of_each_size_are_all_where_it_fits() {
+    let mut stream = stream(Order::Random);
+    resize(&mut stream, &Sizes::Split(vec![(4096, 50), (40_960, 50)]));
+    let ops = drawn(&stream, 100_000);
+    let of = |size| ops.iter().filter(|o| o.length == size).copied().collect::<Vec<_>>();
+    theory::even(&hits(&of(4096), 100));
+    theory::even(&hits(&of(40_960), 91));
+}
+
+#[test]
+fn once_visits_each_block_once_per_pass_over_all_workers() {
+    let (stream, common) = (stream(Order::Once), Arc::new(Common::new(3)));
+    for workers in [1_u32, 3, 7, 100] {
+        let mut passes = vec![vec![0_u64; 100]; 3];
+        let mut first = Vec::new();
+        for worker in 0..workers {
+            let share = Share { common: Arc::clone(&common), ..share(worker, workers) };
+            let mut source = compiled(&stream, &share).remove(0);
+            let own = (worker..100).step_by(workers as usize).count();
+            for pass in &mut passes {
+                let ops = taken(&mut *source, own);
+                hits(&ops, 100).iter().zip(pass).for_each(|(h, p)| *p += h);
+                first.push(ops[0].offset);
+            }
+        }
+        assert!(passes.iter().flatten().all(|hits| *hits == 1), "{workers} workers");
+        assert!(workers > 1 || (first[0] != first[1] && first[1] != first[2]), "each pass in the same order");
+    }
+}
+
+#[test]
+fn mixed_runs_have_geometric_lengths() {
+    let mut mixed = endless(Order::Mixed(20.0));
+    resize(&mut mixed, &Sizes::Fixed(512));
+    let mut lanes = lanes(&mixed, &[1 << 40], &[512], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    let ops = taken(&mut *lanes[0], 200_000);
+    let (mut lengths, mut run) = (vec![0_u64; 100], 0);
+    for pair in ops.windows(2) {
+        if pair[1].offset == pair[0].offset + 512 {
+            run += 1;
+        } else {
+            lengths[run] += 1;
+            run = 0;
+        }
+    }
+    // Among 2^31 places a random one is as good as never the next one.
+    let chances: Vec<f64> = (0..100).map(|k| 0.8_f64.powi(k) * 0.2).collect();
+    theory::fits(&lengths, &chances);
+    for (percent, jumps) in [(0.0, 0), (100.0, 9999)] {
+        let ops = drawn(&endless(Order::Mixed(percent)), 10_000);
+        let seen = ops.windows(2).filter(|w| w[1].offset != (w[0].offset + 4096) % (1 << 20)).count();
+        assert!(seen.abs_diff(jumps) < 100, "{percent} %: {seen}");
+    }
+}
+
+#[test]
+fn hot_blocks_are_scattered_and_the_same_for_all_workers_and_runs() {
+    for order in [Order::Zipf(1.1), Order::Pareto(0.2)] {
+        let order_of = |worker, common: u64| {
+            let share = Share { common: Arc::new(Common::new(common)), ..share(worker, 4) };
+            let ops = taken(&mut *compiled(&stream(order.clone()), &share)[0], 300_000);
+            let mut blocks: Vec<(u64, usize)> = hits(&ops, 100).into_iter().zip(0..).collect();
+            blocks.sort_unstable_by(|a, b| b.cmp(a));
+            blocks[..4].iter().map(|b| b.1).collect::<Vec<_>>()
+        };
+        let hot = order_of(0, 3);
+        assert_eq!(hot[..2], order_of(1, 3)[..2]);
+        assert_ne!(hot, order_of(0, 4), "another plan has other hot blocks");
+        assert!(hot.windows(2).any(|w| w[0].abs_diff(w[1]) > 4), "{hot:?} are neighbours");
+    }
+}
+
+/// How often each rank was drawn, by undoing the scatter of a plan with seed 3.
+fn ranks(ops: &[Op], blocks: u64, scatter_of: impl Fn(u64) -> u64) -> Vec<u64> {
+    let rank_of: HashMap<u64, usize> = (0..blocks).map(|r| (scatter_of(r), r as usize)).collect();
+    let mut seen = vec![0; blocks as usize];
+    for op in ops {
+        seen[rank_of[&((op.offset - 8192) / 4096)]] += 1;
+    }
+    seen
+}
+
+#[test]
+fn zipf_and_pareto_follow_their_laws_on_the_blocks() {
+    let key = model::payload::split_mix(Common::new(3).seed(0) ^ 0x7363_6174);
+    let scatter = super::super::scatter::Scatter::new(100, key);
+    for theta in [0.0, 0.8, 1.0, 1.5] {
+        let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| scatter.of(r));
+        theory::fits(&seen, &(1..=100).map(|k| f64::from(k).powf(-theta)).collect::<Vec<_>>());
+    }
+    for h in [0.01, 0.1, 0.2, 0.4, 0.5_f64] {
+        let ops = drawn(&stream(Order::Pareto(h)), 200_000);
+        let seen = ranks(&ops, 100, |r| scatter.of(r));
+        // The share of the operations that the first part of the blocks gets; for the part h it is 1 - h.
+        let share = |part: f64| part.powf((1.0 - h).ln() / h.ln());
+        assert!((share(h) - (1.0 - h)).abs() < 1e-12);
+        let weights: Vec<f64> =
+            (0..100).map(|r| share(f64::from(r + 1) / 100.0) - share(f64::from(r) / 100.0)).collect();
+        theory::fits(&seen, &weights);
+        let hot = seen[..(h * 100.0).round() as usize].iter().sum::<u64>();
+        theory::share(hot as usize, 200_000, 1.0 - h);
+    }
+}
+
+#[test]
+fn normal_is_a_bell_around_the_middle_however_wide() {
+    use statrs::distribution::{ContinuousCDF, Normal};
+    for percent in [3.0, 20.0, 39.9, 40.0, 100.0, 1e9] {
+        let bell = Normal::new(50.0, percent).unwrap_or_else(|e| panic!("{e}"));
+        let seen = hits(&drawn(&stream(Order::Normal(percent)), 100_000), 100);
+        let weights: Vec<f64> =
+            (0..100).map(|b| bell.cdf(f64::from(b + 1)) - bell.cdf(f64::from(b))).collect();
+        theory::fits(&seen, &weights);
+    }
+}
+
+#[test]
+fn zones_get_their_shares_and_are_even_inside() {
+    let zone = |access_percent, size| Zone { access_percent, size };
+    let percents = [zone(90.0, ZoneSize::Percent(10.0)), zone(10.0, ZoneSize::Percent(90.0))];
+    let seen = hits(&drawn(&stream(Order::Zones(percents.to_vec())), 100_000), 100);
+    theory::fits(&seen, &(0..100).map(|b| if b < 10 { 9.0 } else { 1.0 / 9.0 }).collect::<Vec<_>>());
+    let bytes = [
+        zone(60.0, ZoneSize::Bytes(5 * 4096)),
+        zone(0.0, ZoneSize::Percent(20.0)),
+        zone(40.0, ZoneSize::Bytes(u64::MAX)),
+    ];
+    let seen = hits(&drawn(&stream(Order::Zones(bytes.to_vec())), 100_000), 100);
+    let weight = |b| {
+        if b < 5 {
+            12.0
+        } else if b < 25 {
+            0.0
+        } else {
+            40.0 / 75.0
+        }
+    };
+    theory::fits(&seen, &(0..100).map(weight).collect::<Vec<_>>());
+    let thirds = vec![zone(100.0 / 3.0, ZoneSize::Percent(100.0 / 3.0)); 3];
+    theory::even(&hits(&drawn(&stream(Order::Zones(thirds)), 100_000), 100));
+}
+
+#[test]
+fn directions_are_drawn_exactly() {
+    for order in [Order::Random, Order::Sequential(Steps::default()), Order::Once] {
+        for (read_percent, trim_percent) in [(100, 0), (0, 0), (0, 100), (70, 0), (60, 10), (0, 5), (99, 1)] {
+            let mut stream = stream(order.clone());
+            stream.access.lines[0].mix = model::job::Mix { read_percent, trim_percent };
+            let seen = counts(drawn(&stream, 100_000).iter().map(|o| o.kind));
+            let share = |kind| seen.get(&kind).copied().unwrap_or(0);
+            let chance = |percent: u8| f64::from(percent) / 100.0;
+            theory::share(share(Kind::Read), 100_000, chance(read_percent));
+            theory::share(share(Kind::Trim), 100_000, chance(trim_percent));
+            theory::share(share(Kind::Write), 100_000, chance(100 - read_percent - trim_percent));
+        }
+    }
+}
+
+#[test]
+fn sizes_are_those_of_the_direction_with_their_weights() {
+    let mut stream = stream(Order::Random);
+    stream.access.lines[0].mix.read_percent = 50;
+    stream.access.lines[0].sizes.read = Sizes::Range(4096, 17_000);
+    stream.access.lines[0].sizes.write = Sizes::Split(vec![(512, 25), (8192, 0), (1024, 75)]);
+    let ops = drawn(&stream, 200_000);
+    let of = |kind| counts(ops.iter().filter(move |o| o.kind == kind).map(|o| o.length));
+    let (reads, writes) = (of(Kind::Read), of(Kind::Write));
+    let seen: Vec<u64> = (1..=4).map(|k| reads[&(k * 4096)] as u64).collect();
+    assert_eq!((reads.len(), writes.len()), (4, 2));
+    theory::even(&seen);
+    theory::fits(&[writes[&512] as u64, writes[&1024] as u64], &[1.0, 3.0]);
+    // The alignment is the unit where there is one.
+    stream.access.lines[0].align_bytes = 1024;
+    stream.access.lines[0].mix.read_percent = 100;
+    let sizes = counts(drawn(&stream, 10_000).iter().map(|o| o.length));
+    assert_eq!((sizes.len(), sizes.keys().min(), sizes.keys().max()), (13, Some(&4096), Some(&(16 * 1024))));
+}
+
+#[test]
+fn offsets_keep_to_the_alignment_from_the_first_byte_of_the_span() {
+    let mut unaligned = stream(Order::Random);
+    resize(&mut unaligned, &Sizes::Fixed(1536));
+    for (align_bytes, target_align, grid) in
+        [(0, 512, 1536), (0, 1, 1536), (1, 512, 512), (1000, 512, 1024), (0, 1024, 2048)]
+    {
+        unaligned.access.lines[0].align_bytes = align_bytes;
+        resize(&mut unaligned, &Sizes::Fixed(if target_align == 1024 { 2048 } else { 1536 }));
+        let mut lanes =
+            lanes(&unaligned, &[1 << 20], &[target_align], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let ops = taken(&mut *lanes[0], 10_000);
+        assert!(ops.iter().all(|o| (o.offset - 8192).is_multiple_of(grid)), "{align_bytes} {target_align}");
+        let places = counts(ops.iter().map(|o| o.offset)).len() as u64;
+        assert!(places > (100 * 4096 - 2048) / grid * 9 / 10, "{places} places only");
+    }
+}
+
+#[test]
+fn lines_are_drawn_by_weight_and_share_one_position() {
+    let mut stream = stream(Order::Sequential(Steps::default()));
+    let mut random = stream.access.lines[0].clone();
+    stream.access.lines[0].weight = 75;
+    random.weight = 25;
+    random.order = Order::Random;
+    random.sizes.read = Sizes::Fixed(8192);
+    let mut never = random.clone();
+    never.weight = 0;
+    never.sizes.read = Sizes::Fixed(1 << 30);
+    stream.access.lines.extend([random, never]);
+    let ops = drawn(&stream, 100_000);
+    theory::share(ops.iter().filter(|o| o.length == 4096).count(), 100_000, 0.75);
+    let goes_on = |w: &[Op]| {
+        let end = w[0].offset + u64::from(w[0].length);
+        w[1].offset == if end == 8192 + 100 * 4096 { 8192 } else { end }
+    };
+    assert!(ops.windows(2).filter(|w| w[1].length == 4096).all(goes_on));
+}
+
+#[test]
+fn bursts_begin_with_a_pause_and_keep_their_line() {
+    let mut stream = stream(Order::Random);
+    let line = &mut stream.access.lines[0];
+    (line.weight, line.burst, line.delay_ns) = (50, 5, 1_000_000);
+    let mut other = line.clone();
+    (other.burst, other.delay_ns, other.sizes.read) = (9, 0, Sizes::Fixed(8192));
+    stream.access.lines.push(other);
+    let ops = drawn(&stream, 50_000);
+    // The last burst may be cut off by the end of what was asked for.
+    let whole = ops.len() - 5;
+    let mut at = 0;
+    let mut draws = Vec::new();
+    while at < whole {
+        let op = ops[at];
+        draws.push(op.length);
+        if op.length == 4096 {
+            assert_eq!((op.flags, op.at_ns), (Op::AFTER, 1_000_000));
+            assert!(ops[at + 1..at + 5].iter().all(|o| (o.length, o.flags, o.at_ns) == (4096, 0, 0)));
+            at += 5;
+        } else {
+            assert_eq!((op.flags, op.at_ns), (0, 0));
+            at += 1;
+        }
+    }
+    theory::share(draws.iter().filter(|l| **l == 4096).count(), draws.len(), 0.5);
+}
+
+#[test]
+fn replies_go_the_other_way_right_behind() {
+    let mut stream = stream(Order::Random);
+    stream.access.lines[0].mix = model::job::Mix { read_percent: 40, trim_percent: 20 };
+    stream.access.lines[0].reply_bytes = 512;
+    let ops = drawn(&stream, 10_000);
+    let mut requests = ops.iter().peekable();
+    while let Some(request) = requests.next() {
+        assert_eq!(request.length, 4096);
+        if request.kind == Kind::Trim {
+            continue;
+        }
+        let Some(reply) = requests.next() else { break };
+        let opposite = if request.kind == Kind::Read { Kind::Write } else { Kind::Read };
+        let end = request.offset + 4096;
+        let behind = if end == 8192 + 100 * 4096 { 8192 } else { end };
+        assert_eq!((reply.kind, reply.length, reply.offset), (opposite, 512, behind));
+    }
+}
+
+#[test]
+fn targets_are_shared_as_asked_and_each_has_its_own_position() {
+    let mut stream = endless(Order::Sequential(Steps::default()));
+    stream.targets = vec![4, 7, 9];
+    let files = |sharing: Sharing| -> Vec<Vec<Op>> {
+        let stream = Stream { sharing, ..stream.clone() };
+        compiled(&stream, &share(0, 1)).iter_mut().map(|l| taken(&mut **l, 60_000)).collect()
+    };
+    let each = files(Sharing::Each);
+    assert_eq!(each.len(), 3);
+    assert!(each.iter().enumerate().all(|(i, ops)| ops.iter().all(|o| o.file == i as u16)));
+    let turns = files(Sharing::RoundRobin);
+    assert!(turns[0].iter().enumerate().all(|(i, o)| o.file == (i % 3) as u16));
+    for (sharing, weights) in
+        [(Sharing::Random, [1.0, 1.0, 1.0]), (Sharing::Weighted(vec![1, 0, 3]), [1.0, 0.0, 3.0])]
+    {
+        let ops = &files(sharing)[0];
+        let seen: Vec<u64> = (0..3).map(|f| ops.iter().filter(|o| o.file == f).count() as u64).collect();
+        theory::fits(&seen, &weights);
+        for file in 0..3 {
+            let own: Vec<u64> = ops.iter().filter(|o| o.file == file).map(|o| o.offset).collect();
+            assert!(own.windows(2).all(|w| w[1] == (w[0] + 4096) % (1 << 20)));
+        }
+    }
+}
+
+#[test]
+fn interlocked_workers_divide_each_target_among_them() {
+    let steps = Steps { start: Start::Interlocked, ..Steps::default() };
+    let mut stream = stream(Order::Sequential(steps));
+    (stream.targets, stream.workers) = (vec![0, 1], 4);
+    let common = Arc::new(Common::new(1));
+    let ops = std::thread::scope(|scope| {
+        let run = |worker| {
+            let share = Share { common: Arc::clone(&common), ..share(worker, 4) };
+            let mut sources = compiled(&stream, &share);
+            assert!(sources.iter().all(|s| s.look_ahead() == 1));
+            scope.spawn(move || sources.iter_mut().flat_map(|s| taken(&mut **s, 500)).collect::<Vec<_>>())
+        };
+        let threads: Vec<_> = (0..4).map(run).collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect::<Vec<Op>>()
+    });
+    for file in 0..2 {
+        let own: Vec<Op> = ops.iter().filter(|o| o.file == file).copied().collect();
+        assert_eq!(hits(&own, 100), [20; 100]);
+    }
+}
+
+#[test]
+fn the_same_seeds_give_the_same_operations() {
+    for order in [Order::Random, Order::Once, Order::Zipf(1.0), Order::Mixed(50.0)] {
+        let mut stream = stream(order);
+        stream.access.lines[0].mix.read_percent = 50;
+        assert_eq!(drawn(&stream, 1000), drawn(&stream, 1000));
+        let other = taken(&mut *compiled(&stream, &Share { seed: 8, ..share(0, 1) })[0], 1000);
+        assert_ne!(drawn(&stream, 1000), other);
+    }
+}

@@ -1,0 +1,80 @@
+//! Stories about streams that mean nothing.
+
+use super::*;
+
+/// The sentence with which a stream is refused.
+fn refused(change: impl FnOnce(&mut Stream)) -> String {
+    let mut stream = stream(Order::Random);
+    stream.access.lines[0].mix.read_percent = 50;
+    change(&mut stream);
+    let count = stream.targets.len();
+    match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 1)) {
+        Ok(_) => panic!("{stream:?} was taken"),
+        Err(why) => why,
+    }
+}
+
+#[test]
+fn what_means_nothing_is_refused_with_a_sentence() {
+    type Change = fn(&mut Stream);
+    let cases: &[(&str, Change)] = &[
+        ("fits into the 0 B", |s| s.access.offset_bytes = 2 << 20),
+        ("fits into the", |s| s.access.span_bytes = 4095),
+        ("fits into the", |s| s.access.lines[0].reply_bytes = 1 << 20),
+        ("an offset of 100 bytes", |s| s.access.offset_bytes = 100),
+        ("a size of 1000 bytes", |s| resize(s, &Sizes::Fixed(1000))),
+        ("a size of 100 bytes", |s| s.access.lines[0].reply_bytes = 100),
+        ("no bytes", |s| resize(s, &Sizes::Fixed(0))),
+        ("widen the range", |s| resize(s, &Sizes::Range(8192, 4096))),
+        ("widen the range", |s| resize(s, &Sizes::Range(0, 0))),
+        ("weights of sizes", |s| resize(s, &Sizes::Split(vec![]))),
+        ("weights of sizes", |s| resize(s, &Sizes::Split(vec![(4096, 0)]))),
+        ("weights of the access's lines", |s| s.access.lines.clear()),
+        ("weights of the access's lines", |s| s.access.lines[0].weight = 0),
+        ("more than 100 %", |s| s.access.lines[0].mix.trim_percent = 51),
+        ("zipf", |s| s.access.lines[0].order = Order::Zipf(-1.0)),
+        ("pareto", |s| s.access.lines[0].order = Order::Pareto(0.6)),
+        ("pareto", |s| s.access.lines[0].order = Order::Pareto(f64::NAN)),
+        ("normal", |s| s.access.lines[0].order = Order::Normal(0.0)),
+        ("% random", |s| s.access.lines[0].order = Order::Mixed(100.1)),
+        ("zones' shares", |s| s.access.lines[0].order = Order::Zones(vec![])),
+        ("holds no block", |s| {
+            let zone = |p| Zone { access_percent: 50.0, size: ZoneSize::Percent(p) };
+            s.access.lines[0].order = Order::Zones(vec![zone(100.0), zone(10.0)]);
+        }),
+        ("NaN % large", |s| {
+            let zone = Zone { access_percent: 100.0, size: ZoneSize::Percent(f64::NAN) };
+            s.access.lines[0].order = Order::Zones(vec![zone]);
+        }),
+        ("0 per second", |s| s.pace = Pace::Open { iops: 0.0, arrivals: Arrivals::Poisson }),
+        ("-1 per second", |s| s.pace = Pace::Limited { iops: -1.0, bytes_per_s: 0.0 }),
+        ("every 0 writes", |s| s.flush = Some(Flush { call: SyncCall::Fsync, every: 0, drain: false })),
+        ("2 weights", |s| {
+            (s.targets, s.sharing) = (vec![0, 1, 2], Sharing::Weighted(vec![1, 1]));
+        }),
+        ("weights of the targets", |s| {
+            (s.targets, s.sharing) = (vec![0, 1], Sharing::Weighted(vec![0, 0]));
+        }),
+        ("at least one", |s| s.targets.clear()),
+        ("pauses", |s| {
+            s.access.lines[0].delay_ns = 1;
+            s.pace = Pace::Limited { iops: 1.0, bytes_per_s: 0.0 };
+        }),
+    ];
+    for (words, change) in cases {
+        let why = refused(change);
+        assert!(why.contains(words), "{words:?} is not in {why:?}");
+    }
+}
+
+#[test]
+fn a_worker_without_blocks_is_told_so() {
+    let stream = stream(Order::Once);
+    let share = share(100, 101);
+    let why = lanes(&stream, &[1 << 20], &[512], &share).err().unwrap_or_default();
+    assert!(why.contains("fewer workers"), "{why}");
+    let why = lanes(&stream, &[1 << 20], &[512], &Share { worker: 3, workers: 3, ..share })
+        .err()
+        .unwrap_or_default();
+    assert!(why.contains("no worker 3"), "{why}");
+}
