@@ -2,25 +2,26 @@
 
 use crate::crew::Crew;
 use crate::engines::find;
-use crate::source::{OldShare as Share, Op, Panicking, Source, compile};
+use crate::source::{Common, Op, Panicking, Share, Source, lanes};
 use crate::tally::Block;
 use crate::worker::{Outcome, Spec};
 use model::histogram::Histogram;
-use model::job::{Access, Batch, Cache, Data, Kind, Limit, Options, Pattern, Placement, SyncCall};
+use model::job::{Access, Batch, Cache, Data, Kind, Limit, Options, Pattern, Placement, Stream, SyncCall};
 use model::payload::Maker;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the simulated device takes for every operation.
 const LATENCY_NS: u64 = 100_000;
 
 fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
-    let access = Access::plain(Pattern::Random, 4096, 100);
-    let share = Share { worker: 0, workers: 1, file: 0, seed: 1 };
+    let stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, engine);
+    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     Spec {
         worker: 0,
         stream: 0,
         engine: find(engine).unwrap_or_else(|| panic!("no engine {engine}")),
-        sources: vec![compile(&access, 1 << 30, share).unwrap_or_else(|e| panic!("{e}"))],
+        sources: lanes(&stream, &[1 << 30], &[1], &share).unwrap_or_else(|e| panic!("{e}")),
         files: Vec::new(),
         depth,
         slot_bytes: 4096,

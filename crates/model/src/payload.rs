@@ -5,7 +5,7 @@
 //! Why: storage below may compress or deduplicate, and a repeated buffer would measure that instead.
 
 use crate::job::Data;
-use serde::{Deserialize, Serialize};
+use crate::record::Written;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -178,21 +178,11 @@ impl Shaped {
         self.key
     }
 }
-
-/// What data are worth to storage that compresses or deduplicates.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// What LZ4 saves of each 4 KiB, in percent; 0 where it saves nothing.
-    pub compress_percent: f64,
-    /// Share of 4 KiB blocks that are copies of an earlier one, in percent: what deduplication saves.
-    pub dedup_percent: f64,
-}
-
 /// Makes 16 MiB as a [`Maker`] with these settings does, and measures them. Takes some tens of ms; not for the hot loop.
 ///
 /// # Errors
 /// Those of [`Maker::new`].
-pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Measured, String> {
+pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Written, String> {
     let mut maker = Maker::new(data, file_bytes, seed)?;
     let mut made = vec![0_u8; MEASURED_BYTES];
     maker.fill(&mut made);
@@ -205,7 +195,7 @@ pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<
     }
     let distinct = blocks.iter().collect::<HashSet<_>>().len();
     let saved = |left: usize, all: usize| 100.0 * (all - left) as f64 / all as f64;
-    Ok(Measured { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
+    Ok(Written { compress_percent: saved(kept, made.len()), dedup_percent: saved(distinct, blocks.len()) })
 }
 
 #[test]
@@ -223,14 +213,14 @@ fn buffers_are_unique_and_full_of_bits() {
 }
 
 #[cfg(test)]
-fn measured(compress_percent: u8, dedup_percent: u8) -> Measured {
+fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
     measure(&Data::Random { compress_percent, dedup_percent }, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
 fn data_are_as_compressible_and_repetitive_as_asked() {
     for (compress, dedup) in [(0, 0), (10, 5), (50, 30), (90, 95), (100, 0), (0, 50), (25, 100)] {
-        let Measured { compress_percent, dedup_percent } = measured(compress, dedup);
+        let Written { compress_percent, dedup_percent } = measured(compress, dedup);
         // The random part grows by 0.5 % in LZ4, and describing the run takes some bytes.
         assert!((compress_percent - f64::from(compress)).abs() < 1.5, "{compress}: {compress_percent}");
         // Five standard deviations of 4096 draws.
