@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use sys::ring::RingFile;
 
 /// Longest time that setting up rings and memory may take before the start is given up.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
@@ -88,6 +89,8 @@ pub struct Who {
 
 struct Hand {
     who: Who,
+    /// The files of its spec. The worker uses copies in a file table of its own, so these must be closed here.
+    _files: Arc<Vec<RingFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
@@ -127,7 +130,7 @@ impl Crew {
         Ok(crew)
     }
 
-    fn start(&self, spec: Spec) -> std::io::Result<Hand> {
+    fn start(&self, mut spec: Spec) -> std::io::Result<Hand> {
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let beats = Arc::new(AtomicU64::new(0));
         let link = Link {
@@ -140,9 +143,23 @@ impl Crew {
         let who = Who { worker: spec.worker, stream: spec.stream };
         let (entry, gate, failed) = (spec.engine, Arc::clone(&self.gate), Arc::clone(&self.failed));
         let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
+        let files = Arc::new(std::mem::take(&mut spec.files));
+        let shared = Arc::clone(&files);
         let mut task = Task { spec, link };
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
+            // Where it is refused, lookups of descriptors stay a little dearer.
+            let _ = sys::thread::own_file_table();
+            let copies: std::io::Result<Vec<RingFile>> = shared.iter().map(RingFile::copy).collect();
+            drop(shared);
+            task.spec.files = match copies {
+                Ok(copies) => copies,
+                Err(e) => {
+                    let error = format!("worker {} cannot have its files: {e}", who.worker);
+                    gate.fail(&error);
+                    return Outcome::failed(error);
+                }
+            };
             catch_unwind(AssertUnwindSafe(|| (entry.run)(&mut task))).unwrap_or_else(|panic| {
                 let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
                 gate.fail(&error);
@@ -150,7 +167,16 @@ impl Crew {
                 Outcome::failed(error)
             })
         })?;
-        Ok(Hand { who, engine: entry.name, thread, tap, beats, last_beat: (0, Instant::now()), patience })
+        Ok(Hand {
+            who,
+            _files: files,
+            engine: entry.name,
+            thread,
+            tap,
+            beats,
+            last_beat: (0, Instant::now()),
+            patience,
+        })
     }
 
     /// Lets all workers begin.

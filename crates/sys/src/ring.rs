@@ -30,6 +30,16 @@ pub struct RingFile {
     pub writable: bool,
 }
 
+impl RingFile {
+    /// The same open file under another number.
+    ///
+    /// # Errors
+    /// What the kernel answers: mostly that there are too many.
+    pub fn copy(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, writable: self.writable })
+    }
+}
+
 /// What the kernel was asked for at set-up, and granted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
@@ -104,6 +114,11 @@ impl Ring {
         self.arena.slot_mut(slot as usize)
     }
 
+    /// Operations that have not been reaped yet.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
     /// Queues a read into a slot; [`Ring::submit`] hands it over.
     ///
     /// # Panics
@@ -159,18 +174,17 @@ impl Ring {
             let args = types::SubmitArgs::new().timespec(&limit);
             self.ring.submitter().submit_with_args(wait as usize, &args)
         };
-        match answer {
-            Ok(_) => Ok(()),
-            Err(e)
-                if matches!(
-                    e.raw_os_error(),
-                    Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN)
-                ) =>
-            {
-                Ok(())
-            }
-            Err(e) => Err(e),
-        }
+        again(answer)
+    }
+
+    /// Waits until an operation in flight has completed, `ns` at most.
+    ///
+    /// # Errors
+    /// As [`Ring::submit`].
+    pub fn wait(&mut self, ns: u64) -> io::Result<()> {
+        let limit = types::Timespec::from(Duration::from_nanos(ns));
+        let args = types::SubmitArgs::new().timespec(&limit);
+        again(self.ring.submitter().submit_with_args(1, &args))
     }
 
     /// Takes completions that are there; no system call. Returns how many of `done` were filled.
@@ -247,6 +261,18 @@ impl Drop for Ring {
             ManuallyDrop::drop(&mut self.files);
             ManuallyDrop::drop(&mut self.arena);
         }
+    }
+}
+
+/// Lets the answers pass that mean "look again": a signal, the time limit, a full queue.
+#[inline]
+fn again(answer: io::Result<usize>) -> io::Result<()> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(e) => match e.raw_os_error() {
+            Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+            _ => Err(e),
+        },
     }
 }
 

@@ -121,6 +121,18 @@ fn refused(what: &str, why: Option<io::Error>) -> io::Error {
     io::Error::new(kind, format!("{what} by this process{why}; type others, or leave them out"))
 }
 
+/// Gives the calling thread a file table of its own, a copy of the one it shared (`unshare(CLONE_FILES)`). The kernel then
+/// looks descriptors up without counting references, 80 ns of a cached pread on the reference machine. What is opened or closed
+/// afterwards, here or in other threads, is so in one table only; the copy goes with the thread.
+///
+/// # Errors
+/// What the kernel answers; a filter of system calls may refuse it, and then nothing has changed.
+pub fn own_file_table() -> io::Result<()> {
+    // SAFETY: the call takes a number only. Descriptors stay valid under their numbers, in a table that ends with this
+    // thread; owners in other threads keep theirs.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Lets timers of the calling thread ring as soon as they are due instead of up to 50 us later (`PR_SET_TIMERSLACK`).
 ///
 /// # Errors
