@@ -7,7 +7,7 @@ use crate::checks::{Answer, CPU_BOUND, Evidence, Rename, busiest_worker, evidenc
 use crate::findings::Answered;
 use crate::name::moves_nothing;
 use model::Known;
-use model::job::Kind;
+use model::job::{Kind, Pace};
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
@@ -29,12 +29,29 @@ pub(crate) fn limiter(answered: &Answered) -> Limiter {
             evidence([]),
         );
     }
-    from_findings(answered).unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
+    from_findings(answered)
+        .or_else(|| from_pace(case))
+        .unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// The limiter where there is no result at all.
 pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
+}
+
+/// What the user holds operations back by.
+fn from_pace(case: &Case) -> Option<Limiter> {
+    let asked = match case.stream.pace {
+        Pace::Open { iops, .. } => {
+            format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
+        }
+        Pace::Limited { .. } => format!("It is {}.", case.stream.conditions().join(" and ")),
+        Pace::Closed if !case.stream.is_unheld() => {
+            "Pauses or drains between operations hold it back.".to_owned()
+        }
+        Pace::Closed => return None,
+    };
+    Some(limiter_of("the job itself", asked, evidence([])))
 }
 
 fn from_findings(answered: &Answered) -> Option<Limiter> {

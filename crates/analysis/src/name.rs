@@ -14,6 +14,7 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
         parts.push(format!("{} workers", stream.workers));
     }
     parts.push(medium(case, renames));
+    parts.extend(stream.conditions());
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
         if let Rename::Condition(words) = rename

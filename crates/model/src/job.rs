@@ -2,7 +2,7 @@
 //!
 //! For: jobs as plain data. Not for: what the user said (that is [`crate::wish`]) nor how it is carried out (the engine).
 
-use crate::units::{show_block, show_bytes};
+use crate::units::{show_block, show_bytes, show_count};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -502,6 +502,32 @@ impl Stream {
     /// Whether latency counts from times fixed in advance.
     pub fn is_open_loop(&self) -> bool {
         matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// Whether operations are handed over as soon as there is room: no schedule, no pauses, nothing that drains the queue.
+    pub fn is_unheld(&self) -> bool {
+        self.pace == Pace::Closed
+            && self.access.lines.iter().all(|l| l.delay_ns == 0)
+            && self.flush.is_none_or(|f| !f.drain)
+    }
+
+    /// What holds operations back or comes between them, in words for its name; nothing in the plain case.
+    pub fn conditions(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match self.pace {
+            Pace::Closed => {}
+            Pace::Limited { iops, bytes_per_s } => {
+                words.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                let bytes = bytes_per_s as u64;
+                words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+            }
+            Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
+        }
+        if self.access.lines.iter().any(|l| l.delay_ns > 0) {
+            words.push("with pauses".into());
+        }
+        words.extend(self.flush.map(|f| format!("{} every {}", f.call.word(), f.every)));
+        words
     }
 
     /// The kinds of operation that this stream hands over.

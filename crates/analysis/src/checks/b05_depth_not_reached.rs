@@ -31,7 +31,8 @@ pub(super) const CHECK: Check = Check {
 
 fn look(case: &Case) -> Known<Answer> {
     let asked = asked_depth(case.stream);
-    if case.stream.depth <= 1 {
+    // With a schedule, pauses or drains the depth is room to use and no promise.
+    if case.stream.depth <= 1 || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
     let reached = case.depth_mean()?;

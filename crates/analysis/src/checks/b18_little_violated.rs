@@ -6,7 +6,9 @@ use super::{Answer, Check, Found, evidence};
 use crate::case::{Case, Ran, asked_depth, share};
 use model::Known;
 use model::finding::Severity;
+use model::histogram::Histogram;
 use model::job::Kind;
+use model::record::KindEnd;
 use model::units::{show_rate, show_share};
 
 /// Error of the clock and of operations that share a stamp.
@@ -69,10 +71,14 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 fn sides(ran: &Ran, asked: f64) -> Option<Sides> {
-    let latencies = || Kind::ALL.iter().filter_map(|k| Some(&ran.stream.kinds.get(k)?.latency));
+    // In an open loop latency begins before an operation is in flight; its service time is the part that counts here.
+    let in_flight = |k: &KindEnd| k.open.as_ref().map_or_else(|| k.latency.clone(), |o| o.service.clone());
+    let parts: Vec<Histogram> =
+        Kind::ALL.iter().filter_map(|k| Some(in_flight(ran.stream.kinds.get(k)?))).collect();
+    let latencies = || parts.iter();
     let ops: f64 = latencies().map(|h| h.count() as f64).sum();
     let sum_ns: f64 = latencies().map(|h| h.sum_ns() as f64).sum();
-    let slowest = latencies().filter_map(model::histogram::Histogram::max_ns).max()? as f64;
+    let slowest = latencies().filter_map(Histogram::max_ns).max()? as f64;
     let (window, depth_ns) = (ran.stream.window_ns as f64, ran.stream.depth_ns as f64);
     if window <= 0.0 || depth_ns <= 0.0 {
         return None;

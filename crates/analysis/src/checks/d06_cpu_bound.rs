@@ -26,7 +26,8 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
+    // Held back by a schedule or a pause, a worker spends its time looking at the clock.
+    if !case.has_storage() || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);
     }
     let busiest = busiest(case).ok_or("the CPU time of the workers is not in the record")?;
