@@ -30,8 +30,12 @@ pub const MAX_SPLIT: usize = 100;
 pub const MAX_PHASES: usize = 100;
 /// Most streams of a phase.
 pub const MAX_STREAMS: usize = 100;
+/// Most streams of a job, over all its phases.
+pub const MAX_JOB_STREAMS: usize = 1000;
 /// Most targets of a stream.
-pub const MAX_TARGETS: usize = 1024;
+pub const MAX_TARGETS: usize = 100;
+/// Longest path in bytes: the kernel's `PATH_MAX`, its final zero aside.
+pub const MAX_PATH: usize = 4095;
 /// Highest number of a CPU: the kernel's `NR_CPUS` goes to 8192.
 pub const MAX_CPU: u32 = 8191;
 /// Highest number of a NUMA node: the kernel's `MAX_NUMNODES` goes to 1024.

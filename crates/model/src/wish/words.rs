@@ -2,7 +2,7 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_TARGETS};
+use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, whole, word};
 use super::{EngineWish, Rw};
 use crate::job::{Arrivals, Batch, Cache, Options, Sharing};
@@ -192,7 +192,7 @@ pub fn name(text: &str) -> Result<String, String> {
 /// # Errors
 /// What was wrong and what to type.
 pub fn path(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains('\0') {
+    if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
         return Err(format!("{} is no path; type the name of a file, directory or device", shown(text)));
     }
     Ok(text.into())
