@@ -50,6 +50,10 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
         "type it in quotes, such as \"4k\""
     } else if what.contains("duplicate key") {
         "type it once"
+    } else if what.contains("visible characters") {
+        "type printable characters only"
+    } else if what.contains("unclosed") {
+        "close it"
     } else {
         "type KEY = VALUE, text in quotes"
     };
@@ -175,7 +179,7 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("line = [{ share = 100 }]\n", "1:9", &["type bs"]),
         ("line = [{ share = 60, bs = \"4k\" }]\n", "1:8", &["sum to 60"]),
         ("rw = \"read\"\nmix = 70\n", "2:7", &["`rw = \"randrw\"`", "and this"]),
-        ("rw = \"re\u{0}ad\"\n", "1:9", &["type"]),
+        ("rw = \"re\u{0}ad\"\n", "1:9", &["type printable characters"]),
         ("[[phase]]\nruns = 3\n", "2:1", &["whole job", "top of the file"]),
         ("[[phase]]\n[[phase.stream]]\ntime = 3\n", "3:1", &["said of a phase"]),
         ("at = 3\n", "1:1", &["below [[phase]]"]),

@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Likeness (Damerau-Levenshtein, 0 to 1) from which a known key is offered for an unknown one.
-const LIKENESS: f64 = 0.5;
+const LIKENESS: f64 = 0.4;
 
 /// A level of a file: what was said in it and around it, and where.
 #[derive(Clone, Default)]
