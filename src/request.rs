@@ -14,10 +14,16 @@ pub struct Request {
     pub command: Vec<String>,
     /// What to measure.
     pub work: Work,
-    /// Where, for streams that do not say it themselves; the current directory where nothing was said.
+    /// What was said about it: always at least one phase with one stream. For a profile they hold for all of its tests.
+    pub job: JobWish,
+    /// Job file that it was read from; what flags said is in it already.
+    pub file: Option<PathBuf>,
+    /// Keys that were said by flags, in the order of help.
+    pub flags: Vec<&'static str>,
+    /// Where, for streams that name no target of their own; empty where nothing was said.
     pub targets: Vec<PathBuf>,
-    /// Names or serials of what may be overwritten.
-    pub destroy: Vec<String>,
+    /// Name or serial of what may be overwritten.
+    pub destroy: Option<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
 }
@@ -25,10 +31,18 @@ pub struct Request {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// All tests of a profile (`None` where none was named), with what flags say for all of them: one phase, one stream.
-    Profile(Option<&'static Profile>, JobWish),
-    /// One workload from flags.
-    Flags(JobWish),
-    /// One workload from a job file of this name.
-    File(String, JobWish),
+    /// All tests of a profile; `None` where none was named.
+    Profile(Option<&'static Profile>),
+    /// The job that was said.
+    Job,
+}
+
+impl Request {
+    /// Where a setting that was said came from: `command line`, or the name of the job file.
+    pub fn origin(&self, key: &str) -> String {
+        match &self.file {
+            Some(file) if !self.flags.contains(&key) => file.display().to_string(),
+            _ => "command line".into(),
+        }
+    }
 }

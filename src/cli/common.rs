@@ -4,41 +4,126 @@ use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
-use model::job::{Batch, Cache, Options};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use engine::engines::Number;
 use model::plan::Hook;
-use model::units::{parse_bytes, parse_duration_ns};
-use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish};
+use model::wish::keys::{self, Group, Key};
+use model::wish::line::LINE_KEYS;
+use model::wish::{JobWish, PhaseWish, StreamWish};
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::PathBuf;
+
+/// Keys of a workload as flags: those that a command takes, from the one table of keys.
+pub(super) struct Keys<C> {
+    job: JobWish,
+    said: Vec<&'static str>,
+    taken: PhantomData<C>,
+}
+
+/// Which keys a command takes.
+pub(super) trait Choice {
+    /// Whether it takes this one.
+    fn takes(key: &Key) -> bool;
+}
+
+/// All but the targets, which need no flag.
+#[derive(Debug)]
+pub(super) struct Every;
+
+impl Choice for Every {
+    fn takes(key: &Key) -> bool {
+        key.name != keys::TARGET
+    }
+}
+
+/// Those that leave a workload what it is.
+#[derive(Debug)]
+pub(super) struct Few;
+
+impl Choice for Few {
+    fn takes(key: &Key) -> bool {
+        matches!(key.name, "size" | "time" | "warmup" | "runs" | "seed" | "engine" | "cache" | "batch")
+    }
+}
+
+impl<C> fmt::Debug for Keys<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("job", &self.job).field("said", &self.said).finish_non_exhaustive()
+    }
+}
+
+impl<C: Choice> Args for Keys<C> {
+    fn augment_args(command: Command) -> Command {
+        let groups = Group::ALL.into_iter();
+        let taken = groups.flat_map(|g| keys::KEYS.iter().filter(move |k| k.group == g && C::takes(k)));
+        command.args(taken.map(flag))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// A key as a flag.
+fn flag(key: &'static Key) -> Arg {
+    let flag = Arg::new(key.name).long(key.name).help(key.about).help_heading(key.group.heading());
+    if key.is_switch() {
+        return flag.action(ArgAction::SetTrue);
+    }
+    let flag = match key.name {
+        "engine" => flag.long_help(format!("{}\n\nPossible values:\n{}", key.about, engines())),
+        keys::LINE => flag.long_help(format!("{}\n\nKeys of a line:\n{}", key.about, line_keys())),
+        _ => flag,
+    };
+    let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
+    // Read once to be refused by clap, which knows the flag; and once more where it belongs.
+    flag.action(action).value_name(key.value).value_parser(move |text: &str| {
+        key.say(&mut JobWish::default(), [text])?;
+        if key.name == "engine" {
+            known_engine(text)?;
+        }
+        Ok::<String, String>(text.into())
+    })
+}
+
+impl<C: Choice> FromArgMatches for Keys<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let stream = StreamWish::default();
+        let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
+        let mut job = JobWish { phases: vec![phase], ..JobWish::default() };
+        let mut said = Vec::new();
+        for key in keys::KEYS.iter().filter(|k| C::takes(k)) {
+            let values: Vec<&str> = if key.is_switch() {
+                if matches.get_flag(key.name) { vec!["true"] } else { Vec::new() }
+            } else {
+                matches.get_many::<String>(key.name).into_iter().flatten().map(String::as_str).collect()
+            };
+            if values.is_empty() {
+                continue;
+            }
+            said.push(key.name);
+            // A list may be wrong as a whole where each value is right.
+            key.say(&mut job, values).map_err(|why| {
+                clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
+            })?;
+        }
+        Ok(Self { job, said, taken: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// How a measurement is made.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Measuring")]
-pub(super) struct Measuring {
-    /// Bytes to touch, such as 4g [default: 1g for a file made in a directory, else all there is]
-    #[arg(long, value_parser = parse_bytes)]
-    size: Option<u64>,
-    /// Length of each measured window, such as 3s or 500ms
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
-    time: Option<u64>,
-    /// Time before each window in which operations run and do not count
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
-    warmup: Option<u64>,
-    /// Times each workload is measured [default: 5]
-    #[arg(long)]
-    runs: Option<u32>,
-    /// Seed of offsets, data and the order of runs [default: from the clock]
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Interface that carries the operations [default: io_uring]
-    #[arg(long, value_name = "NAME", value_parser = engine_names())]
-    engine: Option<String>,
-    /// What the target is opened with [default: direct]
-    #[arg(long, value_enum)]
-    cache: Option<CacheWord>,
-    /// Operations handed over per call, and completions waited for [default: 1,1: each at once]
-    #[arg(long, value_name = "SUBMIT[,COMPLETE]", value_parser = parse_batch)]
-    batch: Option<Batch>,
+pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
+    #[command(flatten)]
+    keys: Keys<C>,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, value_name = "NAME")]
     destroy: Option<String>,
@@ -65,30 +150,6 @@ pub(super) struct ShowingArgs {
     quiet: bool,
 }
 
-/// The words of `--cache`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum CacheWord {
-    /// `O_DIRECT`: past the page cache
-    Direct,
-    /// Through the page cache
-    Buffered,
-    /// Through the page cache, each write stable before it completes (`O_DSYNC`)
-    Sync,
-    /// `O_DIRECT` and `O_DSYNC`
-    DirectSync,
-}
-
-impl From<CacheWord> for Cache {
-    fn from(word: CacheWord) -> Self {
-        match word {
-            CacheWord::Direct => Self::Direct,
-            CacheWord::Buffered => Self::Buffered,
-            CacheWord::Sync => Self::Sync,
-            CacheWord::DirectSync => Self::DirectSync,
-        }
-    }
-}
-
 /// The words of the hidden `--test-hook`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
@@ -103,24 +164,22 @@ impl From<HookWord> for Hook {
     }
 }
 
-impl Measuring {
-    /// What was said for all streams.
-    pub(super) fn job(&self, mut stream: StreamWish) -> JobWish {
-        stream.size = self.size;
-        stream.engine = self.engine.clone().map(|name| EngineWish { name, options: Options::new() });
-        stream.cache = self.cache.map(Into::into);
-        stream.batch = self.batch;
-        let phase = PhaseWish { time: self.time, warmup: self.warmup, cooldown: None, streams: vec![stream] };
-        JobWish { name: None, runs: self.runs, seed: self.seed, phases: vec![phase] }
-    }
-
-    /// What was said, with the work and the target that the command adds.
-    pub(super) fn request(self, work: Work, target: Option<PathBuf>) -> Request {
+impl<C: Choice + Send + Sync + 'static> Measuring<C> {
+    /// What was said, with the work, the targets and the job file that the command adds.
+    pub(super) fn request(
+        self,
+        work: Work,
+        targets: impl IntoIterator<Item = PathBuf>,
+        file: Option<PathBuf>,
+    ) -> Request {
         Request {
             command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
             work,
-            targets: target.into_iter().collect(),
-            destroy: self.destroy.into_iter().collect(),
+            job: self.keys.job,
+            file,
+            flags: self.keys.said,
+            targets: targets.into_iter().collect(),
+            destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
         }
     }
@@ -152,23 +211,40 @@ impl ShowingArgs {
     }
 }
 
-fn engine_names() -> PossibleValuesParser {
-    use clap::builder::PossibleValue;
-    PossibleValuesParser::new(
-        engine::engines::ENGINES.iter().map(|e| PossibleValue::new(e.name).help(e.about)),
-    )
+/// Refuses an engine that is not in the table.
+fn known_engine(text: &str) -> Result<(), String> {
+    let name = text.trim().split(':').next().unwrap_or_default();
+    if engine::engines::find(name).is_some() {
+        return Ok(());
+    }
+    let known: Vec<&str> = engine::engines::ENGINES.iter().map(|e| e.name).collect();
+    Err(format!("there is no engine {name}; type one of {}", known.join(", ")))
+}
+
+/// The table of engines with their options, for help.
+fn engines() -> String {
+    let mut lines = Vec::new();
+    for engine in engine::engines::ENGINES {
+        lines.push(format!("- {}: {}", engine.name, engine.about));
+        for option in engine.options {
+            let number = match option.number {
+                Number::No => "",
+                Number::May => "[=N]",
+                Number::Must => "=N",
+            };
+            lines.push(format!("  - {}:{}{number}: {}", engine.name, option.name, option.about));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The keys of a line, for help.
+fn line_keys() -> String {
+    let lines = LINE_KEYS.iter().map(|k| format!("- {}={}: {}", k.name, k.value, k.about));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn format_names() -> PossibleValuesParser {
     use clap::builder::PossibleValue;
     PossibleValuesParser::new(report::FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about)))
-}
-
-fn parse_batch(text: &str) -> Result<Batch, String> {
-    let number = |word: &str| {
-        let n = word.trim().parse::<u32>().ok().filter(|n| *n > 0);
-        n.ok_or_else(|| format!("'{word}' is not a number above 0; type one or two, such as 32 or 32,8"))
-    };
-    let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
-    Ok(Batch { submit: number(submit)?, complete: number(complete)? })
 }

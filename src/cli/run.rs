@@ -1,100 +1,135 @@
 //! `fathom run`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{Every, Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
-use clap::ValueEnum;
-use model::job::{Mix, PerKind, Sizes};
-use model::units::parse_bytes;
-use model::wish::{Rw, StreamWish};
-use std::path::PathBuf;
+use dialect::job::MAX_FILE_BYTES;
+use model::wish::JobWish;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
 
-/// Measure one workload.
+/// Keys that may be said beside a job file: how often and from which seed it is measured, and for how long.
+const BESIDE_A_FILE: [&str; 3] = ["runs", "seed", "time"];
+
+/// Measure one workload, from flags or from a job file.
+///
+/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that ends in .toml; beside it only
+/// --runs, --seed and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Directory, file or block device [default: the current directory]
-    target: Option<PathBuf>,
-    /// Order and direction
-    #[arg(long, value_enum, default_value = "randread")]
-    rw: Word,
-    /// Share of reads in percent, for rw and randrw [default: 50]
-    #[arg(long, value_name = "READ%", value_parser = parse_percent)]
-    mix: Option<u8>,
-    /// Bytes per operation [default: 4k random, 1m sequential]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    bs: Option<u64>,
-    /// Operations in flight per worker [default: 32 random, 8 sequential]
-    #[arg(long)]
-    depth: Option<u32>,
-    /// Threads [default: 1]
-    #[arg(long)]
-    workers: Option<u32>,
-    /// First byte that may be touched [default: 0]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    offset: Option<u64>,
+    /// Directories, files or block devices, and at most one job file [default: the current directory]
+    #[arg(value_name = "TARGET")]
+    targets: Vec<PathBuf>,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    measuring: Measuring,
+    measuring: Measuring<Every>,
     #[command(flatten)]
     showing: ShowingArgs,
-}
-
-/// The words of `--rw`, as in fio.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Word {
-    /// Sequential reads
-    Read,
-    /// Sequential writes
-    Write,
-    /// Sequential, mixed by --mix
-    Rw,
-    /// Random reads
-    Randread,
-    /// Random writes
-    Randwrite,
-    /// Random, mixed by --mix
-    Randrw,
-}
-
-fn parse_percent(text: &str) -> Result<u8, String> {
-    let number = text.trim().trim_end_matches('%').parse::<u8>().ok().filter(|p| *p <= 100);
-    number.ok_or_else(|| format!("'{text}' is not a share of reads; type a whole number from 0 to 100"))
 }
 
 impl Args {
     /// What was said.
     ///
     /// # Errors
-    /// A usage failure that names the flag.
+    /// A usage failure that names the flag, or the place in the job file.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let rw = match self.rw {
-            Word::Read => Rw::Read,
-            Word::Write => Rw::Write,
-            Word::Rw => Rw::Rw,
-            Word::Randread => Rw::Randread,
-            Word::Randwrite => Rw::Randwrite,
-            Word::Randrw => Rw::Randrw,
-        };
-        if self.mix.is_some() && rw.fixed_mix().is_some() {
-            return Err(Failure::Usage(
-                "--mix goes with --rw rw or --rw randrw; the other words say the direction alone".into(),
-            ));
+        let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.targets.into_iter().partition(|t| is_job_file(t));
+        if let [first, second, ..] = files.as_slice() {
+            return Err(Failure::Usage(format!(
+                "{} and {} are two job files; type one",
+                first.display(),
+                second.display()
+            )));
         }
-        let sizes = |b: u64| Sizes::Fixed(u32::try_from(b).unwrap_or(u32::MAX));
-        let wish = StreamWish {
-            rw: Some(rw),
-            mix: self.mix.map(|read_percent| Mix { read_percent, trim_percent: 0 }),
-            bs: self.bs.map(|b| PerKind { read: sizes(b), write: sizes(b), trim: sizes(b) }),
-            depth: self.depth,
-            workers: self.workers,
-            offset: self.offset,
-            ..StreamWish::default()
-        };
-        let job = self.measuring.job(wish);
-        let request = self.measuring.request(Work::Flags(job), self.target);
+        let mut request = self.measuring.request(Work::Job, targets, files.into_iter().next());
+        if let Some(file) = &request.file {
+            let mut job = read(file)?;
+            overrule(&mut job, &request, file)?;
+            request.job = job;
+        }
+        // What a file says was checked where its lines are known; this is what the command line says or adds.
+        let problems =
+            request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(Failure::Usage(match &request.file {
+                Some(file) => format!("{}: {}", file.display(), problem.in_toml()),
+                None => problem.in_flags(),
+            }));
+        }
         Ok((request, self.showing.showing(self.explain)?))
     }
+}
+
+/// Whether a TARGET is a job file: a name that ends in `.toml`, but no directory or device.
+fn is_job_file(path: &Path) -> bool {
+    let named = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+    named && std::fs::metadata(path).map_or(true, |facts| facts.is_file())
+}
+
+fn read(path: &Path) -> Result<JobWish, Failure> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    // One byte more than it may have is enough to know that it has too many.
+    let most = MAX_FILE_BYTES as u64 + 1;
+    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Failure::Usage(format!(
+            "{name} does not exist, and its name is that of a job file; type the path of one, or a target's"
+        )),
+        _ => Failure::Refused(format!("{name} cannot be read: {e}")),
+    })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
+        Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
+    })?;
+    dialect::job::parse(&name, &text).map_err(|trouble| {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Failure::Usage(if colour { trouble.coloured() } else { trouble.to_string() })
+    })
+}
+
+/// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
+fn overrule(job: &mut JobWish, request: &Request, file: &Path) -> Result<(), Failure> {
+    if let Some(key) = request.flags.iter().find(|key| !BESIDE_A_FILE.contains(key)) {
+        let allowed = BESIDE_A_FILE.map(|key| format!("--{key}")).join(", ");
+        return Err(Failure::Usage(format!(
+            "--{key} stands beside the job file {}, which says the workload; write {key} into it (beside it go {allowed})",
+            file.display()
+        )));
+    }
+    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
+    if let Some(target) = request.targets.first()
+        && streams.all(|stream| !stream.target.is_empty())
+    {
+        return Err(Failure::Usage(format!(
+            "{} changes nothing here: every stream of {} names its own target; leave one of them out",
+            target.display(),
+            file.display()
+        )));
+    }
+    let said = &request.job;
+    job.runs = said.runs.or(job.runs);
+    job.seed = said.seed.or(job.seed);
+    let Some(time) = said.phases.first().and_then(|p| p.time) else { return Ok(()) };
+    match job.phases.as_mut_slice() {
+        [phase] => phase.time = Some(time),
+        phases => {
+            return Err(Failure::Usage(format!(
+                "--time stands beside {}, which has {} phases; write time into each of them",
+                file.display(),
+                phases.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_may_stand_beside_a_file_is_a_key() {
+    assert!(BESIDE_A_FILE.iter().all(|name| model::wish::keys::find(name).is_some()));
 }

@@ -3,6 +3,17 @@
 //! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
 //! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
 
+mod check;
+pub mod keys;
+pub mod limits;
+pub mod line;
+pub mod number;
+pub mod order;
+pub mod sizes;
+pub mod words;
+
+pub use check::Problem;
+
 use crate::job::{Arrivals, Batch, Cache, Limit, Mix, Options, Order, PerKind, Sharing, Sizes, Start};
 
 /// A job as it was asked for.

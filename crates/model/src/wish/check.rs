@@ -1,0 +1,444 @@
+//! Settings that contradict each other, or that would change nothing.
+//!
+//! For: refusing a slip before it is taken for a setting that did something. Not for: what depends on the target, the
+//! machine or the engine, which the plan asks.
+
+use super::limits::{MAX_PHASES, MAX_STREAMS};
+use super::{JobWish, Rw, StreamWish};
+use crate::job::{Kind, Mix, Sharing};
+
+/// What is wrong with a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The keys that cause it, the one to change first; empty where nothing was said.
+    pub keys: Vec<&'static str>,
+    /// Index of the phase.
+    pub phase: usize,
+    /// Index of the stream in it.
+    pub stream: usize,
+    /// A sentence with what to do instead. A key stands in braces, with its value where it has one: `{rw randrw}`.
+    pub message: String,
+}
+
+impl Problem {
+    fn new(keys: &[&'static str], message: String) -> Self {
+        Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
+    }
+
+    /// The message as the reader of a command line knows the keys: `--rw randrw`.
+    pub fn in_flags(&self) -> String {
+        spell(&self.message, |key, value| match value {
+            Some(value) => format!("--{key} {value}"),
+            None => format!("--{key}"),
+        })
+    }
+
+    /// The message as the reader of a job file knows the keys: `rw = "randrw"`.
+    pub fn in_toml(&self) -> String {
+        spell(&self.message, |key, value| match value {
+            Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
+            Some(value) => format!("`{key} = \"{value}\"`"),
+            None => format!("`{key}`"),
+        })
+    }
+}
+
+fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some((before, (inside, after))) =
+        rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
+    {
+        out += before;
+        out += &match inside.split_once(' ') {
+            Some((key, value)) => say(key, Some(value)),
+            None => say(inside, None),
+        };
+        rest = after;
+    }
+    out + rest
+}
+
+impl JobWish {
+    /// Everything in it that contradicts itself or would change nothing.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
+            let count = self.phases.len();
+            problems.push(Problem::new(&[], format!("a job has 1 to {MAX_PHASES} phases, not {count}")));
+        }
+        for (phase, wish) in self.phases.iter().enumerate() {
+            let count = wish.streams.len();
+            if !(1..=MAX_STREAMS).contains(&count) {
+                let message = format!("a phase has 1 to {MAX_STREAMS} streams, not {count}");
+                problems.push(Problem { phase, ..Problem::new(&[], message) });
+            }
+            let window = wish.time.map(|t| t.saturating_add(wish.warmup.unwrap_or(0)));
+            for (stream, said) in wish.streams.iter().enumerate() {
+                let mut found = said.check();
+                if let (Some(delay), Some(window)) = (said.delay, window)
+                    && delay >= window
+                {
+                    let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
+                    found.push(Problem::new(&["delay", "time"], message.into()));
+                }
+                problems.extend(found.into_iter().map(|p| Problem { phase, stream, ..p }));
+            }
+        }
+        problems
+    }
+
+    /// What is wrong once the targets are known that were named outside the job, for the streams that name none.
+    pub fn check_targets(&self, named: usize) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (phase, wish) in self.phases.iter().enumerate() {
+            for (stream, said) in wish.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
+                let found = said.check_sharing(named.max(1));
+                problems.extend(found.map(|p| Problem { phase, stream, ..p }));
+            }
+        }
+        problems
+    }
+}
+
+impl StreamWish {
+    /// Everything in it that contradicts itself or would change nothing; phase and stream of the answers are 0.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        self.check_lines(&mut found);
+        self.check_directions(&mut found);
+        self.check_order(&mut found);
+        self.check_pace(&mut found);
+        self.check_writes(&mut found);
+        self.check_place(&mut found);
+        if !self.target.is_empty() {
+            found.extend(self.check_sharing(self.target.len()));
+        }
+        found
+    }
+
+    /// Order and direction, where nothing was said as the plan will take them.
+    fn way(&self) -> Rw {
+        self.rw.unwrap_or(Rw::Randread)
+    }
+
+    /// Whether operations of a kind can come up. A mix that was not said has both reads and writes.
+    fn does(&self, kind: Kind) -> bool {
+        if !self.lines.is_empty() {
+            return self.lines.iter().any(|l| match kind {
+                Kind::Read => l.mix.read_percent > 0 || l.reply > 0,
+                Kind::Write => l.writes(),
+                Kind::Trim => l.mix.trim_percent > 0,
+                Kind::Sync => false,
+            });
+        }
+        match (self.way(), kind) {
+            (Rw::Read | Rw::Randread, Kind::Read)
+            | (Rw::Write | Rw::Randwrite, Kind::Write)
+            | (Rw::Trim | Rw::Randtrim, Kind::Trim) => true,
+            (Rw::Rw | Rw::Randrw, kind) => {
+                let Mix { read_percent, trim_percent } =
+                    self.mix.unwrap_or(Mix { read_percent: 50, trim_percent: 0 });
+                match kind {
+                    Kind::Read => read_percent > 0,
+                    Kind::Write => read_percent.saturating_add(trim_percent) < 100,
+                    Kind::Trim => trim_percent > 0,
+                    Kind::Sync => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn check_lines(&self, found: &mut Vec<Problem>) {
+        if self.lines.is_empty() {
+            return;
+        }
+        let said = [
+            ("rw", self.rw.is_some()),
+            ("mix", self.mix.is_some()),
+            ("bs", self.bs.is_some()),
+            ("align", self.align.is_some()),
+            ("random", self.random.is_some()),
+            ("stride", self.stride.is_some()),
+            ("hole", self.hole.is_some()),
+            ("backwards", self.backwards == Some(true)),
+            ("start", self.start.is_some()),
+            ("think", self.think.is_some()),
+            ("burst", self.burst.is_some()),
+        ];
+        for (key, _) in said.into_iter().filter(|(_, said)| *said) {
+            let message =
+                format!("{{{key}}} does not go with {{line}}; say it in the lines, or leave the lines out");
+            found.push(Problem::new(&[key, "line"], message));
+        }
+        let sum: u32 = self.lines.iter().map(|l| l.share).sum();
+        if sum != 100 {
+            let message = format!("the shares of {{line}} sum to {sum}; type shares that sum to 100");
+            found.push(Problem::new(&["line"], message));
+        }
+    }
+
+    fn check_directions(&self, found: &mut Vec<Problem>) {
+        if !self.lines.is_empty() {
+            return;
+        }
+        let way = self.way();
+        if self.mix.is_some() && !way.is_mixed() {
+            let message = format!(
+                "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} says the direction alone",
+                way.word()
+            );
+            found.push(Problem::new(&["mix", "rw"], message));
+        }
+        let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.does(*k)).count();
+        if let Some(bs) = &self.bs
+            && (bs.read != bs.write || bs.read != bs.trim)
+            && done < 2
+        {
+            let message = format!(
+                "{{bs}} has sizes for several directions, and {{rw {}}} has one; type one size for all",
+                way.word()
+            );
+            found.push(Problem::new(&["bs", "rw"], message));
+        }
+    }
+
+    fn check_order(&self, found: &mut Vec<Problem>) {
+        if !self.lines.is_empty() {
+            return;
+        }
+        let way = self.way();
+        if self.random.is_some() && !way.is_random() {
+            let message = format!(
+                "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
+                way.word(),
+                way.word()
+            );
+            found.push(Problem::new(&["random", "rw"], message));
+        }
+        let sequential = [
+            ("stride", self.stride.is_some()),
+            ("hole", self.hole.is_some()),
+            ("backwards", self.backwards == Some(true)),
+            ("start", self.start.is_some()),
+        ];
+        for (key, _) in sequential.into_iter().filter(|(_, said)| *said && way.is_random()) {
+            let plain = way.word().trim_start_matches("rand");
+            let message = format!(
+                "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
+                way.word()
+            );
+            found.push(Problem::new(&[key, "rw"], message));
+        }
+        if self.stride.is_some() && self.hole.is_some() {
+            let message = "{stride} and {hole} say the same distance in two ways; type one of them";
+            found.push(Problem::new(&["hole", "stride"], message.into()));
+        }
+        if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
+            let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
+            found.push(Problem::new(&["start", "workers"], message.into()));
+        }
+    }
+
+    fn check_pace(&self, found: &mut Vec<Problem>) {
+        let closed = [
+            ("limit-iops", self.limit_iops.is_some()),
+            ("limit-bandwidth", self.limit_bandwidth.is_some()),
+            ("think", self.think.is_some()),
+        ];
+        for (key, _) in closed.into_iter().filter(|(_, said)| *said && self.rate.is_some()) {
+            let message =
+                format!("{{{key}}} is about a closed loop, and {{rate}} makes an open one; type one of them");
+            found.push(Problem::new(&[key, "rate"], message));
+        }
+        if self.arrivals.is_some() && self.rate.is_none() {
+            let message = "{arrivals} is about an open loop; type {rate} too, or leave {arrivals} out";
+            found.push(Problem::new(&["arrivals"], message.into()));
+        }
+        if self.burst.is_some() && self.think.is_none() && self.lines.is_empty() {
+            let message =
+                "{burst} says how many operations follow a pause; type {think} too, or leave {burst} out";
+            found.push(Problem::new(&["burst"], message.into()));
+        }
+        if let (Some(batch), Some(depth)) = (self.batch, self.depth)
+            && batch.submit.max(batch.complete) > depth
+        {
+            let message =
+                format!("{{batch}} goes beyond {{depth {depth}}}; type a smaller batch, or a larger depth");
+            found.push(Problem::new(&["batch", "depth"], message));
+        }
+    }
+
+    fn check_writes(&self, found: &mut Vec<Problem>) {
+        let calls: Vec<&'static str> = [
+            ("fsync", self.fsync.is_some()),
+            ("fdatasync", self.fdatasync.is_some()),
+            ("sync-file-range", self.sync_file_range.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, said)| said.then_some(key))
+        .collect();
+        let data: Vec<&'static str> = [
+            ("compress", self.compress.is_some()),
+            ("dedup", self.dedup.is_some()),
+            ("zeros", self.zeros == Some(true)),
+            ("data", self.data.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, said)| said.then_some(key))
+        .collect();
+        if !self.does(Kind::Write) {
+            for key in calls.iter().chain(&data) {
+                let message = format!("{{{key}}} is about writes, and this writes nothing; leave it out");
+                found.push(Problem::new(&[key, if self.lines.is_empty() { "rw" } else { "line" }], message));
+            }
+        }
+        if let [first, second, ..] = calls.as_slice() {
+            let message =
+                format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
+            found.push(Problem::new(&[second, first], message));
+        }
+        if self.drain == Some(true) && calls.is_empty() {
+            let message = "{drain} is about calls that make writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
+            found.push(Problem::new(&["drain"], message.into()));
+        }
+        // A compressible share and a share of copies go together; zeros and a file are all of the data.
+        for whole in ["zeros", "data"].into_iter().filter(|whole| data.contains(whole)) {
+            for other in
+                data.iter().filter(|other| **other != whole && !(whole == "data" && **other == "zeros"))
+            {
+                let message = format!(
+                    "{{{whole}}} says all of what is written, so {{{other}}} cannot; type one of them"
+                );
+                found.push(Problem::new(&[other, whole], message));
+            }
+        }
+    }
+
+    fn check_place(&self, found: &mut Vec<Problem>) {
+        if self.pin == Some(true) && self.cpus.is_none() && self.node.is_none() {
+            let message = "{pin} needs to know the CPUs; type {cpus 0-3} or {node 0} too";
+            found.push(Problem::new(&["pin"], message.into()));
+        }
+        let by_mapping = self.engine.as_ref().map(|e| e.name == "mmap");
+        let mapped = self.cache.map(|c| c == crate::job::Cache::Mmap);
+        if let (Some(by_mapping), Some(mapped)) = (by_mapping, mapped)
+            && by_mapping != mapped
+        {
+            let message = if mapped {
+                "{cache mmap} is what {engine mmap} does; type that engine, or another {cache}"
+            } else {
+                "{engine mmap} goes through a mapping and can do no other; leave {cache} out"
+            };
+            found.push(Problem::new(&["cache", "engine"], message.into()));
+        }
+    }
+
+    fn check_sharing(&self, targets: usize) -> Option<Problem> {
+        let message = match self.sharing.as_ref()? {
+            Sharing::Weighted(weights) if targets > 1 && weights.len() != targets => {
+                format!("{{sharing}} has {} weights for {targets} targets; type one for each", weights.len())
+            }
+            _ if targets > 1 => return None,
+            _ => "{sharing} is about several targets, and there is one; name more, or leave it out".into(),
+        };
+        Some(Problem::new(&["sharing", "target"], message))
+    }
+}
+
+#[cfg(test)]
+fn said(flags: &str) -> JobWish {
+    let mut job = JobWish::default();
+    for flag in flags.split_whitespace() {
+        let (name, value) = flag.split_once('~').unwrap_or((flag, "true"));
+        let key = super::keys::find(name).unwrap_or_else(|| panic!("there is no {name}"));
+        key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    job
+}
+
+#[test]
+fn settings_that_go_together_are_let_through() {
+    for flags in [
+        "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
+        "rw~read stride~8k start~same workers~2 backwards",
+        "rw~randwrite zeros random~zipf:1.1 rate~5k arrivals~constant",
+        "line~share=60,bs=4k line~share=40,bs=8k,mix=0 fdatasync~1",
+        "line~bs=4k,reply=512 fsync~1",
+        "think~1ms burst~8 limit-iops~100",
+        "target~a target~b sharing~weighted:3,1 cpus~0-3 pin",
+        "engine~mmap cache~mmap depth~8 batch~8,4 delay~1s time~2s",
+        "rw~randrw mix~100/0/0 data~x mix~0/50/50",
+    ] {
+        assert_eq!(said(flags).check(), [], "{flags}");
+    }
+}
+
+#[test]
+fn settings_that_contradict_or_change_nothing_are_named() {
+    for (flags, keys) in [
+        ("mix~70 rw~read", "mix rw"),
+        ("mix~70", "mix rw"),
+        ("bs~read=4k,write=8k rw~write", "bs rw"),
+        ("random~once rw~write", "random rw"),
+        ("stride~8k rw~randread", "stride rw"),
+        ("hole~8k", "hole rw"),
+        ("backwards", "backwards rw"),
+        ("start~same rw~randwrite workers~2", "start rw"),
+        ("start~same rw~write", "start workers"),
+        ("stride~8k hole~4k rw~read", "hole stride"),
+        ("line~bs=4k bs~4k", "bs line"),
+        ("line~bs=4k random~once", "random line"),
+        ("line~bs=4k think~1ms", "think line"),
+        ("line~share=60,bs=4k line~share=30,bs=8k", "line"),
+        ("rate~5 limit-iops~5", "limit-iops rate"),
+        ("rate~5 limit-bandwidth~5m", "limit-bandwidth rate"),
+        ("rate~5 think~5ms", "think rate"),
+        ("arrivals~poisson", "arrivals"),
+        ("burst~3", "burst"),
+        ("batch~8 depth~4", "batch depth"),
+        ("fsync~1", "fsync rw"),
+        ("compress~10 line~bs=4k", "compress line"),
+        ("fsync~1 fdatasync~1 rw~write", "fdatasync fsync"),
+        ("sync-file-range~1 fdatasync~1 rw~write", "sync-file-range fdatasync"),
+        ("drain rw~write", "drain"),
+        ("zeros compress~10 rw~write", "compress zeros"),
+        ("zeros data~x rw~write", "data zeros"),
+        ("data~x dedup~10 rw~write", "dedup data"),
+        ("zeros rw~rw mix~50/0/50", "zeros rw"),
+        ("pin", "pin"),
+        ("target~a sharing~random", "sharing target"),
+        ("target~a target~b sharing~weighted:1,2,3", "sharing target"),
+        ("cache~mmap engine~sync", "cache engine"),
+        ("cache~direct engine~mmap", "cache engine"),
+        ("delay~5s time~5s", "delay time"),
+    ] {
+        let found = said(flags).check();
+        let [problem] = found.as_slice() else { panic!("{flags}: {found:?}") };
+        assert_eq!(problem.keys.join(" "), keys, "{flags}");
+        let (flag, toml) = (problem.in_flags(), problem.in_toml());
+        assert!(flag.contains(&format!("--{}", problem.keys[0])) && !flag.contains(['{', '}']), "{flag}");
+        assert!(toml.contains(&format!("`{}", problem.keys[0])) && flag.contains("; "), "{toml}");
+    }
+}
+
+#[test]
+fn targets_from_outside_are_counted_too() {
+    let job = said("sharing~weighted:3,1");
+    assert_eq!(job.check(), []);
+    assert_eq!(job.check_targets(2), []);
+    assert!(job.check_targets(3)[0].message.contains("2 weights for 3"));
+    assert!(job.check_targets(0)[0].message.contains("there is one"));
+}
+
+#[test]
+fn keys_are_spelt_for_the_reader() {
+    let found = said("mix~70 rw~read").check();
+    let problem = &found[0];
+    assert_eq!(
+        problem.in_flags(),
+        "--mix goes with --rw rw or --rw randrw; --rw read says the direction alone"
+    );
+    assert!(problem.in_toml().starts_with("`mix` goes with `rw = \"rw\"`"));
+}

@@ -1,0 +1,204 @@
+//! Numbers as people say them in flags and job files, each within its limits.
+//!
+//! For: whole numbers, shares, sizes, times and rates; an error is what was wrong, `; type` and what to type instead.
+//! Not for: values with parts of their own (`bs`, `random`, ...), which have files of their own.
+
+use super::limits::MAX_RATE;
+use crate::units::{parse_bytes, parse_duration_ns, show_block, show_ns};
+
+/// Longest piece of foreign text that a message repeats, in characters.
+const SHOWN: usize = 40;
+
+/// Foreign text as a message may repeat it: short, and without characters that a terminal would obey.
+pub(super) fn shown(text: &str) -> String {
+    let mut words: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        words += "...";
+    }
+    format!("'{words}'")
+}
+
+/// A whole number between the two.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let digits = text.trim();
+    let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let fault = match digits.parse::<u64>() {
+        Ok(number) if all_digits && (least..=most).contains(&number) => return Ok(number),
+        Ok(number) if all_digits && number < least => "is too small",
+        _ if all_digits => "is too large",
+        _ => "is not a whole number",
+    };
+    Err(format!("{} {fault}; type a whole number from {least} to {most}", shown(text)))
+}
+
+/// The same in 32 bits.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
+    whole(text, u64::from(least), u64::from(most)).map(|n| n as u32)
+}
+
+/// A whole share in percent, with or without its sign.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn percent(text: &str) -> Result<u8, String> {
+    let number = text.trim();
+    whole(number.strip_suffix('%').unwrap_or(number), 0, 100).map(|p| p as u8)
+}
+
+/// A plain decimal number: digits and at most one point, no sign, no exponent.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    let digits = text.trim();
+    let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    digits.parse::<f64>().ok().filter(|n| plain && n.is_finite())
+}
+
+/// A share in percent that may have decimals.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim();
+    let value = decimal(number.strip_suffix('%').unwrap_or(number)).filter(|p| (0.0..=100.0).contains(p));
+    value.ok_or_else(|| format!("{} is not a share in percent; type a number from 0 to 100", shown(text)))
+}
+
+/// A size in bytes between the two.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn size(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|_| {
+        format!("{} is not a size; type a number with k, m, g or t, such as 4k or 1g", shown(text))
+    })?;
+    if (least..=most).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let fault = if bytes < least { "too small" } else { "too large" };
+    let advice = match most {
+        u64::MAX => "type a size such as 4k or 1g".into(),
+        most => format!("type a size from {} to {}", short(least), short(most)),
+    };
+    Err(format!("{} is {fault}; {advice}", shown(text)))
+}
+
+fn short(bytes: u64) -> String {
+    show_block(bytes).to_ascii_lowercase()
+}
+
+/// A time in ns between the two.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let ns = parse_duration_ns(text).map_err(|_| {
+        format!("{} is not a duration; type a number with ms, s, m or h, such as 3s or 500ms", shown(text))
+    })?;
+    if (least..=most).contains(&ns) {
+        return Ok(ns);
+    }
+    let fault = if ns < least { "too short" } else { "too long" };
+    Err(format!("{} is {fault}; type a duration from {} to {}", shown(text), typed(least), typed(most)))
+}
+
+/// A limit of time as somebody would type it.
+fn typed(ns: u64) -> String {
+    const HOUR: u64 = 3_600_000_000_000;
+    match ns {
+        0 => "0".into(),
+        ns if ns.is_multiple_of(HOUR) => format!("{}h", ns / HOUR),
+        1_000_000 => "1ms".into(),
+        ns => show_ns(ns as f64).replace(' ', ""),
+    }
+}
+
+/// A rate per second above 0: a number with an optional k or m, powers of ten here as everywhere in rates of operations.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (digits, factor) = match lower.as_bytes().last() {
+        Some(b'k') => (&lower[..lower.len() - 1], 1e3),
+        Some(b'm') => (&lower[..lower.len() - 1], 1e6),
+        _ => (lower.as_str(), 1.0),
+    };
+    let value = decimal(digits).map(|n| n * factor).filter(|n| *n > 0.0 && *n <= MAX_RATE);
+    value.ok_or_else(|| {
+        format!(
+            "{} is not a rate; type operations per second above 0, such as 5000, 5k or 0.5, up to 1000m",
+            shown(text)
+        )
+    })
+}
+
+/// Bytes per second: a size, with or without `/s`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn bandwidth(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    size(lower.strip_suffix("/s").unwrap_or(&lower), 1, u64::MAX).map_err(|_| {
+        format!("{} is not a bandwidth; type bytes per second above 0, such as 200m", shown(text))
+    })
+}
+
+/// One of some words.
+///
+/// # Errors
+/// All the words.
+pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let said = text.trim();
+    words.iter().find(|(word, _)| *word == said).map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        format!("{} is not known here; type {}", shown(text), any_of(&known))
+    })
+}
+
+/// `a, b or c`.
+pub(super) fn any_of(words: &[&str]) -> String {
+    match words {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+#[test]
+fn numbers_have_limits_and_say_them() {
+    assert_eq!(whole(" 7 ", 1, 9), Ok(7));
+    assert_eq!(whole("0", 1, 9), Err("'0' is too small; type a whole number from 1 to 9".into()));
+    assert_eq!(whole("10", 1, 9), Err("'10' is too large; type a whole number from 1 to 9".into()));
+    for bad in ["", "+1", "-1", "1.5", "x", "1e3", &"9".repeat(50)] {
+        assert!(whole(bad, 1, 9).is_err(), "{bad}");
+    }
+    assert_eq!((percent("70%"), percent("0"), percent("101").is_err()), (Ok(70), Ok(0), true));
+    assert_eq!((share("33.3"), share("nan").is_err(), share("100.1").is_err()), (Ok(33.3), true, true));
+}
+
+#[test]
+fn sizes_times_and_rates_have_units() {
+    assert_eq!(size("4k", 1, 8192), Ok(4096));
+    assert_eq!(size("2g", 1, 1 << 30), Err("'2g' is too large; type a size from 1 to 1g".into()));
+    assert_eq!(time("0", 1_000_000, 86_400_000_000_000).map_err(|e| e.contains("1ms to 24h")), Err(true));
+    assert_eq!((rate("5k"), rate("1.5m"), rate("0.5")), (Ok(5000.0), Ok(1_500_000.0), Ok(0.5)));
+    for bad in ["0", "", "k", "inf", "1e3", "5g", "2000m", "\u{e9}k"] {
+        assert!(rate(bad).is_err(), "{bad}");
+    }
+    assert_eq!((bandwidth("200m"), bandwidth("200m/s")), (Ok(200 << 20), Ok(200 << 20)));
+    assert!(bandwidth("0").is_err() && bandwidth("/s").is_err());
+}
+
+#[test]
+fn foreign_text_is_repeated_short_and_harmless() {
+    assert_eq!(shown("a\u{1b}[2J"), "'a\\u{1b}[2J'");
+    assert_eq!(shown(&"x".repeat(100)).len(), SHOWN + 5);
+    assert_eq!(
+        (any_of(&["a"]), any_of(&["a", "b"]), any_of(&["a", "b", "c"])),
+        ("a".into(), "a or b".into(), "a, b or c".into())
+    );
+}

@@ -1,0 +1,235 @@
+//! Values that are words, names and small lists: `rw`, `cache`, `sharing`, `engine`, `batch`, `cpus`, paths.
+//!
+//! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
+
+use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
+use super::number::{any_of, count, shown, whole, word};
+use super::{EngineWish, Rw};
+use crate::job::{Arrivals, Batch, Cache, Options, Sharing};
+
+impl Rw {
+    /// All of them with their words, which are those of fio.
+    pub const WORDS: [(&'static str, Self); 8] = [
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("rw", Self::Rw),
+        ("randread", Self::Randread),
+        ("randwrite", Self::Randwrite),
+        ("randrw", Self::Randrw),
+        ("trim", Self::Trim),
+        ("randtrim", Self::Randtrim),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, rw)| *rw == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether offsets are random.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim)
+    }
+
+    /// Whether directions are mixed.
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Self::Rw | Self::Randrw)
+    }
+}
+
+/// Order and direction.
+///
+/// # Errors
+/// All the words.
+pub fn rw(text: &str) -> Result<Rw, String> {
+    word(text, &Rw::WORDS)
+}
+
+/// Open flags.
+///
+/// # Errors
+/// All the words.
+pub fn cache(text: &str) -> Result<Cache, String> {
+    word(text, &Cache::ALL.map(|c| (c.word(), c)))
+}
+
+/// Distances between arrivals.
+///
+/// # Errors
+/// All the words.
+pub fn arrivals(text: &str) -> Result<Arrivals, String> {
+    word(text, &[("poisson", Arrivals::Poisson), ("constant", Arrivals::Constant)])
+}
+
+/// A bool, for languages that have no such type.
+///
+/// # Errors
+/// Both words.
+pub fn switch(text: &str) -> Result<bool, String> {
+    word(text, &[("true", true), ("false", false)])
+}
+
+/// How operations are divided among targets.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn sharing(text: &str) -> Result<Sharing, String> {
+    match text.trim() {
+        "each" => Ok(Sharing::Each),
+        "round-robin" => Ok(Sharing::RoundRobin),
+        "random" => Ok(Sharing::Random),
+        other => {
+            let Some(weights) = other.strip_prefix("weighted:") else {
+                let known = any_of(&["each", "round-robin", "random", "weighted:3,1"]);
+                return Err(format!("{} is not known here; type {known}", shown(text)));
+            };
+            let weights: Vec<u32> = weights
+                .split(',')
+                .take(MAX_TARGETS + 1)
+                .map(|w| count(w, 1, 1_000_000))
+                .collect::<Result<_, _>>()?;
+            if weights.len() > MAX_TARGETS {
+                return Err(format!(
+                    "there are too many weights; type {MAX_TARGETS} at most, one per target"
+                ));
+            }
+            Ok(Sharing::Weighted(weights))
+        }
+    }
+}
+
+/// An engine with its options.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn engine(text: &str) -> Result<EngineWish, String> {
+    let (name, list) = text.trim().split_once(':').map_or((text.trim(), None), |(n, l)| (n, Some(l)));
+    let wordy = |w: &str| {
+        !w.is_empty()
+            && w.len() <= MAX_NAME
+            && w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+    };
+    if !wordy(name) {
+        return Err(format!(
+            "{} is no engine; type its name, such as io_uring or io_uring:sqpoll=1",
+            shown(text)
+        ));
+    }
+    let mut options = Options::new();
+    for piece in list.into_iter().flat_map(|l| l.split(',')) {
+        let (option, number) = piece.split_once('=').map_or((piece, None), |(o, n)| (o, Some(n)));
+        let option = option.trim();
+        if !wordy(option) {
+            return Err(format!(
+                "{} is no option; type them behind a colon, such as {name}:a,b=1",
+                shown(piece)
+            ));
+        }
+        let number = number.map(|n| whole(n, 0, u64::MAX)).transpose()?;
+        if options.insert(option.into(), number).is_some() {
+            return Err(format!("option {} is there twice; type it once", shown(option)));
+        }
+    }
+    Ok(EngineWish { name: name.into(), options })
+}
+
+/// How operations are handed over.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn batch(text: &str) -> Result<Batch, String> {
+    let (submit, complete) = text.split_once(',').unwrap_or((text, "1"));
+    let number = |word: &str| {
+        count(word, 1, MAX_DEPTH).map_err(|_| {
+            format!(
+                "{} cannot be; type one or two numbers from 1 to {MAX_DEPTH}, such as 32 or 32,8",
+                shown(word)
+            )
+        })
+    };
+    Ok(Batch { submit: number(submit)?, complete: number(complete)? })
+}
+
+/// Adds CPUs to a list: `0-3,8`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
+    for piece in text.split(',') {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        let number = |t: &str| {
+            count(t, 0, MAX_CPU)
+                .map_err(|_| format!("{} is no CPU; type their numbers, such as 0-3,8", shown(t)))
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("{} runs backwards; type the smaller number first", shown(piece)));
+        }
+        for cpu in first..=last {
+            if list.contains(&cpu) {
+                return Err(format!("CPU {cpu} is there twice; type it once"));
+            }
+            list.push(cpu);
+        }
+    }
+    Ok(())
+}
+
+/// A name for tables.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn name(text: &str) -> Result<String, String> {
+    let fits =
+        !text.trim().is_empty() && text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control);
+    if fits {
+        return Ok(text.trim().into());
+    }
+    Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", shown(text)))
+}
+
+/// A path: anything that the kernel could take for one.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn path(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
+        return Err(format!("{} is no path; type the name of a file, directory or device", shown(text)));
+    }
+    Ok(text.into())
+}
+
+#[test]
+fn every_word_is_read_as_it_is_shown() {
+    for (word, value) in Rw::WORDS {
+        assert_eq!((rw(word), value.word()), (Ok(value), word));
+    }
+    for value in Cache::ALL {
+        assert_eq!(cache(value.word()), Ok(value));
+    }
+    assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
+}
+
+#[test]
+fn engines_take_options() {
+    let wish = engine("io_uring:iopoll,sqpoll=1").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(wish.name, "io_uring");
+    assert_eq!(wish.options, Options::from([("iopoll".into(), None), ("sqpoll".into(), Some(1))]));
+    for bad in ["", ":x", "io_uring:", "io_uring:a,a", "io_uring:a=b", "a b"] {
+        assert!(engine(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+}
+
+#[test]
+fn lists_are_read_and_limited() {
+    let mut list = Vec::new();
+    assert_eq!((cpus(&mut list, "0-3,8"), list.as_slice()), (Ok(()), [0, 1, 2, 3, 8].as_slice()));
+    for bad in ["", "3-1", "a", "99999", "0-3,2", "1-"] {
+        assert!(cpus(&mut Vec::new(), bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert_eq!(batch("32,8"), Ok(Batch { submit: 32, complete: 8 }));
+    assert_eq!(batch("32"), Ok(Batch { submit: 32, complete: 1 }));
+    assert!(batch("0").is_err() && batch("1,2,3").is_err());
+    assert_eq!(sharing("weighted:3,1"), Ok(Sharing::Weighted(vec![3, 1])));
+    assert!(sharing("weighted").is_err() && sharing("weighted:0").is_err());
+    assert!(name("a\u{1b}[2J").is_err() && name(" ").is_err() && path("a\0").is_err() && path("").is_err());
+}
