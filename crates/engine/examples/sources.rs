@@ -52,8 +52,8 @@ fn stream(lines: Vec<Line>) -> Stream {
     }
 }
 
-/// Three lines of several sizes and directions, aligned, over four targets.
-fn iometer(order: &Order) -> Stream {
+/// Some of three lines of several sizes and directions, aligned, over four targets.
+fn iometer(order: &Order, count: usize) -> Stream {
     let sizes = Sizes::Split(vec![(4096, 60), (8192, 30), (65_536, 10)]);
     let of = |weight, order: Order| Line {
         weight,
@@ -63,6 +63,7 @@ fn iometer(order: &Order) -> Stream {
     };
     let lines =
         vec![of(50, order.clone()), of(30, Order::Random), of(20, Order::Sequential(Steps::default()))];
+    let lines = lines.into_iter().take(count).collect();
     Stream { targets: (0..4).collect(), sharing: Sharing::Weighted(vec![4, 3, 2, 1]), ..stream(lines) }
 }
 
@@ -101,12 +102,13 @@ fn cases() -> Vec<(&'static str, Stream)> {
         ("random, constant", paced(Pace::Open { iops: 1e6, arrivals: Arrivals::Constant })),
         ("random, limited", paced(Pace::Limited { iops: 1e6, bytes_per_s: 1e9 })),
         ("random write, sync each 8", Stream { flush, ..stream(vec![line(Order::Random, 0)]) }),
-        ("iometer, 3 lines, 4 targets, zipf", iometer(&Order::Zipf(1.1))),
+        ("iometer, 1 line, 4 targets, zipf", iometer(&Order::Zipf(1.1), 1)),
+        ("iometer, 3 lines, 4 targets, zipf", iometer(&Order::Zipf(1.1), 3)),
         (
             "iometer, zipf, poisson",
             Stream {
                 pace: Pace::Open { iops: 1e6, arrivals: Arrivals::Poisson },
-                ..iometer(&Order::Zipf(1.1))
+                ..iometer(&Order::Zipf(1.1), 1)
             },
         ),
     ]

@@ -2,10 +2,9 @@
 //!
 //! For: exact shares at the cost of a draw, and of none where there is nothing to choose. Not for: offsets.
 
+use super::alias::Alias;
 use model::job::{Kind, Mix, Sizes};
 use rand::RngExt;
-use rand_distr::Distribution;
-use rand_distr::weighted::WeightedAliasIndex;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// One of several by weight.
@@ -13,19 +12,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(super) enum Choice {
     /// There is one only.
     One,
-    /// By Walker's alias table.
-    Weighted(WeightedAliasIndex<u64>),
+    /// There are several.
+    Weighted(Alias),
 }
 
 impl Choice {
     /// Fails where no weight is above zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, of: &str) -> Result<Self, String> {
-        let weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
-        if weights.len() == 1 && weights[0] > 0 {
+        let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
+        if weights.len() == 1 && weights[0] > 0.0 {
             return Ok(Self::One);
         }
-        let table = WeightedAliasIndex::new(weights);
-        table.map(Self::Weighted).map_err(|_| format!("the weights of {of} are all zero; give one of them 1"))
+        let table = Alias::new(&weights);
+        table
+            .map(Self::Weighted)
+            .ok_or_else(|| format!("the weights of {of} are all zero; give one of them 1"))
     }
 
     /// The index of one.
@@ -33,7 +34,7 @@ impl Choice {
     pub(super) fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> usize {
         match self {
             Self::One => 0,
-            Self::Weighted(table) => table.sample(rng),
+            Self::Weighted(table) => table.draw(rng),
         }
     }
 }

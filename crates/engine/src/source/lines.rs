@@ -1,6 +1,6 @@
 //! Any access: lines, targets, directions and sizes drawn for every operation.
 //!
-//! For: what [`super::plain`] does not do. Not for: syncs and times, which are put around a source.
+//! For: what `plain` does not do. Not for: syncs and times, which are put around a source.
 //!
 //! As in Iometer's access specifications: the line is drawn, then the direction, the size, the place. A line with a pause is
 //! kept for its burst. A reply is an operation in the opposite direction behind each; bursts do not count it, and trims have
@@ -99,7 +99,7 @@ impl Lines {
             Ok::<File, String>(File { index, last: Last::NONE, places })
         };
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
-        let pick = Pick::new(&stream.sharing, targets.len())?;
+        let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None })
     }
@@ -238,7 +238,7 @@ impl Place {
 }
 
 impl Pick {
-    fn new(sharing: &Sharing, targets: usize) -> Result<Self, String> {
+    fn new(sharing: &Sharing, targets: usize, worker: u32) -> Result<Self, String> {
         Ok(match sharing {
             Sharing::Weighted(weights) if weights.len() != targets => {
                 return Err(format!(
@@ -247,7 +247,8 @@ impl Pick {
                 ));
             }
             _ if targets == 1 => Self::One,
-            Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: 0 },
+            // Workers that begin at the same target would go around in step and meet at each.
+            Sharing::Each | Sharing::RoundRobin => Self::RoundRobin { next: worker as usize % targets },
             Sharing::Random => Self::Random,
             Sharing::Weighted(weights) => {
                 Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)

@@ -3,9 +3,10 @@
 //! For: compiling a stream of the plan into endless supplies of operations. Not for: handing them over, nor their data.
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
-//! [`lanes`] is the way in. [`lines`] does any access and [`plain`] the plain ones; [`flush`] and [`pace`] are put around
-//! them. [`walk`] is sequential order, [`spot`] the random ones with [`zipf`] and [`scatter`]; [`span`] is what they lie on.
+//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
+//! `walk` is sequential order, `spot` the random ones with `zipf` and `scatter`; `span` is what they lie on.
 
+mod alias;
 mod common;
 mod draw;
 mod flush;

@@ -3,9 +3,10 @@
 //! For: arrivals of an open loop, and limits of rates. Not for: waiting; a source has no clock.
 //!
 //! Times are fixed in advance and count from the lane's first operation. So a limited closed loop catches up after a stall,
-//! as those of fio and diskspd do: its rate over the run is the one asked for. Times are kept in 2^-64 ns, so gaps that are
-//! no whole number of nanoseconds do not add up to a drift. Syncs are no operations of a rate: they take the time of the
-//! operation before them.
+//! as those of fio and diskspd do: its rate over the run is the one asked for. All its lanes begin at once.
+//!
+//! Times are kept in 2^-64 ns, so gaps that are no whole number of nanoseconds do not add up to a drift. Syncs are no
+//! operations of a rate: they take the time of the operation before them and cost nothing.
 
 use super::{Op, Source};
 use model::job::{Arrivals, Kind, Pace};
@@ -173,4 +174,18 @@ impl Times for Limited {
         self.bytes = self.bytes.plus(self.per_byte.times(u64::from(op.length)));
         now
     }
+}
+
+#[test]
+fn a_day_of_gaps_that_are_no_whole_number_does_not_drift() {
+    const DAY_S: u64 = 86_400;
+    for rate in [3_u64, 7, 7000, 333_333, 9_999_991] {
+        let gap = period(rate as f64).unwrap_or_else(|e| panic!("{e}"));
+        // Adding is exact, so so many times is what so many additions give.
+        assert!(gap.times(DAY_S * rate).ns().abs_diff(DAY_S * 1_000_000_000) <= 1, "{rate}");
+        let added = (0..1000).fold(Moment::default(), |sum, _| sum.plus(gap));
+        assert_eq!(added, gap.times(1000));
+    }
+    assert_eq!(Moment::of(1e300).plus(Moment::of(1.0)).ns(), u64::MAX);
+    assert_eq!(Moment::of(2.5).times(3).ns(), 7);
 }

@@ -1,6 +1,6 @@
 //! The plain accesses: one line, one size, one target.
 //!
-//! For: the lowest cost where nothing is to be chosen but a place. Not for: anything else ([`super::lines`] does all).
+//! For: the lowest cost where nothing is to be chosen but a place. Not for: anything else (`lines` does all).
 
 use super::draw::Kinds;
 use super::walk::Straight;

@@ -5,6 +5,7 @@
 //! Uniform places are all those where the operation's size fits. All other orders know one set of places for all sizes of
 //! their line, those where the largest fits, so that a place is as hot for small operations as for large ones.
 
+use super::alias::Alias;
 use super::common::Common;
 use super::scatter::Scatter;
 use super::span::Span;
@@ -12,7 +13,6 @@ use super::zipf::Zipf;
 use model::job::{Order, Zone, ZoneSize};
 use model::payload::split_mix;
 use rand::RngExt;
-use rand_distr::weighted::WeightedAliasIndex;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
@@ -40,7 +40,7 @@ pub(super) enum Spot {
     /// Normal around the middle, with the deviation in spans.
     Normal { deviation: f64, count: u64 },
     /// Uniform in one of several ranges.
-    Zones(WeightedAliasIndex<f64>, Vec<Range<u64>>),
+    Zones(Alias, Vec<Range<u64>>),
 }
 
 impl Spot {
@@ -103,29 +103,27 @@ impl Spot {
     /// The next place, from the span's first byte; `None` to walk on from the last one.
     #[inline]
     pub(super) fn draw(&mut self, align: u64, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
-        Some(
-            align
-                * match self {
-                    Self::Walk => return None,
-                    Self::Uniform(uniform) => uniform.draw(size, rng),
-                    Self::Mixed(chance, uniform) => {
-                        if rng.random::<f64>() >= *chance {
-                            return None;
-                        }
-                        uniform.draw(size, rng)
-                    }
-                    Self::Once(once) => once.next(),
-                    Self::Zipf(ranks, scatter) => scatter.of(ranks.draw(rng)),
-                    Self::Pareto { exponent, scatter } => {
-                        scatter.of(part(rng.random::<f64>().powf(*exponent), scatter.count()))
-                    }
-                    Self::Normal { deviation, count } => part(bell(*deviation, rng), *count),
-                    Self::Zones(choice, ranges) => {
-                        let zone = choice.sample(rng);
-                        rng.random_range(ranges[zone].clone())
-                    }
-                },
-        )
+        let place = match self {
+            Self::Walk => return None,
+            Self::Uniform(uniform) => uniform.draw(size, rng),
+            Self::Mixed(chance, uniform) => {
+                if rng.random::<f64>() >= *chance {
+                    return None;
+                }
+                uniform.draw(size, rng)
+            }
+            Self::Once(once) => once.next(),
+            Self::Zipf(ranks, scatter) => scatter.of(ranks.draw(rng)),
+            Self::Pareto { exponent, scatter } => {
+                scatter.of(part(rng.random::<f64>().powf(*exponent), scatter.count()))
+            }
+            Self::Normal { deviation, count } => part(bell(*deviation, rng), *count),
+            Self::Zones(choice, ranges) => {
+                let zone = choice.draw(rng);
+                rng.random_range(ranges[zone].clone())
+            }
+        };
+        Some(align * place)
     }
 }
 
@@ -211,11 +209,7 @@ impl Once {
 }
 
 /// The zones as ranges of places, and their shares.
-fn ranges(
-    zones: &[Zone],
-    span: Span,
-    count: u64,
-) -> Result<(WeightedAliasIndex<f64>, Vec<Range<u64>>), String> {
+fn ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Range<u64>>), String> {
     let mut ranges: Vec<Range<u64>> = Vec::with_capacity(zones.len());
     // Percents are added before they are turned into places, so that 100 / 3 three times leaves none out.
     let (mut percent, mut bytes) = (0.0, 0_u64);
@@ -237,7 +231,9 @@ fn ranges(
         }
         ranges.push(start..end);
     }
-    let choice = WeightedAliasIndex::new(zones.iter().map(|z| z.access_percent).collect())
-        .map_err(|_| "the zones' shares of the operations are not all numbers from 0 up, or all 0; they must sum to 100 %".to_owned())?;
+    let shares: Vec<f64> = zones.iter().map(|z| z.access_percent).collect();
+    let choice = Alias::new(&shares).ok_or(
+        "the zones' shares of the operations are not all numbers from 0 up, or all 0; they must sum to 100 %",
+    )?;
     Ok((choice, ranges))
 }

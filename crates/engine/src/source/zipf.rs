@@ -1,15 +1,14 @@
 //! Ranks by Zipf's law, exactly: rank k of n with a chance proportional to k^-theta.
 //!
-//! For: any theta from 0 (all alike) upwards and any n. Not for: where a rank lies in the span ([`super::scatter`]).
+//! For: any theta from 0 (all alike) upwards and any n. Not for: where a rank lies in the span (`scatter`).
 //!
 //! The first ranks and narrow buckets of the others are drawn from one alias table. A bucket's weight is that of its first
 //! rank times its ranks, which is at least what it should have; a rank drawn in it is then taken with its true share of
 //! that (von Neumann's rejection). Nothing is approximated but by the rounding of 64-bit floats. The usual approximation
 //! (Gray et al., "Quickly generating billion-record synthetic databases", 1994) fails at theta 1 and beyond.
 
+use super::alias::Alias;
 use rand::RngExt;
-use rand_distr::Distribution;
-use rand_distr::weighted::WeightedAliasIndex;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Ranks that have entries of their own.
@@ -22,7 +21,7 @@ const NARROW: u64 = 16;
 pub(super) struct Zipf {
     theta: f64,
     ranks: u64,
-    entries: WeightedAliasIndex<f64>,
+    entries: Alias,
     buckets: Vec<Bucket>,
 }
 
@@ -52,8 +51,10 @@ impl Zipf {
             let Some(next) = first.checked_add(width) else { break };
             first = next;
         }
-        let entries = WeightedAliasIndex::new(weights)
-            .map_err(|e| format!("zipf {theta} over {ranks} blocks cannot be drawn: {e}"))?;
+        // The first rank weighs 1 and no sum of 2^64 such is beyond a float, so there is always a table.
+        let entries = Alias::new(&weights).ok_or_else(|| {
+            format!("zipf {theta} over {ranks} blocks cannot be drawn; choose another exponent")
+        })?;
         Ok(Self { theta, ranks, entries, buckets })
     }
 
@@ -66,7 +67,7 @@ impl Zipf {
     #[inline]
     pub(super) fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         loop {
-            let entry = self.entries.sample(rng);
+            let entry = self.entries.draw(rng);
             let Some(bucket) = entry.checked_sub(HEAD as usize).and_then(|b| self.buckets.get(b)) else {
                 return entry as u64;
             };
@@ -101,6 +102,26 @@ fn ranks_follow_the_law_for_any_exponent_and_space() {
             super::theory::fits(&seen, &expected);
         }
     }
+}
+
+#[test]
+fn ranks_inside_a_bucket_are_not_all_alike() {
+    let zipf = Zipf::new(1.0, 1 << 20).unwrap_or_else(|e| panic!("{e}"));
+    let half_of = |b: &Bucket| b.first + b.width / 2;
+    let halves = |b: &Bucket| {
+        let sum = |from, to| power_sum(from, to, 1.0);
+        [sum(b.first, half_of(b) - 1), sum(half_of(b), b.first + b.width - 1)]
+    };
+    let expected = zipf.buckets.iter().map(halves).fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    let mut rng = rand::SeedableRng::seed_from_u64(1);
+    let mut seen = [0; 2];
+    for _ in 0..500_000 {
+        let rank = zipf.draw(&mut rng) + 1;
+        if let Some(bucket) = zipf.buckets.iter().rfind(|b| b.first <= rank) {
+            seen[usize::from(rank >= half_of(bucket))] += 1;
+        }
+    }
+    super::theory::fits(&seen, &expected);
 }
 
 /// The sum of k^-theta from `from` to `to`, both included: term by term, or by Euler's and Maclaurin's formula.

@@ -307,6 +307,15 @@ fn replies_go_the_other_way_right_behind() {
 }
 
 #[test]
+fn sequential_requests_go_on_behind_the_replies() {
+    let mut stream = endless(Order::Sequential(Steps::default()));
+    stream.access.lines[0].reply_bytes = 512;
+    let ops = drawn(&stream, 5);
+    assert_eq!(ops.iter().map(|o| o.offset).collect::<Vec<_>>(), [0, 4096, 4608, 8704, 9216]);
+    assert_eq!(ops.iter().map(|o| o.length).collect::<Vec<_>>(), [4096, 512, 4096, 512, 4096]);
+}
+
+#[test]
 fn targets_are_shared_as_asked_and_each_has_its_own_position() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     stream.targets = vec![4, 7, 9];
@@ -319,6 +328,11 @@ fn targets_are_shared_as_asked_and_each_has_its_own_position() {
     assert!(each.iter().enumerate().all(|(i, ops)| ops.iter().all(|o| o.file == i as u16)));
     let turns = files(Sharing::RoundRobin);
     assert!(turns[0].iter().enumerate().all(|(i, o)| o.file == (i % 3) as u16));
+    let around = Stream { sharing: Sharing::RoundRobin, ..stream.clone() };
+    assert_eq!(
+        taken(&mut *compiled(&around, &share(1, 2))[0], 4).iter().map(|o| o.file).collect::<Vec<_>>(),
+        [1, 2, 0, 1]
+    );
     for (sharing, weights) in
         [(Sharing::Random, [1.0, 1.0, 1.0]), (Sharing::Weighted(vec![1, 0, 3]), [1.0, 0.0, 3.0])]
     {
