@@ -22,8 +22,8 @@ pub struct Request {
     pub flags: Vec<&'static str>,
     /// Where, for streams that name no target of their own; empty where nothing was said.
     pub targets: Vec<PathBuf>,
-    /// Name or serial of what may be overwritten.
-    pub destroy: Option<String>,
+    /// Names or serials of what may be overwritten.
+    pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
 }

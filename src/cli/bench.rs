@@ -6,7 +6,6 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
-use model::wish::StreamWish;
 use std::path::PathBuf;
 
 /// Measure the canonical patterns of a place, repeated in random order and judged.
@@ -40,8 +39,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let job = self.measuring.job(StreamWish::default());
-        let request = self.measuring.request(Work::Profile(profile, job), self.target);
+        let request = self.measuring.request(Work::Profile(profile), self.target, None);
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

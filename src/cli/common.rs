@@ -124,9 +124,9 @@ impl<C: Choice> FromArgMatches for Keys<C> {
 pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     #[command(flatten)]
     keys: Keys<C>,
-    /// Allow overwriting an existing file (its path) or a block device (its name or serial)
+    /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME")]
-    destroy: Option<String>,
+    destroy: Vec<String>,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,

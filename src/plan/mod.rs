@@ -15,20 +15,17 @@ use model::machine::Machine;
 use model::plan::{Plan, Role};
 use model::profile::{PROFILES, Profile};
 use model::units::{show_bytes, show_ns};
+use model::wish::limits::MAX_TIME_NS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
 use origins::Origins;
 use std::borrow::Cow;
-use stream::{Draft, within};
+use stream::Draft;
 use target::Targets;
 
-/// Most repeats of one job.
-const MAX_RUNS: u32 = 1000;
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// The same of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Longest window, warm-up or cool-down: a day. Longer ones are a slip of the keyboard.
-const MAX_TIME_NS: u64 = 86_400_000_000_000;
 /// Repeats from which a headline has an interval worth printing (statistics: at least five).
 const RUNS: u32 = 5;
 /// Idle watch before the first run.
@@ -46,17 +43,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
     let (mut origins, wishes) = wishes(request);
-    let whole = wishes.first().cloned().unwrap_or_default();
     let drafts = drafts(request, &wishes, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (targets, places) = targets.finish(&mut jobs)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", whole.runs, RUNS, u32::to_string);
-    within("--runs", u64::from(runs), 1, u64::from(MAX_RUNS))?;
+    let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
-    let seed = origins.choose_from("--seed", whole.seed, from_clock, "the clock", u64::to_string);
+    let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
@@ -84,10 +79,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
 }
 
 fn title(request: &Request) -> String {
-    match &request.work {
-        Work::Profile(said, _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
-        Work::Flags(_) => "run".into(),
-        Work::File(name, _) => format!("run {name}"),
+    match (&request.work, &request.file) {
+        (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
+        (Work::Job, None) => "run".into(),
+        (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
 }
 
@@ -97,15 +92,14 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile.
-fn wishes(request: &Request) -> (Origins, Vec<JobWish>) {
+fn wishes(request: &Request) -> (Origins<'_>, Vec<JobWish>) {
     match &request.work {
-        Work::Profile(said, with) => {
-            let mut origins = Origins::new("command line", OF_TESTS);
+        Work::Profile(said) => {
+            let mut origins = Origins::new(request, OF_TESTS);
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
-            (origins, of_profile(profile, with))
+            (origins, of_profile(profile, &request.job))
         }
-        Work::Flags(wish) => (Origins::new("command line", &[]), vec![wish.clone()]),
-        Work::File(name, wish) => (Origins::new(name, &[]), vec![wish.clone()]),
+        Work::Job => (Origins::new(request, &[]), vec![request.job.clone()]),
     }
 }
 
@@ -158,17 +152,15 @@ fn draft_job(request: &Request, wish: &JobWish, origins: &mut Origins) -> Result
         origins.enter("");
         phases.push((times, drafts));
     }
-    if phases.iter().all(|(_, drafts)| drafts.is_empty()) {
-        return Err(Failure::Usage("the job has no stream; say what is to be done".into()));
-    }
-    let name = match (&wish.name, &request.work, phases.first().and_then(|p| p.1.first())) {
+    let stem = request.file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
+    let name = match (&wish.name, stem, phases.first().and_then(|p| p.1.first())) {
         (Some(name), ..) => name.clone(),
-        (None, Work::File(name, _), _) => name.clone(),
-        (None, _, Some(first)) => {
+        (None, Some(stem), _) => stem,
+        (None, None, Some(first)) => {
             let Stream { depth, workers, .. } = first.stream;
             format!("{} Q{depth}T{workers}", first.stream.access.words())
         }
-        (None, _, None) => String::new(),
+        (None, None, None) => String::new(),
     };
     Ok(DraftJob { name, phases })
 }
@@ -185,8 +177,8 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
-        Work::Profile(..) => BENCH_TIMES_NS,
-        Work::Flags(_) | Work::File(..) => RUN_TIMES_NS,
+        Work::Profile(_) => BENCH_TIMES_NS,
+        Work::Job => RUN_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.
@@ -198,11 +190,6 @@ fn times(
     let warmup_ns = origins.choose_from("--warmup", wish.warmup, before, from, words);
     let cooldown_ns = wish.cooldown.unwrap_or(0);
     origins.note("--cooldown", wish.cooldown, words);
-    if !(1_000_000..=MAX_TIME_NS).contains(&time_ns) || warmup_ns > MAX_TIME_NS || cooldown_ns > MAX_TIME_NS {
-        return Err(Failure::Usage(
-            "--time goes from 1ms to 24h, --warmup and --cooldown from 0 to 24h".into(),
-        ));
-    }
     if let Some(late) = drafts.iter().find(|d| d.stream.delay_ns >= warmup_ns + time_ns) {
         return Err(Failure::Usage(format!(
             "--delay {}: the phase is over after {}; type a smaller --delay or a larger --time",

@@ -2,22 +2,27 @@
 //!
 //! For: choosing between what was said and a default, and remembering which it was. Not for: the choices themselves.
 
+use crate::request::Request;
 use model::plan::Origin;
 
 /// Every setting chosen so far.
-pub(super) struct Origins {
+pub(super) struct Origins<'a> {
     all: Vec<Origin>,
-    /// What to call a place where something was said: `command line`, or the name of a job file.
-    said: String,
+    request: &'a Request,
     /// Put before settings of one stream among several: `oltp: `.
     prefix: String,
     /// Settings that a profile says differently for each test; its table tells them better.
     left_out: &'static [&'static str],
 }
 
-impl Origins {
-    pub(super) fn new(said: &str, left_out: &'static [&'static str]) -> Self {
-        Self { all: Vec::new(), said: said.into(), prefix: String::new(), left_out }
+impl<'a> Origins<'a> {
+    pub(super) fn new(request: &'a Request, left_out: &'static [&'static str]) -> Self {
+        Self { all: Vec::new(), request, prefix: String::new(), left_out }
+    }
+
+    /// Where a setting was said.
+    fn said(&self, setting: &str) -> String {
+        self.request.origin(setting.trim_start_matches('-'))
     }
 
     /// From now on settings belong to this stream.
@@ -45,7 +50,7 @@ impl Origins {
         from: &str,
         words: impl Fn(&T) -> String,
     ) -> T {
-        let from = if said.is_some() { self.said.clone() } else { from.to_owned() };
+        let from = if said.is_some() { self.said(setting) } else { from.to_owned() };
         let value = said.unwrap_or(default);
         self.fixed(setting, &words(&value), &from);
         value
@@ -63,7 +68,7 @@ impl Origins {
     /// A setting without which things are as everybody expects: kept only where it was said.
     pub(super) fn note<T>(&mut self, setting: &str, said: Option<T>, words: impl Fn(&T) -> String) {
         if let Some(value) = said {
-            let from = self.said.clone();
+            let from = self.said(setting);
             self.fixed(setting, &words(&value), &from);
         }
     }

@@ -4,18 +4,14 @@
 
 use super::origins::Origins;
 use crate::failure::Failure;
-use engine::engines::{self, ENGINES, Entry, MAX_DEPTH, Number};
+use engine::engines::{self, ENGINES, Entry, Number};
 use model::job::{
     Access, Batch, Cache, Data, Flush, Kind, Line, Mix, Options, Order, Pace, PerKind, Placement, Sharing,
     Sizes, Steps, Stream, SyncCall,
 };
-use model::units::{GIB, show_bytes, show_ns};
+use model::units::{show_bytes, show_ns};
 use model::wish::{LineWish, Rw, StreamWish};
 
-/// Largest operation: a whole GiB is far above any device's, and its length still fits the kernel's answer.
-const MAX_BLOCK_BYTES: u32 = GIB as u32;
-/// Most threads of one stream.
-const MAX_WORKERS: u32 = 1024;
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
 const OPEN_DEPTH: u32 = 128;
 
@@ -36,7 +32,7 @@ pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, F
     let engine = engine(wish, origins)?;
     let cache = cache(wish, engine, origins)?;
     let rw = origins.choose("--rw", wish.rw, Rw::Randread, |rw| rw.word().into());
-    let access = access(wish, rw, origins)?;
+    let access = access(wish, rw, origins);
     let sequential = access.pattern() == Some(model::job::Pattern::Sequential);
     let pace = pace(wish, origins);
     let depth = match (&pace, sequential) {
@@ -45,9 +41,7 @@ pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, F
         (_, false) => 32,
     };
     let depth = origins.choose("--depth", wish.depth, depth.min(engine.max_depth), u32::to_string);
-    within("--depth", u64::from(depth), 1, u64::from(MAX_DEPTH))?;
     let workers = origins.choose("--workers", wish.workers, 1, u32::to_string);
-    within("--workers", u64::from(workers), 1, u64::from(MAX_WORKERS))?;
     let batch = batch(wish, engine, depth, origins)?;
     let flush = flush(wish, &access, origins);
     let data = data(wish);
@@ -162,7 +156,7 @@ fn unable(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-fn access(wish: &StreamWish, rw: Rw, origins: &mut Origins) -> Result<Access, Failure> {
+fn access(wish: &StreamWish, rw: Rw, origins: &mut Origins) -> Access {
     let offset_bytes = wish.offset.unwrap_or(0);
     origins.note("--offset", wish.offset, |o| show_bytes(*o));
     let lines = if wish.lines.is_empty() {
@@ -171,15 +165,7 @@ fn access(wish: &StreamWish, rw: Rw, origins: &mut Origins) -> Result<Access, Fa
         origins.note("--line", Some(wish.lines.len()), |n| format!("{n} lines"));
         wish.lines.iter().map(line).collect()
     };
-    let access = Access { offset_bytes, span_bytes: u64::MAX, lines };
-    let (least, most) = (access.smallest_bytes(), access.largest_bytes());
-    within("--bs", u64::from(least), 1, u64::from(MAX_BLOCK_BYTES))?;
-    within("--bs", u64::from(most), 1, u64::from(MAX_BLOCK_BYTES))?;
-    let shares: u64 = access.lines.iter().map(|l| u64::from(l.weight)).sum();
-    if shares != 100 {
-        return Err(Failure::Usage(format!("the shares of the lines sum to {shares}; make them sum to 100")));
-    }
-    Ok(access)
+    Access { offset_bytes, span_bytes: u64::MAX, lines }
 }
 
 /// The one line that the plain settings say.
@@ -304,12 +290,4 @@ fn data_words(data: &Data) -> String {
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("the bytes of {path}"),
     }
-}
-
-/// Refuses a number outside its limits.
-pub(super) fn within(flag: &str, value: u64, least: u64, most: u64) -> Result<(), Failure> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!("{flag} {value}: type a number from {least} to {most}")))
 }

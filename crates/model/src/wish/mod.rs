@@ -177,25 +177,6 @@ pub enum Rw {
 }
 
 impl Rw {
-    /// The word of the flag.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Rw => "rw",
-            Self::Randread => "randread",
-            Self::Randwrite => "randwrite",
-            Self::Randrw => "randrw",
-            Self::Trim => "trim",
-            Self::Randtrim => "randtrim",
-        }
-    }
-
-    /// Whether offsets are random in some way.
-    pub fn is_random(self) -> bool {
-        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim)
-    }
-
     /// The shares of directions that the word fixes; `None` for a mix.
     pub fn fixed_mix(self) -> Option<Mix> {
         let (read_percent, trim_percent) = match self {
