@@ -62,7 +62,7 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
     // Shows a directory through FUSE, which has no files without a name.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
-                  mountpoint -q \"$2\" || exit 1; echo ready; cat; umount \"$2\"; wait";
+                  mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
     let Some(room) = Room::keep(Command::new("bash").args(["-c", script, "bash"]).arg(&real).arg(&dir))
     else {
         return;

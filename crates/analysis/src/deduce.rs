@@ -64,7 +64,8 @@ fn row<'a>(answered: &'a Answered, measured: &'a Measured) -> Option<Row<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    (alone && answered.is_sound()).then_some(Row {
+    // What a job holds back says nothing about what the storage can do.
+    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(Row {
         name: &measured.name,
         stream: answered.case.stream,
         rates,

@@ -29,9 +29,7 @@ pub(crate) fn limiter(answered: &Answered) -> Limiter {
             evidence([]),
         );
     }
-    from_findings(answered)
-        .or_else(|| from_pace(case))
-        .unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
+    from_findings(answered).unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// The limiter where there is no result at all.
@@ -68,6 +66,9 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     }
     if let Some(found) = answered.finding(CPU_BOUND) {
         return Some(limiter_of("CPU", found.sentence.clone(), found.evidence.clone()));
+    }
+    if let Some(held) = from_pace(case) {
+        return Some(held);
     }
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {

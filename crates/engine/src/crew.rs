@@ -90,7 +90,7 @@ pub struct Who {
 struct Hand {
     who: Who,
     /// The files of its spec. The worker uses copies in a file table of its own, so these must be closed here.
-    _files: Arc<Vec<RingFile>>,
+    files: Arc<Vec<RingFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
@@ -169,7 +169,7 @@ impl Crew {
         })?;
         Ok(Hand {
             who,
-            _files: files,
+            files,
             engine: entry.name,
             thread,
             tap,
@@ -242,6 +242,10 @@ impl Crew {
                     hand.who.worker, hand.engine
                 ))
             };
+            if outcome.error.is_some() {
+                // Closing a file may wait for a file system that never answers; the end of the process does it as well.
+                std::mem::forget(hand.files);
+            }
             (hand.who, outcome)
         });
         outcomes.collect()
