@@ -15,6 +15,7 @@ pub mod plan;
 pub mod profile;
 pub mod record;
 pub mod report;
+pub mod stamp;
 pub mod units;
 pub mod wish;
 
