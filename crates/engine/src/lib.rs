@@ -12,6 +12,7 @@ mod hot;
 mod lane;
 pub mod source;
 pub mod tally;
+pub mod verifier;
 pub mod worker;
 
 #[cfg(test)]
