@@ -1,0 +1,145 @@
+//! `fathom verify`: its flags.
+
+use crate::failure::Failure;
+use crate::verify::{Task, ToWrite, Wish};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ValueEnum, value_parser};
+use engine::engines::ENGINES;
+use model::job::Cache;
+use model::stamp::SECTOR;
+use model::units::{parse_bytes, parse_duration_ns};
+use std::path::PathBuf;
+
+/// Write, read back, and name every block that was lost, torn, misplaced or changed.
+///
+/// In a directory a test file is made and removed at the end; a file or a block device is overwritten only where
+/// --destroy names it. With --state the same can be asked after a crash, by --check.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted."
+)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory; with --check the one that was written]
+    target: Option<PathBuf>,
+    /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
+    #[arg(long, value_parser = parse_bytes)]
+    size: Option<u64>,
+    /// First byte that may be touched [default: 0]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    offset: Option<u64>,
+    /// Bytes per block, a multiple of 512
+    #[arg(long, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
+    bs: u32,
+    /// Operations in flight
+    #[arg(long, default_value_t = 16)]
+    depth: u32,
+    /// Interface that carries the operations [default: io_uring]
+    #[arg(long, value_name = "NAME", value_parser = engines())]
+    engine: Option<String>,
+    /// What the target is opened with [default: direct]
+    #[arg(long, value_parser = caches())]
+    cache: Option<Cache>,
+    /// Times every block is written, each time in another order
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
+    passes: u32,
+    /// Time after which nothing more is written; what was written is read back
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
+    time: Option<u64>,
+    /// Writes after which everything is made stable
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
+    sync_every: u64,
+    /// Seed of the orders [default: from the clock]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Keep in FILE, after every sync, what a later --check has to know
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Write nothing: read back what the writer of this state must have left
+    #[arg(long, value_name = "FILE", conflicts_with_all = WRITING)]
+    check: Option<PathBuf>,
+    /// Read back through the page cache as it is, instead of evicting the target before
+    #[arg(long)]
+    cached: bool,
+    /// Allow overwriting an existing file (its path) or a block device (its name or serial)
+    #[arg(long, value_name = "NAME")]
+    destroy: Option<String>,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Flags that a state says already.
+const WRITING: [&str; 9] =
+    ["size", "offset", "bs", "passes", "time", "sync_every", "seed", "state", "destroy"];
+
+/// The words of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn wish(self) -> Result<Wish, Failure> {
+        if self.cached && self.cache.is_none_or(Cache::is_direct) {
+            return Err(Failure::Usage(
+                "--cached goes with a --cache that is not direct, such as buffered: direct reads pass the page cache by"
+                    .into(),
+            ));
+        }
+        let task = match self.check {
+            Some(state) => Task::Check(state),
+            None => Task::Write(ToWrite {
+                size_bytes: self.size,
+                offset_bytes: self.offset,
+                block_bytes: self.bs,
+                passes: self.passes,
+                time_ns: self.time,
+                sync_every: self.sync_every,
+                seed: self.seed,
+                destroy: self.destroy,
+                state: self.state,
+            }),
+        };
+        Ok(Wish {
+            target: self.target,
+            task,
+            depth: self.depth,
+            engine: self.engine,
+            cache: self.cache,
+            cached: self.cached,
+            json: self.format == Format::Json,
+            quiet: self.quiet,
+        })
+    }
+}
+
+fn parse_block(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    let block = u32::try_from(bytes).ok().filter(|b| *b > 0 && (*b as usize).is_multiple_of(SECTOR));
+    block.ok_or_else(|| {
+        format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that, such as 4k or 64k")
+    })
+}
+
+/// Engines that move bytes: with any other there is nothing to verify.
+fn engines() -> PossibleValuesParser {
+    let moving = ENGINES.iter().filter(|e| e.moves_bytes);
+    PossibleValuesParser::new(moving.map(|e| PossibleValue::new(e.name).help(e.about)))
+}
+
+fn caches() -> impl TypedValueParser<Value = Cache> {
+    let words = Cache::ALL.map(|c| PossibleValue::new(c.word()).help(c.about()));
+    // Only these words come through, so the last resort is never taken.
+    PossibleValuesParser::new(words)
+        .map(|word| Cache::ALL.into_iter().find(|c| c.word() == word).unwrap_or(Cache::Direct))
+}
