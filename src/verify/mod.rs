@@ -92,39 +92,44 @@ pub struct ToWrite {
 /// # Errors
 /// Where nothing could be verified: usage, the machine's refusal, or an interruption before anything was written.
 pub fn verify(wish: &Wish) -> Result<ExitCode, Failure> {
-    let known = match &wish.task {
-        Task::Check(file) => Some(state::read(file)?),
+    let work = match &wish.task {
+        Task::Check(file) => Meant::Check(Box::new(state::read(file)?)),
         Task::Write(to_write) => {
             to_write.state.as_deref().map_or(Ok(()), state::refuse_existing)?;
-            None
+            Meant::Write(to_write)
         }
     };
-    let (plan, machine) = plan::plan(&request(wish, known.as_ref()))?;
-    refuse_made(&plan, wish)?;
+    let (plan, machine) = plan::plan(&request(wish, &work))?;
+    refuse_made(&plan, &work)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}")))?;
     // The thread that watches them reads them, so that no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
-    let mut bench = Bench::prepare(wish, plan, machine, known.as_ref(), stop)?;
-    let mut outcome = match (&wish.task, known) {
-        (Task::Write(to_write), _) => bench.write_and_read(to_write)?,
-        (Task::Check(_), Some(state)) => bench.check(state.mark)?,
-        (Task::Check(_), None) => return Err(Failure::Usage("--check without a state".into())),
+    let mut bench = Bench::prepare(wish, plan, machine, &work, stop)?;
+    let mut outcome = match &work {
+        Meant::Write(to_write) => bench.write_and_read(to_write)?,
+        Meant::Check(state) => bench.check(state.mark)?,
     };
     outcome.notes.append(&mut bench.notes);
     Ok(show::print(&outcome, wish.json))
 }
 
+/// What is to be done, with all that is known of it.
+enum Meant<'a> {
+    Write(&'a ToWrite),
+    Check(Box<State>),
+}
+
 /// The verification as a workload like any other.
-fn request(wish: &Wish, known: Option<&State>) -> Request {
-    let (rw, block_bytes, offset, size, seed, destroy) = match (&wish.task, known) {
-        (Task::Write(w), _) => {
-            (Rw::Randwrite, w.block_bytes, w.offset_bytes, w.size_bytes, w.seed, w.destroy.clone())
+fn request(wish: &Wish, work: &Meant) -> Request {
+    let (rw, block_bytes, offset, size, seed, destroy, target) = match work {
+        Meant::Write(w) => {
+            (Rw::Randwrite, w.block_bytes, w.offset_bytes, w.size_bytes, w.seed, w.destroy.clone(), None)
         }
-        (Task::Check(_), known) => {
-            let v = known.map(|s| s.verification);
-            let span = v.map(|v| v.span_bytes());
-            (Rw::Randread, v.map_or(0, |v| v.block_bytes), v.map(|v| v.offset_bytes), span, None, None)
+        Meant::Check(state) => {
+            let v = &state.verification;
+            let (offset, size) = (Some(v.offset_bytes), Some(v.span_bytes()));
+            (Rw::Randread, v.block_bytes, offset, size, None, None, Some(PathBuf::from(&state.target)))
         }
     };
     let size_of_block = Sizes::Fixed(block_bytes);
@@ -139,29 +144,28 @@ fn request(wish: &Wish, known: Option<&State>) -> Request {
         ..StreamWish::default()
     };
     let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
-    let said = wish.target.clone().or_else(|| known.map(|s| PathBuf::from(&s.target)));
     Request {
         command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
         work: Work::Flags(JobWish { name: None, runs: None, seed, phases: vec![phase] }),
-        targets: said.into_iter().collect(),
+        targets: wish.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,
     }
 }
 
 /// A file that is gone with this process cannot be checked after a crash.
-fn refuse_made(plan: &Plan, wish: &Wish) -> Result<(), Failure> {
+fn refuse_made(plan: &Plan, work: &Meant) -> Result<(), Failure> {
     if plan.targets.iter().all(|t| t.role != Role::Made) {
         return Ok(());
     }
-    match &wish.task {
-        Task::Write(ToWrite { state: None, .. }) => Ok(()),
-        Task::Write(_) => Err(Failure::Usage(
+    match work {
+        Meant::Write(ToWrite { state: None, .. }) => Ok(()),
+        Meant::Write(_) => Err(Failure::Usage(
             "--state is for what is still there after a crash, and a file that fathom makes in a directory is not; name an \
              existing file (as `fallocate -l 1g FILE` or `truncate -s 1g FILE` make one) or a block device, with --destroy"
                 .into(),
         )),
-        Task::Check(_) => Err(Failure::Usage(
+        Meant::Check(_) => Err(Failure::Usage(
             "--check reads the file or device that was written with --state, and TARGET is a directory; name that file".into(),
         )),
     }
@@ -186,7 +190,7 @@ impl Bench {
         wish: &Wish,
         plan: Plan,
         machine: Machine,
-        known: Option<&State>,
+        work: &Meant,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let root = Root::real();
@@ -222,9 +226,9 @@ impl Bench {
         if let Some(ram) = &place.ram {
             notes.push(format!("this is memory ({ram}): it says nothing about what storage does with data"));
         }
-        let verification = match (&wish.task, known) {
-            (Task::Write(to_write), _) => new_verification(to_write, &plan, stream, ready.bytes()),
-            (Task::Check(_), known) => known.map(|s| s.verification),
+        let verification = match work {
+            Meant::Write(to_write) => new_verification(to_write, &plan, stream, ready.bytes()),
+            Meant::Check(state) => Some(state.verification),
         };
         let Some(verification) = verification else {
             return Err(Failure::Usage(
@@ -280,7 +284,7 @@ impl Bench {
             ));
         }
         let mut outcome = self.outcome(written.mark);
-        outcome.state = to_write.state.clone();
+        outcome.state.clone_from(&to_write.state);
         let interrupted = written.ending == Ending::Interrupted;
         outcome.written = Some((written, took));
         if !interrupted {

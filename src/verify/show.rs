@@ -177,18 +177,27 @@ impl Outcome {
         out + ", " + &parts.join(", ") + "\n"
     }
 
-    /// `ext4 on vda (virtio_blk)`.
+    /// `ext4 on vda1 on vda (virtio_blk)`.
     fn place_words(&self) -> String {
-        let leaves = self.place.leaves().map(|l| match &l.driver {
-            Some(driver) => format!("{} ({driver})", l.name),
-            None => l.name.clone(),
-        });
-        let leaves: Vec<String> = leaves.collect();
-        match (leaves.is_empty(), &self.place.file_system) {
-            (true, _) => self.place.kind().into(),
-            (false, Some(_)) => format!("{} on {}", self.place.kind(), leaves.join(" and ")),
-            (false, None) => format!("block device {}", leaves.join(" and ")),
+        let place = &self.place;
+        let tops: Vec<&str> =
+            place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();
+        let leaves: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+        let drivers: Vec<&str> = place.leaves().filter_map(|l| l.driver.as_deref()).collect();
+        let on = if place.file_system.is_some() { " on " } else { " " };
+        let mut out = place.kind().to_owned();
+        if !tops.is_empty() {
+            out += on;
+            out += &tops.join(" and ");
         }
+        if leaves != tops && !leaves.is_empty() {
+            out += " on ";
+            out += &leaves.join(" and ");
+        }
+        if !drivers.is_empty() {
+            out += &format!(" ({})", drivers.join(", "));
+        }
+        out
     }
 
     /// A line for each damage and failure, as far as they were kept: writing first, then by offset.
@@ -222,7 +231,7 @@ impl Outcome {
         let mut notes = Vec::new();
         if let Some((read, _)) = &self.read {
             notes.push(format!("read back from {}", self.source));
-            notes.extend(self.read_notes(read));
+            notes.extend(read_notes(read));
         }
         if let Some(state) = &self.state {
             let (state, target) = (state.display(), &self.target);
@@ -231,31 +240,6 @@ impl Outcome {
             ));
         }
         notes.extend(self.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
-        notes
-    }
-
-    fn read_notes(&self, read: &ReadBack) -> Vec<String> {
-        let mut notes = Vec::new();
-        let count = |n: u64| show_count(n as f64);
-        if read.unwritten > 0 {
-            notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
-        }
-        if read.newer > 0 {
-            notes.push(format!(
-                "blocks that hold the write after the last known sync, which may be there and may be lost: {}",
-                count(read.newer)
-            ));
-        }
-        if read.partials > 0 {
-            let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
-            let more = if read.partials > places.len() as u64 { " and more" } else { "" };
-            notes.push(format!(
-                "blocks torn between what was stable and the write after the last known sync, which was in flight and which \
-                 nobody promised whole: {}, at offsets {}{more}",
-                count(read.partials),
-                places.join(" ")
-            ));
-        }
         notes
     }
 
@@ -338,4 +322,29 @@ fn damage_json(offset: u64, damage: &model::stamp::Damage) -> Value {
 
 fn all(failures: &Failures) -> u64 {
     failures.counts.values().sum()
+}
+
+fn read_notes(read: &ReadBack) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |n: u64| show_count(n as f64);
+    if read.unwritten > 0 {
+        notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
+    }
+    if read.newer > 0 {
+        notes.push(format!(
+            "blocks that hold the write after the last known sync, which may be there and may be lost: {}",
+            count(read.newer)
+        ));
+    }
+    if read.partials > 0 {
+        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
+        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
+        notes.push(format!(
+            "blocks torn between what was stable and the write after the last known sync, which was in flight and which \
+             nobody promised whole: {}, at offsets {}{more}",
+            count(read.partials),
+            places.join(" ")
+        ));
+    }
+    notes
 }

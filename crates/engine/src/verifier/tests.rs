@@ -155,6 +155,12 @@ fn at_a_mark_everything_before_it_is_there_and_nothing_behind_it() {
 fn an_engine_that_moves_nothing_is_found_out() {
     let mark = Mark { synced: 600, begun: 600 };
     let scratch = Scratch::new();
+    // These have a sync of their own, which has to be waited for like anything else.
+    for engine in ["null", "sim"] {
+        let answer = written(&through(engine, Cache::Buffered), scratch.plain());
+        let (written, marks) = answer.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((written.ending, written.mark, marks.len()), (Ending::Complete, mark, 10));
+    }
     let seen = found(&through("null", Cache::Buffered), scratch.plain(), mark);
     assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
     assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::Kind::Zeros));
