@@ -1,6 +1,6 @@
 //! Verify: what was written is found, what became of the rest is named with its place, and a crash of the writer is survived.
 
-use crate::disk::{Device, Image};
+use crate::disk::{Device, Disk, Image};
 use crate::stage::{Outcome, Running, Stage, is_root, names, skip};
 use engine::engines::ENGINES;
 use model::stamp::{self, Stamp};
@@ -323,6 +323,23 @@ fn a_device_is_verified_and_checked_only_when_it_is_named() {
     raw.write_all_at(&[0; 512], 5 * BLOCK + 512).unwrap();
     raw.sync_all().unwrap();
     damaged(&stage.fathom(&check, Path::new("")), &[(5 * BLOCK, "zeros")]);
+}
+
+#[test]
+fn a_file_system_without_room_is_no_damage() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("truncate -s 300m sparse && fallocate -l 240m full");
+    let file = disk.dir.join("sparse");
+    for cache in ["direct", "buffered"] {
+        let words = format!("verify --cache {cache} --quiet --destroy {}", file.display());
+        let out = disk.fathom(&stage, &words, &file);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
+        assert!(out.stderr.contains("make room"), "{out:?}");
+    }
 }
 
 #[test]

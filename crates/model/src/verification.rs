@@ -329,7 +329,7 @@ mod tests {
         let edges =
             [1, 2, 3, 512, 4096, 1 << 20, 1 << 30, 1 << 32, 1 << 53, 1 << 54, 1 << 62, 1 << 63, u64::MAX];
         let mut accepted = 0;
-        for _ in 0..200_000 {
+        for _ in 0..50_000 {
             let verification = Verification {
                 id: draw(&edges),
                 seed: draw(&edges),
@@ -354,6 +354,6 @@ mod tests {
                 assert!(v.stamp(sequence).offset - v.offset_bytes < v.span_bytes());
             }
         }
-        assert!(accepted > 1000, "{accepted}");
+        assert!(accepted > 500, "{accepted}");
     }
 }

@@ -254,6 +254,19 @@ fn a_full_device_is_named_and_ends_the_writing() {
 }
 
 #[test]
+fn a_sync_that_fails_earns_no_mark() {
+    // It takes every write and cannot be synced.
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
+    let (written, marks) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (written.ending, written.mark, marks),
+        (Ending::Failed, Mark { synced: 0, begun: 70 }, Vec::new())
+    );
+    let result = -rustix::io::Errno::INVAL.raw_os_error();
+    assert_eq!(written.failures.first, [Failed { kind: Kind::Sync, at: 70, result }]);
+}
+
+#[test]
 fn a_file_that_was_cut_is_read_short() {
     let scratch = whole();
     scratch.plain().set_len(V.offset_bytes + 100 * 4096 + 512).unwrap_or_else(|e| panic!("{e}"));
