@@ -14,6 +14,8 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Keeps a state on disk.
 pub(super) struct Keeper {
     path: PathBuf,
+    /// Where the next state is written before it takes the place of the last one.
+    beside: PathBuf,
     state: State,
 }
 
@@ -25,9 +27,13 @@ impl Keeper {
     pub(super) fn create(path: &Path, state: State) -> Result<Self, Failure> {
         refuse_existing(path)?;
         // The directory is opened again and again, whatever the working directory is.
-        let absolute = std::path::absolute(path).map_err(|e| refuse(path, &e))?;
-        let keeper = Self { path: absolute, state };
-        keeper.put().map_err(|e| refuse(path, &e))?;
+        let path = std::path::absolute(path).map_err(|e| refuse(path, &e))?;
+        let mut beside = path.clone().into_os_string();
+        beside.push(".new");
+        let keeper = Self { path, beside: beside.into(), state };
+        // What has this name now is somebody's; from here on it is ours.
+        File::create_new(&keeper.beside).map_err(|e| refuse(&keeper.beside, &e))?;
+        keeper.put().map_err(|e| refuse(&keeper.path, &e))?;
         Ok(keeper)
     }
 
@@ -42,12 +48,10 @@ impl Keeper {
 
     /// Beside it first, then in its place: at no moment is there half a state.
     fn put(&self) -> io::Result<()> {
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(".new");
-        let mut file = File::create(&beside)?;
+        let mut file = File::create(&self.beside)?;
         file.write_all(self.state.text().as_bytes())?;
         file.sync_all()?;
-        std::fs::rename(&beside, &self.path)?;
+        std::fs::rename(&self.beside, &self.path)?;
         // The new name is stable only with its directory.
         self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
     }

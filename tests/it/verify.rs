@@ -326,6 +326,27 @@ fn a_device_is_verified_and_checked_only_when_it_is_named() {
 }
 
 #[test]
+fn blocks_that_cannot_be_read_are_named_with_the_error() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
+    let state = stage.path("state");
+    let words = format!("verify --quiet --state {} --destroy {}", state.display(), device.name());
+    verified(&stage.fathom(&words, &device.path));
+    // Behind the end of its image a loop device answers with an error.
+    File::options().write(true).open(&device.image).unwrap().set_len(31 << 20).unwrap();
+    let out = stage.fathom(&format!("verify --quiet --check {}", state.display()), Path::new(""));
+    assert_eq!(out.code, Some(1), "{out:?}");
+    assert!(out.stdout.starts_with("DAMAGED 16 of 512 blocks"), "{}", out.stdout);
+    for block in 496..512 {
+        let line = format!("  offset {}: read failed: Input/output error", block * BLOCK);
+        assert!(out.stdout.contains(&line), "'{line}': {}", out.stdout);
+    }
+}
+
+#[test]
 fn a_file_system_without_room_is_no_damage() {
     if !is_root() {
         return;
@@ -372,6 +393,11 @@ fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
     refused("--cached --cache direct", &folder, 2, "buffered");
     refused("--state /nowhere/state", &folder, 2, "--destroy");
     refused(&format!("--state /nowhere/state --destroy {file_word}"), &file, 3, "/nowhere/state");
+    // Where the state would be made is somebody's file.
+    let beside = stage.path("state.new");
+    std::fs::write(&beside, "mine").unwrap();
+    refused(&format!("--state {state} --destroy {file_word}"), &file, 3, "state.new");
+    assert_eq!(std::fs::read_to_string(&beside).unwrap(), "mine");
     assert_eq!(Written::block(&file, 0), before);
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
 }
