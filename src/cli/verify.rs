@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use crate::verify::{Task, ToWrite, Wish};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, value_parser};
-use engine::engines::ENGINES;
+use engine::engines::{self, ENGINES};
 use model::job::Cache;
 use model::stamp::SECTOR;
-use model::units::{parse_bytes, parse_duration_ns};
+use model::units::parse_bytes;
+use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish, keys};
 use std::path::PathBuf;
 
 /// Write, read back, and name every block that was lost, torn, misplaced or changed.
@@ -22,28 +22,28 @@ pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the one that was written]
     target: Option<PathBuf>,
     /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
-    #[arg(long, value_parser = parse_bytes)]
+    #[arg(long, value_parser = |text: &str| said("size", text, |_, s| s.size))]
     size: Option<u64>,
     /// First byte that may be touched [default: 0]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
     offset: Option<u64>,
     /// Bytes per block, a multiple of 512
     #[arg(long, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
     bs: u32,
     /// Operations in flight
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
     depth: u32,
-    /// Interface that carries the operations [default: io_uring]
-    #[arg(long, value_name = "NAME", value_parser = engines())]
-    engine: Option<String>,
-    /// What the target is opened with [default: direct]
-    #[arg(long, value_parser = caches())]
+    /// Interface that carries the operations, with its options [default: io_uring]
+    #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
+    engine: Option<EngineWish>,
+    /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
+    #[arg(long, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
     /// Times every block is written, each time in another order
     #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     passes: u32,
     /// Time after which nothing more is written; what was written is read back
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
     time: Option<u64>,
     /// Writes after which everything is made stable
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
@@ -131,15 +131,25 @@ fn parse_block(text: &str) -> Result<u32, String> {
     })
 }
 
-/// Engines that move bytes: with any other there is nothing to verify.
-fn engines() -> PossibleValuesParser {
-    let moving = ENGINES.iter().filter(|e| e.moves_bytes);
-    PossibleValuesParser::new(moving.map(|e| PossibleValue::new(e.name).help(e.about)))
+/// An engine that moves bytes: with any other there is nothing to verify.
+fn parse_engine(text: &str) -> Result<EngineWish, String> {
+    let wish = said("engine", text, |_, s| s.engine.clone())?;
+    if engines::find(&wish.name).is_some_and(|e| e.moves_bytes) {
+        return Ok(wish);
+    }
+    let known: Vec<&str> = ENGINES.iter().filter(|e| e.moves_bytes).map(|e| e.name).collect();
+    Err(format!("no engine {} moves bytes; type one of {}", wish.name, known.join(", ")))
 }
 
-fn caches() -> impl TypedValueParser<Value = Cache> {
-    let words = Cache::ALL.map(|c| PossibleValue::new(c.word()).help(c.about()));
-    // Only these words come through, so the last resort is never taken.
-    PossibleValuesParser::new(words)
-        .map(|word| Cache::ALL.into_iter().find(|c| c.word() == word).unwrap_or(Cache::Direct))
+/// A setting that other commands have too, read as they do.
+fn said<T>(
+    key: &str,
+    text: &str,
+    take: impl FnOnce(&PhaseWish, &StreamWish) -> Option<T>,
+) -> Result<T, String> {
+    let nothing = || format!("'{text}' says nothing about {key}");
+    let mut job = JobWish::default();
+    keys::find(key).ok_or_else(nothing)?.say(&mut job, [text])?;
+    let phase = job.phases.first();
+    phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(nothing)
 }

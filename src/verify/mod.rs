@@ -18,7 +18,7 @@ use engine::engines;
 use engine::verifier::{self, Ending, Failures, Through, Writing};
 use machine::rest;
 use machine::root::Root;
-use model::job::{Cache, Options, PerKind, Sizes, Stream};
+use model::job::{Cache, PerKind, Sizes, Stream};
 use model::machine::{Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
@@ -43,8 +43,8 @@ pub struct Wish {
     pub task: Task,
     /// Operations in flight.
     pub depth: u32,
-    /// Name of the engine.
-    pub engine: Option<String>,
+    /// The engine.
+    pub engine: Option<EngineWish>,
     /// What the target is opened with.
     pub cache: Option<Cache>,
     /// Read back without evicting the target.
@@ -139,14 +139,17 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         offset,
         size,
         depth: Some(wish.depth),
-        engine: wish.engine.clone().map(|name| EngineWish { name, options: Options::new() }),
+        engine: wish.engine.clone(),
         cache: wish.cache,
         ..StreamWish::default()
     };
     let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
     Request {
         command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
-        work: Work::Flags(JobWish { name: None, runs: None, seed, phases: vec![phase] }),
+        work: Work::Job,
+        job: JobWish { name: None, runs: None, seed, phases: vec![phase] },
+        file: None,
+        flags: Vec::new(),
         targets: wish.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,

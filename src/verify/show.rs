@@ -7,7 +7,7 @@ use crate::signals::INTERRUPTED;
 use engine::verifier::{Ending, Failed, Failures, LISTED, ReadBack, Written};
 use model::job::Kind;
 use model::machine::Place;
-use model::units::{show_bytes, show_count};
+use model::units::{MIB, show_bytes, show_count};
 use model::verification::{Mark, Verification};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -246,7 +246,7 @@ impl Outcome {
     fn rates(&self) -> Vec<String> {
         let rate = |blocks: u64, took: &Duration| {
             let rate = self.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
-            format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / (1 << 20) as f64)
+            format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
         };
         let written = self.written.as_ref().map(|(_, t)| format!("written at {}", rate(self.mark.begun, t)));
         let read = self.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
