@@ -15,7 +15,9 @@ pub mod plan;
 pub mod profile;
 pub mod record;
 pub mod report;
+pub mod stamp;
 pub mod units;
+pub mod verification;
 pub mod wish;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.

@@ -8,6 +8,7 @@ mod sim;
 mod sync;
 
 use crate::source::Op;
+use crate::verifier;
 use crate::worker::{self, Outcome, Spec, Task};
 use model::job::{Cache, Kind};
 use std::io;
@@ -105,6 +106,8 @@ pub struct Entry {
     pub options: &'static [EngineOption],
     /// The loop, compiled for this engine.
     pub(crate) run: fn(&mut Task) -> Outcome,
+    /// The verifier's loop, compiled for this engine.
+    pub(crate) verify: fn(&mut Spec, &mut dyn verifier::Work) -> Result<(), String>,
 }
 
 /// Something that can be asked of an engine.
@@ -149,6 +152,7 @@ pub const ENGINES: &[Entry] = &[
         caches: BY_DESCRIPTOR,
         options: &[],
         run: worker::run::<io_uring::Uring>,
+        verify: verifier::drive::<io_uring::Uring>,
     },
     Entry {
         name: "sync",
@@ -160,6 +164,7 @@ pub const ENGINES: &[Entry] = &[
         caches: BY_DESCRIPTOR,
         options: &[],
         run: worker::run::<sync::Sync>,
+        verify: verifier::drive::<sync::Sync>,
     },
     Entry {
         name: "null",
@@ -171,6 +176,7 @@ pub const ENGINES: &[Entry] = &[
         caches: BY_DESCRIPTOR,
         options: &[],
         run: worker::run::<null::Null>,
+        verify: verifier::drive::<null::Null>,
     },
     Entry {
         name: "sim",
@@ -182,6 +188,7 @@ pub const ENGINES: &[Entry] = &[
         caches: BY_DESCRIPTOR,
         options: &[],
         run: worker::run::<sim::Sim>,
+        verify: verifier::drive::<sim::Sim>,
     },
 ];
 

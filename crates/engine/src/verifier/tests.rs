@@ -1,0 +1,299 @@
+//! Stories of the verifier on real files: what it wrote is what it finds, and what is damaged is named.
+
+use super::*;
+use crate::engines::{ENGINES, find};
+use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
+use model::verification::{Mark, Verification};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+const V: Verification = Verification {
+    id: 0x0123_4567,
+    seed: 3,
+    offset_bytes: 8192,
+    block_bytes: 4096,
+    blocks: 300,
+    passes: 2,
+    sync_every: 70,
+};
+
+/// A file of its own, gone at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // Memory has no direct I/O on older kernels; this is a disk nearly everywhere.
+        let path = PathBuf::from("/var/tmp").join(format!("fathom-verifier-{}-{number}", std::process::id()));
+        let file = File::create(&path).unwrap_or_else(|e| panic!("{e}"));
+        file.set_len(V.offset_bytes + V.span_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        Self(path)
+    }
+
+    fn open(&self, cache: Cache, write: bool) -> io::Result<File> {
+        use rustix::fs::OFlags;
+        let mut flags = OFlags::empty();
+        flags.set(OFlags::DIRECT, cache.is_direct());
+        flags.set(OFlags::DSYNC, cache.is_sync());
+        flags.set(OFlags::SYNC, cache.is_full_sync());
+        File::options().read(true).write(write).custom_flags(flags.bits() as i32).open(&self.0)
+    }
+
+    fn plain(&self) -> File {
+        self.open(Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn through(engine: &str, cache: Cache) -> Through {
+    let engine = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
+    Through { engine, options: Options::new(), cache, depth: 16, clock: Clock::calibrate(true).0 }
+}
+
+/// Writes with nothing special; gives the marks too.
+fn written(through: &Through, file: File) -> Result<(Written, Vec<Mark>), String> {
+    let mut marks = Vec::new();
+    let writing = Writing {
+        verification: &V,
+        until: None,
+        stop: &AtomicBool::new(false),
+        progress: &mut |_| {},
+        marked: &mut |mark| {
+            marks.push(mark);
+            Ok(())
+        },
+    };
+    write(through, file, writing).map(|w| (w, marks))
+}
+
+fn found(through: &Through, file: File, mark: Mark) -> ReadBack {
+    let never = AtomicBool::new(false);
+    read_back(through, file, &V, mark, &never, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A file that was written whole.
+fn whole() -> Scratch {
+    let scratch = Scratch::new();
+    let (written, _) =
+        written(&through("sync", Cache::Buffered), scratch.plain()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(written.ending, Ending::Complete);
+    scratch
+}
+
+#[test]
+fn every_engine_finds_what_it_wrote_in_every_mode() {
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for cache in entry.caches {
+            let (scratch, through) = (Scratch::new(), through(entry.name, *cache));
+            let file = match scratch.open(*cache, true) {
+                Ok(file) => file,
+                Err(e) => {
+                    println!("SKIPPED: {} {}: {e}", entry.name, cache.word());
+                    continue;
+                }
+            };
+            let (written, marks) = match written(&through, file) {
+                Ok(written) => written,
+                Err(why) if why.contains("cannot be set up") => {
+                    println!("SKIPPED: {} {}: {why}", entry.name, cache.word());
+                    continue;
+                }
+                Err(why) => panic!("{} {}: {why}", entry.name, cache.word()),
+            };
+            let mark = Mark { synced: 600, begun: 600 };
+            let none = Failures::default();
+            assert_eq!(written, Written { mark, ending: Ending::Complete, failures: none }, "{}", entry.name);
+            let synced: Vec<u64> = marks.iter().map(|m| m.synced).collect();
+            assert_eq!(synced, [70, 140, 210, 280, 300, 370, 440, 510, 580, 600]);
+            let file = scratch.open(*cache, false).unwrap_or_else(|e| panic!("{e}"));
+            let seen = found(&through, file, mark);
+            assert_eq!(seen, ReadBack { blocks: 300, must: 300, ..ReadBack::default() }, "{}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn at_a_mark_everything_before_it_is_there_and_nothing_behind_it() {
+    let scratch = Scratch::new();
+    let reader = scratch.plain();
+    let mut marks = 0;
+    let writing = Writing {
+        verification: &V,
+        until: None,
+        stop: &AtomicBool::new(false),
+        progress: &mut |_| {},
+        marked: &mut |mark| {
+            marks += 1;
+            let only = Mark { begun: mark.synced, ..mark };
+            for expected in (0..V.blocks).filter_map(|turn| V.expected(turn, only)) {
+                let mut block = [0; 4096];
+                reader.read_exact_at(&mut block, expected.offset).map_err(|e| e.to_string())?;
+                assert_eq!(examine(&block, &expected), Ok(Sound::Whole(expected.synced)));
+            }
+            Ok(())
+        },
+    };
+    let engine = if written(&through("io_uring", Cache::Buffered), Scratch::new().plain()).is_ok() {
+        "io_uring"
+    } else {
+        println!("SKIPPED: at depth: io_uring cannot be set up here");
+        "sync"
+    };
+    let written = write(&through(engine, Cache::Buffered), scratch.plain(), writing);
+    assert!(written.is_ok(), "{written:?}");
+    assert_eq!(marks, 10);
+}
+
+#[test]
+fn an_engine_that_moves_nothing_is_found_out() {
+    let mark = Mark { synced: 600, begun: 600 };
+    let scratch = Scratch::new();
+    // These have a sync of their own, which has to be waited for like anything else.
+    for engine in ["null", "sim"] {
+        let answer = written(&through(engine, Cache::Buffered), scratch.plain());
+        let (written, marks) = answer.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((written.ending, written.mark, marks.len()), (Ending::Complete, mark, 10));
+    }
+    let seen = found(&through("null", Cache::Buffered), scratch.plain(), mark);
+    assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
+    assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::Kind::Zeros));
+    assert!(seen.damage.windows(2).all(|w| w[0].0 < w[1].0));
+}
+
+#[test]
+fn damage_is_named_with_its_offset() {
+    let scratch = whole();
+    let file = scratch.plain();
+    let at = |block: u64| V.offset_bytes + block * 4096;
+    let expected = |offset: u64| {
+        let mark = Mark { synced: 600, begun: 600 };
+        let found = (0..V.blocks).filter_map(|t| V.expected(t, mark)).find(|e| e.offset == offset);
+        found.unwrap_or_else(|| panic!("no block at {offset}"))
+    };
+    let put = |offset: u64, data: &[u8]| file.write_all_at(data, offset).unwrap_or_else(|e| panic!("{e}"));
+    let get = |offset: u64| {
+        let mut block = vec![0; 4096];
+        file.read_exact_at(&mut block, offset).unwrap_or_else(|e| panic!("{e}"));
+        block
+    };
+    put(at(7) + 1000, &[get(at(7))[1000] ^ 0x10]);
+    put(at(20), &get(at(21)));
+    // The write of the first pass to the same place.
+    let old = |offset: u64| {
+        let sequence = (1..=300).find(|s| V.stamp(*s).offset == offset).unwrap_or(0);
+        let mut block = vec![0; 4096];
+        stamp::write(&mut block, &Stamp { id: V.id, offset, sequence });
+        (sequence, block)
+    };
+    put(at(33), &old(at(33)).1);
+    put(at(40), &old(at(40)).1[..2048]);
+    put(at(299), &[0; 4096]);
+    let mark = Mark { synced: 600, begun: 600 };
+    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), mark);
+    let kinds: Vec<(u64, stamp::Kind)> = seen.damage.iter().map(|(o, d)| (*o, d.kind)).collect();
+    let now = |offset| expected(offset).synced;
+    let torn =
+        stamp::Kind::Torn { newest_sectors: 4, newest_first: 4, newest: now(at(40)), other: old(at(40)).0 };
+    let right = [
+        (at(7), stamp::Kind::Flipped { byte: 1000, bits: 1 }),
+        (at(20), stamp::Kind::Misplaced { belongs: at(21), sequence: now(at(21)) }),
+        (at(33), stamp::Kind::Stale { sequence: old(at(33)).0, expected: now(at(33)) }),
+        (at(40), torn),
+        (at(299), stamp::Kind::Zeros),
+    ];
+    assert_eq!((seen.damaged, kinds), (5, right.to_vec()));
+}
+
+#[test]
+fn after_a_mark_the_next_writes_may_be_there_or_not() {
+    let scratch = whole();
+    let through = through("sync", Cache::Buffered);
+    // The writer is said to have stopped right behind the first pass; all of the second is there.
+    let far = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
+    assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
+    let early = found(&through, scratch.plain(), Mark { synced: 300, begun: 370 });
+    // Those that nobody may have written yet are from the future.
+    assert_eq!((early.newer, early.damaged), (70, 230));
+    assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::Kind::Future { .. })));
+    // One of those under way came only half.
+    let Some(Expected { offset, .. }) = (0..V.blocks)
+        .filter_map(|t| V.expected(t, Mark { synced: 530, begun: 600 }))
+        .find(|e| e.begun.is_some())
+    else {
+        panic!("nothing is under way")
+    };
+    let old = (1..=300).find(|s| V.stamp(*s).offset == offset).map(|s| V.stamp(s));
+    let mut half = vec![0; 3 * SECTOR];
+    stamp::write(&mut half, &old.unwrap_or_else(|| panic!("no write to {offset}")));
+    scratch.plain().write_all_at(&half, offset).unwrap_or_else(|e| panic!("{e}"));
+    let torn = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
+    assert_eq!((torn.damaged, torn.partials, torn.partial), (0, 1, vec![offset]));
+    let stable = found(&through, scratch.plain(), Mark { synced: 600, begun: 600 });
+    assert_eq!((stable.damaged, stable.partials), (1, 0));
+}
+
+#[test]
+fn a_full_device_is_named_and_ends_the_writing() {
+    let full = File::options().read(true).write(true).open("/dev/full").unwrap_or_else(|e| panic!("{e}"));
+    let (written, marks) = written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((written.ending, marks), (Ending::Failed, Vec::new()));
+    assert_eq!(written.mark.synced, 0);
+    let errno = rustix::io::Errno::NOSPC.raw_os_error();
+    assert_eq!(written.failures.counts.get(&("write", errno)), Some(&1));
+    assert_eq!(
+        written.failures.first[0],
+        Failed { kind: Kind::Write, at: V.stamp(1).offset, result: -errno }
+    );
+}
+
+#[test]
+fn a_sync_that_fails_earns_no_mark() {
+    // It takes every write and cannot be synced.
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
+    let (written, marks) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (written.ending, written.mark, marks),
+        (Ending::Failed, Mark { synced: 0, begun: 70 }, Vec::new())
+    );
+    let result = -rustix::io::Errno::INVAL.raw_os_error();
+    assert_eq!(written.failures.first, [Failed { kind: Kind::Sync, at: 70, result }]);
+}
+
+#[test]
+fn a_file_that_was_cut_is_read_short() {
+    let scratch = whole();
+    scratch.plain().set_len(V.offset_bytes + 100 * 4096 + 512).unwrap_or_else(|e| panic!("{e}"));
+    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), Mark { synced: 600, begun: 600 });
+    assert_eq!((seen.blocks, seen.damaged), (100, 0));
+    assert_eq!(seen.failures.counts.get(&("read", 0)), Some(&200));
+    assert_eq!(seen.failures.first.len(), LISTED);
+}
+
+#[test]
+fn a_stop_a_time_limit_and_a_mark_that_cannot_be_kept_end_the_writing() {
+    let scratch = Scratch::new();
+    let stop = AtomicBool::new(false);
+    let run = |until, stop_at: u64, fail: bool| {
+        stop.store(false, Ordering::Relaxed);
+        let writing = Writing {
+            verification: &V,
+            until,
+            stop: &stop,
+            progress: &mut |done| stop.store(done >= stop_at, Ordering::Relaxed),
+            marked: &mut |_| if fail { Err("no room for it".into()) } else { Ok(()) },
+        };
+        write(&through("sync", Cache::Buffered), scratch.plain(), writing)
+    };
+    let stopped = run(None, 100, false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((stopped.ending, stopped.mark), (Ending::Interrupted, Mark { synced: 70, begun: 100 }));
+    let timed = run(Some(Instant::now()), u64::MAX, false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((timed.ending, timed.mark), (Ending::Time, Mark { synced: 1, begun: 1 }));
+    assert_eq!(run(None, u64::MAX, true), Err("no room for it".into()));
+}

@@ -1,0 +1,435 @@
+//! Stamps: blocks that say which write put them where, so that whoever reads them back can tell what became of it.
+//!
+//! For: making the bytes of a block from a few numbers, and naming what is wrong with bytes that were read. Not for: I/O, nor
+//! for deciding which write should be there ([`Expected`] is given).
+//!
+//! Every sector of 512 bytes stands for itself, since that is what storage keeps whole: magic, id of the verification, byte
+//! offset of the sector, sequence of the write, CRC-32 of the sector, then data that follow from these numbers. So each bit
+//! of a block is known, and a sector that is whole but not the expected one still says where it came from.
+
+use crate::payload::{fill, split_mix};
+use serde::Serialize;
+
+/// Bytes of a sector: the least that storage is trusted to write whole.
+pub const SECTOR: usize = 512;
+const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
+/// Where the checksum is; it is taken with zeros in its own place.
+const CRC: std::ops::Range<usize> = 32..36;
+/// Beyond so many wrong bits a sector is no longer taken for a damaged one of ours: an eighth, where half is chance.
+const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
+
+/// What a block is stamped with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Id of the verification; no two have the same.
+    pub id: u64,
+    /// Byte offset of the block on its target.
+    pub offset: u64,
+    /// Number of the write, from 1.
+    pub sequence: u64,
+}
+
+/// What may be in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Id of the verification.
+    pub id: u64,
+    /// Byte offset of the block.
+    pub offset: u64,
+    /// The last write that must be there; 0 where none must, and what was there before is not known.
+    pub synced: u64,
+    /// A later write that was begun and may be there, whole or in part.
+    pub begun: Option<u64>,
+}
+
+/// What is in a block that is as it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sound {
+    /// All of it is of this write; 0 for what was there before the first one.
+    Whole(u64),
+    /// Some sectors are of the write that was begun, the others older.
+    PartOfBegun {
+        /// How many are.
+        sectors: u32,
+    },
+}
+
+/// What is wrong with a block, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Index of the first damaged sector in the block.
+    pub sector: u32,
+    /// Damaged sectors; all of them where the block as a whole is of the wrong write.
+    pub sectors: u32,
+    /// Sectors of the block.
+    pub of: u32,
+    /// What is wrong with the first.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// What is wrong with a sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// Bits of the right sector differ.
+    Flipped {
+        /// First byte that differs, from the beginning of the block.
+        byte: u32,
+        /// Bits that differ in this sector.
+        bits: u32,
+    },
+    /// A whole sector of ours that belongs elsewhere.
+    Misplaced {
+        /// Where it belongs, in bytes.
+        belongs: u64,
+        /// The write that it is of.
+        sequence: u64,
+    },
+    /// All of the block is of an older write: the later one was lost.
+    Stale {
+        /// The write that is there.
+        sequence: u64,
+        /// The write that must be there.
+        expected: u64,
+    },
+    /// Sectors of the block are of different writes.
+    Torn {
+        /// Sectors of the newest one.
+        newest_sectors: u32,
+        /// First of them.
+        newest_first: u32,
+        /// The newest write.
+        newest: u64,
+        /// The write of the first other sector.
+        other: u64,
+    },
+    /// A whole sector of a write that was never begun here.
+    Future {
+        /// The write that it claims to be of.
+        sequence: u64,
+    },
+    /// A whole sector of another verification.
+    Foreign {
+        /// Its id.
+        id: u64,
+    },
+    /// Nothing but zeros.
+    Zeros,
+    /// Bytes that no verification wrote.
+    Strange,
+}
+
+/// Makes the bytes of a block. Its length is a multiple of [`SECTOR`]; a rest would stay as it is.
+pub fn write(buffer: &mut [u8], stamp: &Stamp) {
+    for (at, sector) in (stamp.offset..).step_by(SECTOR).zip(buffer.as_chunks_mut::<SECTOR>().0) {
+        write_sector(sector, &Stamp { offset: at, ..*stamp });
+    }
+}
+
+fn write_sector(sector: &mut [u8; SECTOR], stamp: &Stamp) {
+    let (head, words) = sector.split_at_mut(CRC.end);
+    for (place, word) in
+        head.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, stamp.id, stamp.offset, stamp.sequence])
+    {
+        *place = word.to_le_bytes();
+    }
+    fill(words, split_mix(stamp.id ^ split_mix(stamp.offset ^ split_mix(stamp.sequence))));
+    let crc = checksum(sector).to_le_bytes();
+    sector[CRC].copy_from_slice(&crc);
+}
+
+fn checksum(sector: &[u8; SECTOR]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&sector[..CRC.start]);
+    crc.update(&[0; CRC.end - CRC.start]);
+    crc.update(&sector[CRC.end..]);
+    crc.finalize()
+}
+
+/// Looks at a block that was read: every bit of it.
+///
+/// # Errors
+/// What is wrong. A sector that is not a whole one of ours at this place counts before sectors of the wrong write.
+pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
+    let (sectors, _) = block.as_chunks::<SECTOR>();
+    let of = sectors.len() as u32;
+    let mut broken: Option<Damage> = None;
+    let mut tally = Tally::default();
+    for (sector, bytes) in (0..).zip(sectors) {
+        let within = u64::from(sector) * SECTOR as u64;
+        let here = Expected { offset: expected.offset.wrapping_add(within), ..*expected };
+        match look(bytes, &here, within as u32) {
+            Ok(sequence) => tally.add(sector, sequence, expected),
+            Err(kind) => broken.get_or_insert(Damage { sector, sectors: 0, of, kind }).sectors += 1,
+        }
+    }
+    match broken {
+        Some(damage) => Err(damage),
+        None => tally.judge(expected, of),
+    }
+}
+
+/// The write that a whole sector of ours is of; 0 where nothing of ours has to be here yet, and is not. `within` is its
+/// distance from the beginning of the block.
+fn look(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, Kind> {
+    let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
+    let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
+    let whole = magic == MAGIC && sector[CRC] == checksum(sector).to_le_bytes();
+    if whole && id != expected.id {
+        return if expected.synced == 0 { Ok(0) } else { Err(Kind::Foreign { id }) };
+    }
+    if whole && offset != expected.offset {
+        return Err(Kind::Misplaced { belongs: offset, sequence });
+    }
+    let here = magic == MAGIC && id == expected.id && offset == expected.offset;
+    // A checksum has 32 bits; the data themselves leave nothing to chance.
+    if here && differing(sector, expected, sequence).0 == 0 {
+        return Ok(sequence);
+    }
+    let likely = [Some(expected.synced), expected.begun, here.then_some(sequence)];
+    let nearest =
+        likely.into_iter().flatten().filter(|s| *s > 0).map(|s| differing(sector, expected, s)).min();
+    if let Some((bits, byte)) = nearest
+        && (here || bits <= MOST_FLIPPED_BITS)
+    {
+        return Err(Kind::Flipped { byte: within + byte, bits });
+    }
+    if expected.synced == 0 {
+        return Ok(0);
+    }
+    Err(if sector.iter().all(|b| *b == 0) { Kind::Zeros } else { Kind::Strange })
+}
+
+/// Bits in which a sector differs from that of a write, and the first byte that does.
+fn differing(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
+    let mut right = [0; SECTOR];
+    write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
+    if *sector == right {
+        return (0, 0);
+    }
+    let bits = sector.iter().zip(&right).map(|(a, b)| (a ^ b).count_ones()).sum();
+    let first = sector.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(0);
+    (bits, first as u32)
+}
+
+/// Which writes the whole sectors of a block are of.
+#[derive(Default)]
+struct Tally {
+    seen: u32,
+    newest: u64,
+    newest_sectors: u32,
+    newest_first: u32,
+    /// Index and write of the first sector that may not be there, or is older than the newest.
+    first_other: Option<(u32, u64)>,
+    first: u64,
+    forbidden: bool,
+}
+
+impl Tally {
+    fn add(&mut self, sector: u32, sequence: u64, expected: &Expected) {
+        if self.seen == 0 {
+            self.first = sequence;
+        }
+        if self.seen == 0 || sequence > self.newest {
+            (self.newest, self.newest_sectors, self.newest_first) = (sequence, 0, sector);
+        }
+        if sequence != self.first {
+            self.first_other.get_or_insert((sector, sequence));
+        }
+        self.seen += 1;
+        self.newest_sectors += u32::from(sequence == self.newest);
+        self.forbidden |= sequence != expected.synced && Some(sequence) != expected.begun;
+    }
+
+    fn judge(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+        let Self { newest, newest_sectors, newest_first, .. } = *self;
+        let Some((at, sequence)) = self.first_other else {
+            return self.uniform(expected, of);
+        };
+        // Only the write that was begun may be there in part, and only over the last one that must be there.
+        if !self.forbidden {
+            return Ok(Sound::PartOfBegun { sectors: newest_sectors });
+        }
+        // The first sector is of one write and this one of another; one of them is older than the newest.
+        let (sector, other) = if self.first == newest { (at, sequence) } else { (0, self.first) };
+        let kind = Kind::Torn { newest_sectors, newest_first, newest, other };
+        Err(Damage { sector, sectors: of - newest_sectors, of, kind })
+    }
+
+    fn uniform(&self, expected: &Expected, of: u32) -> Result<Sound, Damage> {
+        let sequence = self.newest;
+        if !self.forbidden {
+            return Ok(Sound::Whole(sequence));
+        }
+        let kind = if sequence < expected.synced {
+            Kind::Stale { sequence, expected: expected.synced }
+        } else {
+            Kind::Future { sequence }
+        };
+        Err(Damage { sector: 0, sectors: of, of, kind })
+    }
+}
+
+impl Kind {
+    /// One word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`, `strange`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Flipped { .. } => "flipped",
+            Self::Misplaced { .. } => "misplaced",
+            Self::Stale { .. } => "stale",
+            Self::Torn { .. } => "torn",
+            Self::Future { .. } => "future",
+            Self::Foreign { .. } => "foreign",
+            Self::Zeros => "zeros",
+            Self::Strange => "strange",
+        }
+    }
+}
+
+impl std::fmt::Display for Damage {
+    /// A sentence without the offset of the block, which the reader has before it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: ", self.kind.word())?;
+        match self.kind {
+            Kind::Flipped { byte, bits: 1 } => write!(f, "one bit differs, in byte {byte}")?,
+            Kind::Flipped { byte, bits } => write!(f, "{bits} bits differ, the first in byte {byte}")?,
+            Kind::Misplaced { belongs, sequence } => {
+                write!(f, "here is what write {sequence} put at offset {belongs}")?;
+            }
+            Kind::Stale { sequence, expected } => {
+                let lag = expected.saturating_sub(sequence);
+                write!(
+                    f,
+                    "here is write {sequence} and not write {expected}, {lag} writes later, which was lost"
+                )?;
+            }
+            Kind::Torn { newest_sectors, newest_first, newest, other } => {
+                let old = if other == 0 { "what was there before".into() } else { format!("write {other}") };
+                return write!(
+                    f,
+                    "{newest_sectors} of {} sectors, the first at {newest_first}, are of write {newest}, others of {old}",
+                    self.of
+                );
+            }
+            Kind::Future { sequence } => write!(f, "write {sequence} is here, which was never begun")?,
+            Kind::Foreign { id } => write!(f, "another verification wrote this, with id {id:016x}")?,
+            Kind::Zeros => f.write_str("nothing but zeros")?,
+            Kind::Strange => f.write_str("no verification wrote this")?,
+        }
+        if self.sectors == self.of {
+            return Ok(());
+        }
+        write!(f, " ({} of {} sectors are damaged, the first at {})", self.sectors, self.of, self.sector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: usize = 8 * SECTOR;
+    const ID: u64 = 77;
+    const AT: u64 = 40 * SECTOR as u64;
+    const EXPECTED: Expected = Expected { id: ID, offset: AT, synced: 20, begun: None };
+
+    fn block(id: u64, offset: u64, sequence: u64) -> Vec<u8> {
+        let mut block = vec![0xee; BLOCK];
+        write(&mut block, &Stamp { id, offset, sequence });
+        block
+    }
+
+    /// The first half of one block, the second of another.
+    fn halves(a: &[u8], b: &[u8]) -> Vec<u8> {
+        [&a[..BLOCK / 2], &b[BLOCK / 2..]].concat()
+    }
+
+    #[track_caller]
+    fn damage(block: &[u8], expected: &Expected) -> Damage {
+        let damage = examine(block, expected).expect_err("it is damaged");
+        println!("{damage}");
+        damage
+    }
+
+    #[test]
+    fn what_was_written_is_found_whole() {
+        assert_eq!(examine(&block(ID, AT, 20), &EXPECTED), Ok(Sound::Whole(20)));
+    }
+
+    #[test]
+    fn every_single_flipped_bit_is_found_where_it_is() {
+        let mut block = block(ID, AT, 20)[..2 * SECTOR].to_vec();
+        for bit in 0..block.len() * 8 {
+            block[bit / 8] ^= 1 << (bit % 8);
+            let found = examine(&block, &EXPECTED).map_err(|d| (d.kind, d.sector, d.sectors));
+            let byte = (bit / 8) as u32;
+            assert_eq!(found, Err((Kind::Flipped { byte, bits: 1 }, byte / SECTOR as u32, 1)), "bit {bit}");
+            block[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn blocks_of_another_place_write_or_verification_say_where_they_are_from() {
+        let kind = |block: Vec<u8>| damage(&block, &EXPECTED).kind;
+        assert_eq!(kind(block(ID, 0, 3)), Kind::Misplaced { belongs: 0, sequence: 3 });
+        assert_eq!(kind(block(ID, AT, 12)), Kind::Stale { sequence: 12, expected: 20 });
+        assert_eq!(kind(block(ID, AT, 21)), Kind::Future { sequence: 21 });
+        assert_eq!(kind(block(9, AT, 20)), Kind::Foreign { id: 9 });
+        assert_eq!(kind(vec![0; BLOCK]), Kind::Zeros);
+        assert_eq!(kind(vec![0xa5; BLOCK]), Kind::Strange);
+        let mut random = vec![0; BLOCK];
+        fill(&mut random, 1);
+        assert_eq!(kind(random), Kind::Strange);
+    }
+
+    #[test]
+    fn a_torn_block_says_which_part_came_through() {
+        let (new, old) = (block(ID, AT, 20), block(ID, AT, 12));
+        for (torn, sector, newest_first) in [(halves(&new, &old), 4, 0), (halves(&old, &new), 0, 4)] {
+            let found = damage(&torn, &EXPECTED);
+            let kind = Kind::Torn { newest_sectors: 4, newest_first, newest: 20, other: 12 };
+            assert_eq!(found, Damage { sector, sectors: 4, of: 8, kind });
+        }
+    }
+
+    #[test]
+    fn part_of_a_block_may_be_gone_or_wrong() {
+        let zeroed = halves(&block(ID, AT, 20), &[0; BLOCK]);
+        assert_eq!(damage(&zeroed, &EXPECTED), Damage { sector: 4, sectors: 4, of: 8, kind: Kind::Zeros });
+        let mut worse = halves(&block(ID, AT, 12), &block(ID, AT, 20));
+        worse[SECTOR + 100] ^= 3;
+        let kind = Kind::Flipped { byte: SECTOR as u32 + 100, bits: 2 };
+        assert_eq!(damage(&worse, &EXPECTED), Damage { sector: 1, sectors: 1, of: 8, kind });
+    }
+
+    #[test]
+    fn a_write_that_was_begun_may_be_there_whole_in_part_or_not_at_all() {
+        let expected = Expected { begun: Some(25), ..EXPECTED };
+        let (new, old) = (block(ID, AT, 25), block(ID, AT, 20));
+        assert_eq!(examine(&old, &expected), Ok(Sound::Whole(20)));
+        assert_eq!(examine(&new, &expected), Ok(Sound::Whole(25)));
+        assert_eq!(examine(&halves(&new, &old), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
+        assert_eq!(examine(&halves(&old, &new), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
+        // Everything else is damage as ever.
+        let kind = |block: Vec<u8>| damage(&block, &expected).kind;
+        assert_eq!(kind(block(ID, AT, 12)), Kind::Stale { sequence: 12, expected: 20 });
+        assert_eq!(kind(block(ID, AT, 22)), Kind::Future { sequence: 22 });
+        assert_eq!(kind(halves(&new, &block(ID, AT, 12))).word(), "torn");
+        assert_eq!(kind(halves(&[0; BLOCK], &new)), Kind::Zeros);
+    }
+
+    #[test]
+    fn before_the_first_write_anything_may_be_there_but_damage_of_ours() {
+        let expected = Expected { synced: 0, begun: Some(5), ..EXPECTED };
+        let new = block(ID, AT, 5);
+        for before in [vec![0; BLOCK], vec![0xa5; BLOCK], block(9, AT, 5)] {
+            assert_eq!(examine(&before, &expected), Ok(Sound::Whole(0)));
+            assert_eq!(examine(&halves(&new, &before), &expected), Ok(Sound::PartOfBegun { sectors: 4 }));
+        }
+        let mut flipped = new.clone();
+        flipped[700] ^= 1;
+        assert_eq!(damage(&flipped, &expected).kind, Kind::Flipped { byte: 700, bits: 1 });
+        let misplaced = damage(&block(ID, 0, 3), &expected).kind;
+        assert_eq!(misplaced, Kind::Misplaced { belongs: 0, sequence: 3 });
+    }
+}
