@@ -4,6 +4,7 @@
 //!
 //! Section by section: [`source`] says which operation is next, [`hot`] is the loop, [`tally`] what it counts into,
 //! [`engines`] the kernel interfaces, [`crew`] the threads and what passes between them and the collector.
+//! Beside them [`verifier`] writes and reads back through the same engines, and measures nothing.
 #![forbid(unsafe_code)]
 
 pub mod crew;

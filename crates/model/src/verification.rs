@@ -74,7 +74,7 @@ impl Verification {
 
     /// Where nothing is in flight next, if all is stable up to the write `synced`.
     pub fn next_sync(&self, synced: u64) -> u64 {
-        let end_of_pass = (synced / self.blocks + 1).saturating_mul(self.blocks);
+        let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
     }
 
@@ -317,5 +317,43 @@ mod tests {
         for text in ["", "{}", "[1]", &text[..text.len() / 2]] {
             assert!(State::parse(text).is_err_and(|e| e.contains("no state")));
         }
+    }
+
+    #[test]
+    fn no_state_that_is_accepted_is_too_large_for_the_arithmetic() {
+        let mut key = 0;
+        let mut draw = |edges: &[u64]| {
+            key = split_mix(key);
+            edges[(key % edges.len() as u64) as usize].wrapping_add((key >> 32) % 3).wrapping_sub(1)
+        };
+        let edges =
+            [1, 2, 3, 512, 4096, 1 << 20, 1 << 30, 1 << 32, 1 << 53, 1 << 54, 1 << 62, 1 << 63, u64::MAX];
+        let mut accepted = 0;
+        for _ in 0..50_000 {
+            let verification = Verification {
+                id: draw(&edges),
+                seed: draw(&edges),
+                offset_bytes: draw(&[1, 513, 1 << 40, 1 << 62, 1 << 63]),
+                block_bytes: (draw(&[512, 4096, 1 << 30]) as u32).next_multiple_of(512),
+                blocks: draw(&edges),
+                passes: draw(&[1, 2, 1 << 20, u64::from(u32::MAX)]) as u32,
+                sync_every: draw(&edges),
+            };
+            let mark = Mark { synced: draw(&edges), begun: 0 };
+            let begun = if verification.blocks > 0 { verification.next_sync(mark.synced) } else { 0 };
+            let state = State::new(String::new(), verification, Mark { begun, ..mark });
+            let Ok(State { verification: v, mark, .. }) = State::parse(&state.text()) else { continue };
+            accepted += 1;
+            for turn in [0, v.blocks / 2, v.blocks - 1] {
+                if let Some(expected) = v.expected(turn, mark) {
+                    assert!(expected.offset - v.offset_bytes < v.span_bytes());
+                    assert!(expected.synced <= mark.synced && expected.begun.is_none_or(|b| b <= mark.begun));
+                }
+            }
+            for sequence in [1, v.writes() / 2 + 1, v.writes()] {
+                assert!(v.stamp(sequence).offset - v.offset_bytes < v.span_bytes());
+            }
+        }
+        assert!(accepted > 500, "{accepted}");
     }
 }

@@ -3,7 +3,7 @@
 //! For: operations in flight as deep as asked, made stable between marks, every block examined. Not for: speed (it is not the
 //! hot loop, stamps nothing and measures nothing), nor for deciding which write must be where (`model::verification`).
 //!
-//! [`drive`] is the loop, compiled once per engine; a [`Work`] says what is next and looks at what came of it.
+//! `drive` is the loop, compiled once per engine; a `Work` says what is next and looks at what came of it.
 
 mod reading;
 mod writing;

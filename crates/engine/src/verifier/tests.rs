@@ -155,6 +155,12 @@ fn at_a_mark_everything_before_it_is_there_and_nothing_behind_it() {
 fn an_engine_that_moves_nothing_is_found_out() {
     let mark = Mark { synced: 600, begun: 600 };
     let scratch = Scratch::new();
+    // These have a sync of their own, which has to be waited for like anything else.
+    for engine in ["null", "sim"] {
+        let answer = written(&through(engine, Cache::Buffered), scratch.plain());
+        let (written, marks) = answer.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((written.ending, written.mark, marks.len()), (Ending::Complete, mark, 10));
+    }
     let seen = found(&through("null", Cache::Buffered), scratch.plain(), mark);
     assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
     assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::Kind::Zeros));
@@ -245,6 +251,19 @@ fn a_full_device_is_named_and_ends_the_writing() {
         written.failures.first[0],
         Failed { kind: Kind::Write, at: V.stamp(1).offset, result: -errno }
     );
+}
+
+#[test]
+fn a_sync_that_fails_earns_no_mark() {
+    // It takes every write and cannot be synced.
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
+    let (written, marks) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (written.ending, written.mark, marks),
+        (Ending::Failed, Mark { synced: 0, begun: 70 }, Vec::new())
+    );
+    let result = -rustix::io::Errno::INVAL.raw_os_error();
+    assert_eq!(written.failures.first, [Failed { kind: Kind::Sync, at: 70, result }]);
 }
 
 #[test]
