@@ -15,3 +15,4 @@ pub mod session;
 pub mod show;
 pub mod signals;
 pub mod target;
+pub mod verify;

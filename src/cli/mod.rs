@@ -4,6 +4,7 @@ mod bench;
 mod common;
 mod run;
 mod show;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -31,4 +32,6 @@ pub enum Command {
     Run(run::Args),
     /// Judge and print a session file again
     Show(show::Args),
+    /// Write, read back, and name every block that was lost, torn, misplaced or changed
+    Verify(verify::Args),
 }

@@ -12,3 +12,4 @@ mod lifecycle;
 mod safety;
 mod sim;
 mod stage;
+mod verify;

@@ -1,0 +1,155 @@
+//! `fathom verify`: its flags.
+
+use crate::failure::Failure;
+use crate::verify::{Task, ToWrite, Wish};
+use clap::{ValueEnum, value_parser};
+use engine::engines::{self, ENGINES};
+use model::job::Cache;
+use model::stamp::SECTOR;
+use model::units::parse_bytes;
+use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish, keys};
+use std::path::PathBuf;
+
+/// Write, read back, and name every block that was lost, torn, misplaced or changed.
+///
+/// In a directory a test file is made and removed at the end; a file or a block device is overwritten only where
+/// --destroy names it. With --state the same can be asked after a crash, by --check.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted."
+)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory; with --check the one that was written]
+    target: Option<PathBuf>,
+    /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
+    #[arg(long, value_parser = |text: &str| said("size", text, |_, s| s.size))]
+    size: Option<u64>,
+    /// First byte that may be touched [default: 0]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
+    offset: Option<u64>,
+    /// Bytes per block, a multiple of 512
+    #[arg(long, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
+    bs: u32,
+    /// Operations in flight
+    #[arg(long, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
+    depth: u32,
+    /// Interface that carries the operations, with its options [default: io_uring]
+    #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
+    engine: Option<EngineWish>,
+    /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
+    #[arg(long, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
+    cache: Option<Cache>,
+    /// Times every block is written, each time in another order
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
+    passes: u32,
+    /// Time after which nothing more is written; what was written is read back
+    #[arg(long, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
+    time: Option<u64>,
+    /// Writes after which everything is made stable
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
+    sync_every: u64,
+    /// Seed of the orders [default: from the clock]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Keep in FILE, after every sync, what a later --check has to know
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Write nothing: read back what the writer of this state must have left
+    #[arg(long, value_name = "FILE", conflicts_with_all = WRITING)]
+    check: Option<PathBuf>,
+    /// Read back through the page cache as it is, instead of evicting the target before
+    #[arg(long)]
+    cached: bool,
+    /// Allow overwriting an existing file (its path) or a block device (its name or serial)
+    #[arg(long, value_name = "NAME")]
+    destroy: Option<String>,
+    /// Form of the result
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// No progress on standard error
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Flags that a state says already.
+const WRITING: [&str; 9] =
+    ["size", "offset", "bs", "passes", "time", "sync_every", "seed", "state", "destroy"];
+
+/// The words of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn wish(self) -> Result<Wish, Failure> {
+        if self.cached && self.cache.is_none_or(Cache::is_direct) {
+            return Err(Failure::Usage(
+                "--cached goes with a --cache that is not direct, such as buffered: direct reads pass the page cache by"
+                    .into(),
+            ));
+        }
+        let task = match self.check {
+            Some(state) => Task::Check(state),
+            None => Task::Write(ToWrite {
+                size_bytes: self.size,
+                offset_bytes: self.offset,
+                block_bytes: self.bs,
+                passes: self.passes,
+                time_ns: self.time,
+                sync_every: self.sync_every,
+                seed: self.seed,
+                destroy: self.destroy,
+                state: self.state,
+            }),
+        };
+        Ok(Wish {
+            target: self.target,
+            task,
+            depth: self.depth,
+            engine: self.engine,
+            cache: self.cache,
+            cached: self.cached,
+            json: self.format == Format::Json,
+            quiet: self.quiet,
+        })
+    }
+}
+
+fn parse_block(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    let block = u32::try_from(bytes).ok().filter(|b| *b > 0 && (*b as usize).is_multiple_of(SECTOR));
+    block.ok_or_else(|| {
+        format!("blocks are made of sectors of {SECTOR} bytes; type a multiple of that, such as 4k or 64k")
+    })
+}
+
+/// An engine that moves bytes: with any other there is nothing to verify.
+fn parse_engine(text: &str) -> Result<EngineWish, String> {
+    let wish = said("engine", text, |_, s| s.engine.clone())?;
+    if engines::find(&wish.name).is_some_and(|e| e.moves_bytes) {
+        return Ok(wish);
+    }
+    let known: Vec<&str> = ENGINES.iter().filter(|e| e.moves_bytes).map(|e| e.name).collect();
+    Err(format!("no engine {} moves bytes; type one of {}", wish.name, known.join(", ")))
+}
+
+/// A setting that other commands have too, read as they do.
+fn said<T>(
+    key: &str,
+    text: &str,
+    take: impl FnOnce(&PhaseWish, &StreamWish) -> Option<T>,
+) -> Result<T, String> {
+    let nothing = || format!("'{text}' says nothing about {key}");
+    let mut job = JobWish::default();
+    keys::find(key).ok_or_else(nothing)?.say(&mut job, [text])?;
+    let phase = job.phases.first();
+    phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(nothing)
+}

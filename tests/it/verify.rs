@@ -1,0 +1,419 @@
+//! Verify: what was written is found, what became of the rest is named with its place, and a crash of the writer is survived.
+
+use crate::disk::{Device, Disk, Image};
+use crate::stage::{Outcome, Running, Stage, is_root, names, skip};
+use engine::engines::ENGINES;
+use model::stamp::{self, Stamp};
+use model::verification::State;
+use rustix::process::Signal;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const BLOCK: u64 = 64 << 10;
+const BLOCKS: u64 = 512;
+/// A mark every few milliseconds, so that there is always one to be killed behind.
+const EVERY: &str = "--bs 64k --sync-every 8";
+
+/// A file of the user's, the state that is kept of it, and a copy from the middle of the writing.
+struct Written {
+    file: PathBuf,
+    state: PathBuf,
+}
+
+impl Written {
+    fn new(stage: &Stage) -> Self {
+        let file = stage.path("target");
+        File::create(&file).unwrap().set_len(BLOCKS * BLOCK).unwrap();
+        Self { file, state: stage.path("state") }
+    }
+
+    /// Starts to write.
+    fn start(&self, stage: &Stage, words: &str) -> Running {
+        let (file, state) = (self.file.display(), self.state.display());
+        stage.start(&format!("verify {EVERY} {words} --destroy {file} --state {state} --quiet"), &self.file)
+    }
+
+    /// Asks what is there.
+    fn check(&self, stage: &Stage, words: &str) -> Outcome {
+        let state = self.state.display();
+        stage.fathom(&format!("verify --check {state} --quiet {words}"), &self.file)
+    }
+
+    /// What is kept at the moment.
+    fn state(&self) -> Option<State> {
+        State::parse(&std::fs::read_to_string(&self.state).ok()?).ok()
+    }
+
+    /// Waits until so many writes are known to be stable.
+    fn until_synced(&self, writes: u64) {
+        let since = Instant::now();
+        while self.state().is_none_or(|s| s.mark.synced < writes) {
+            assert!(since.elapsed() < Duration::from_secs(30), "{writes} writes were never stable");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn block(path: &Path, block: u64) -> Vec<u8> {
+        let mut data = vec![0; BLOCK as usize];
+        File::open(path).unwrap().read_exact_at(&mut data, block * BLOCK).unwrap();
+        data
+    }
+
+    /// Changes the file from outside.
+    fn put(&self, offset: u64, data: &[u8]) {
+        let file = File::options().write(true).open(&self.file).unwrap();
+        file.write_all_at(data, offset).unwrap();
+        file.sync_all().unwrap();
+    }
+}
+
+#[track_caller]
+fn verified(out: &Outcome) {
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.starts_with("VERIFIED "), "{}", out.stdout);
+}
+
+/// Fails unless there is exactly this damage: an offset and a kind for each.
+#[track_caller]
+fn damaged(out: &Outcome, right: &[(u64, &str)]) {
+    assert_eq!(out.code, Some(1), "{out:?}");
+    let words = format!("DAMAGED {} of {BLOCKS} blocks of 64 KiB", right.len());
+    assert!(out.stdout.starts_with(&words), "{}", out.stdout);
+    let lines: Vec<&str> = out.stdout.lines().filter(|l| l.starts_with("  offset ")).collect();
+    let expected: Vec<String> = right.iter().map(|(at, kind)| format!("  offset {at}: {kind}: ")).collect();
+    assert_eq!(lines.len(), expected.len(), "{}", out.stdout);
+    for (line, start) in lines.iter().zip(&expected) {
+        assert!(line.starts_with(start), "not '{start}': {}", out.stdout);
+    }
+}
+
+#[test]
+fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for cache in engine.caches {
+            let (engine, cache) = (engine.name, cache.word());
+            let words = format!("verify --size 16m --engine {engine} --cache {cache} --quiet");
+            let out = stage.fathom(&words, &folder);
+            if out.stderr.contains("cannot be set up") {
+                skip(&out.stderr);
+                continue;
+            }
+            println!("{engine} {cache}");
+            verified(&out);
+            assert!(out.stdout.contains("256 blocks of 64 KiB, 2 passes"), "{}", out.stdout);
+            assert!(out.stdout.contains("32 MiB written and 16 MiB read back"), "{}", out.stdout);
+        }
+    }
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn damage_by_hand_is_named_with_its_offset() {
+    let stage = Stage::new();
+    let written = Written::new(&stage);
+    let running = written.start(&stage, "--passes 2");
+    // What is there after the first pass is old after the second.
+    written.until_synced(BLOCKS);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(100));
+    let old = stage.path("old");
+    std::fs::copy(&written.file, &old).unwrap();
+    running.signal(Signal::CONT);
+    verified(&running.end());
+    verified(&written.check(&stage, ""));
+
+    let block = |n: u64| Written::block(&written.file, n);
+    let apart = [3, 10, 11, 500];
+    let mut outdated = (0..BLOCKS).filter(|n| !apart.contains(n) && Written::block(&old, *n) != block(*n));
+    let (stale, torn) = (outdated.next().unwrap(), outdated.next().unwrap());
+    let flipped = block(3)[1234] ^ 0x08;
+    written.put(3 * BLOCK + 1234, &[flipped]);
+    let (ten, eleven) = (block(10), block(11));
+    written.put(10 * BLOCK, &eleven);
+    written.put(11 * BLOCK, &ten);
+    written.put(stale * BLOCK, &Written::block(&old, stale));
+    written.put(torn * BLOCK, &Written::block(&old, torn)[..BLOCK as usize / 2]);
+    written.put(500 * BLOCK, &vec![0; BLOCK as usize]);
+
+    let out = written.check(&stage, "");
+    let mut right = vec![
+        (3 * BLOCK, "flipped"),
+        (10 * BLOCK, "misplaced"),
+        (11 * BLOCK, "misplaced"),
+        (stale * BLOCK, "stale"),
+        (torn * BLOCK, "torn"),
+        (500 * BLOCK, "zeros"),
+    ];
+    right.sort_unstable();
+    damaged(&out, &right);
+    assert!(out.stdout.contains("one bit differs, in byte 1234"), "{}", out.stdout);
+    assert!(out.stdout.contains(&format!("put at offset {}", 11 * BLOCK)), "{}", out.stdout);
+    assert!(out.stdout.contains("64 of 128 sectors, the first at 64,"), "{}", out.stdout);
+    // The same for programs, through another engine and the page cache.
+    let json = written.check(&stage, "--format json --engine sync --cache buffered");
+    assert_eq!(json.code, Some(1), "{json:?}");
+    let report = json.report().0;
+    assert_eq!((&report["verdict"], &report["damaged"]), (&"DAMAGED".into(), &6.into()));
+    let found = report["damage"].as_array().unwrap().iter();
+    let found: Vec<(u64, &str)> =
+        found.map(|d| (d["offset"].as_u64().unwrap(), d["kind"].as_str().unwrap())).collect();
+    assert_eq!(found, right);
+}
+
+#[test]
+fn a_killed_writer_left_what_it_promised() {
+    for (cache, marks) in [("direct", 5), ("buffered", 70), ("direct-sync", 30), ("direct", 131)] {
+        let stage = Stage::new();
+        let written = Written::new(&stage);
+        let running = written.start(&stage, &format!("--passes 40 --cache {cache}"));
+        written.until_synced(8 * marks);
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().code, None);
+        let out = written.check(&stage, "");
+        verified(&out);
+        println!("{cache}: {}", out.stdout);
+        assert!(out.stdout.contains("writes known to be stable"), "{}", out.stdout);
+    }
+}
+
+#[test]
+fn what_a_killed_writer_promised_and_is_gone_is_damage() {
+    let stage = Stage::new();
+    let written = Written::new(&stage);
+    let running = written.start(&stage, "--passes 40");
+    written.until_synced(BLOCKS);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(100));
+    let then = stage.path("then");
+    std::fs::copy(&written.file, &then).unwrap();
+    let marked = written.state().unwrap().mark.synced;
+    running.signal(Signal::CONT);
+    // Every block once more, wherever a pass ends in between.
+    written.until_synced(marked + 2 * BLOCKS + 8);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    verified(&written.check(&stage, ""));
+    // One block back as it was a pass ago, and one gone.
+    written.put(7 * BLOCK, &Written::block(&then, 7));
+    written.put(9 * BLOCK, &vec![0; BLOCK as usize]);
+    damaged(&written.check(&stage, ""), &[(7 * BLOCK, "stale"), (9 * BLOCK, "zeros")]);
+    // A file that was put back whole lost every block.
+    std::fs::copy(&then, &written.file).unwrap();
+    let out = written.check(&stage, "");
+    assert!(out.stdout.starts_with("DAMAGED 512 of 512 blocks"), "{}", out.stdout);
+    assert_eq!(out.stdout.lines().filter(|l| l.starts_with("  offset ")).count(), 100);
+    assert!(out.stdout.contains("and 412 more"), "{}", out.stdout);
+}
+
+#[test]
+fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
+    let stage = Stage::new();
+    let written = Written::new(&stage);
+    let running = written.start(&stage, "--passes 40");
+    written.until_synced(BLOCKS + 8);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    let state = written.state().unwrap();
+    let expected = (0..BLOCKS).filter_map(|turn| state.verification.expected(turn, state.mark));
+    let flying = expected.into_iter().find(|e| e.begun.is_some()).unwrap();
+    let half = |sequence: u64, sectors: usize| {
+        let mut data = vec![0; sectors * stamp::SECTOR];
+        stamp::write(&mut data, &Stamp { id: flying.id, offset: flying.offset, sequence });
+        data
+    };
+    written.put(flying.offset, &half(flying.synced, 128));
+    written.put(flying.offset, &half(flying.begun.unwrap(), 64));
+    let out = written.check(&stage, "");
+    verified(&out);
+    let note = format!("in flight and which nobody promised whole: 1, at offsets {}.", flying.offset);
+    assert!(out.stdout.contains(&note), "{}", out.stdout);
+    // The half of a write before the last stable one was never promised either, and is damage.
+    written.put(flying.offset, &half(flying.synced - 1, 64));
+    damaged(&written.check(&stage, ""), &[(flying.offset, "torn")]);
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    for words in ["making a test file", "writing pass 1", "writing pass 2"] {
+        let mut running = stage.start("verify --size 128m --passes 500", &folder);
+        running.until_it_says(words);
+        running.signal(Signal::INT);
+        let out = running.end();
+        assert_eq!(out.code, Some(130), "{out:?}");
+        assert!(out.stdout.is_empty() || out.stdout.starts_with("INTERRUPTED after "), "{}", out.stdout);
+        assert_eq!(names(&folder), Vec::<PathBuf>::new());
+    }
+    let mut running = stage.start("verify --size 256m --passes 1 --engine sync", &folder);
+    running.until_it_says("reading back");
+    running.signal(Signal::INT);
+    let out = running.end();
+    assert_eq!(out.code, Some(130), "{out:?}");
+    assert!(out.stdout.starts_with("INTERRUPTED after ") && out.stdout.contains("read back"), "{out:?}");
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_interrupted_writer_can_be_checked() {
+    let stage = Stage::new();
+    let written = Written::new(&stage);
+    let running = written.start(&stage, "--passes 40");
+    written.until_synced(BLOCKS / 2);
+    running.signal(Signal::TERM);
+    let out = running.end();
+    assert_eq!(out.code, Some(130), "{out:?}");
+    assert!(out.stdout.contains("--check"), "{}", out.stdout);
+    verified(&written.check(&stage, ""));
+}
+
+#[test]
+fn a_time_limit_reads_back_what_was_written() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let words =
+        "verify --size 64m --bs 4k --sync-every 16 --passes 500 --time 200ms --seed 5 --quiet --format json";
+    let out = stage.fathom(words, &folder);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let report = out.report().0;
+    assert_eq!((&report["verdict"], &report["written"]["ending"]), (&"VERIFIED".into(), &"time".into()));
+    let begun = report["verification"]["begun"].as_u64().unwrap();
+    assert!((1..500 * 16_384).contains(&begun), "{begun}");
+    assert_eq!(report["verification"]["seed"], 5);
+    assert_eq!(report["read"]["blocks"].as_u64().unwrap(), begun.min(16_384));
+}
+
+#[test]
+fn where_the_reads_came_from_is_said() {
+    let stage = Stage::new();
+    let file = stage.file("target", 32);
+    let words = format!("verify --cache buffered --quiet --destroy {}", file.display());
+    let evicted = stage.fathom(&words, &file);
+    verified(&evicted);
+    assert!(evicted.stdout.contains("read back from the device"), "{}", evicted.stdout);
+    let cached = stage.fathom(&format!("{words} --cached"), &file);
+    verified(&cached);
+    assert!(cached.stdout.contains("the page cache as it was"), "{}", cached.stdout);
+}
+
+#[test]
+fn a_device_is_verified_and_checked_only_when_it_is_named() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
+    let before = device.checksum();
+    let unnamed = stage.fathom("verify --quiet", &device.path);
+    assert_eq!(unnamed.code, Some(2), "{unnamed:?}");
+    assert!(unnamed.stderr.contains("--destroy"), "{unnamed:?}");
+    assert_eq!(device.checksum(), before);
+    let state = stage.path("state");
+    let words = format!("verify --quiet --state {} --destroy {}", state.display(), device.name());
+    let out = stage.fathom(&words, &device.path);
+    verified(&out);
+    assert!(out.stdout.contains(&format!("block device {}", device.name())), "{}", out.stdout);
+    // The device of the state is the default of a check.
+    let check = format!("verify --quiet --check {}", state.display());
+    verified(&stage.fathom(&check, Path::new("")));
+    let raw = File::options().write(true).open(&device.path).unwrap();
+    raw.write_all_at(&[0; 512], 5 * BLOCK + 512).unwrap();
+    raw.sync_all().unwrap();
+    damaged(&stage.fathom(&check, Path::new("")), &[(5 * BLOCK, "zeros")]);
+}
+
+#[test]
+fn blocks_that_cannot_be_read_are_named_with_the_error() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
+    let state = stage.path("state");
+    let words = format!("verify --quiet --state {} --destroy {}", state.display(), device.name());
+    verified(&stage.fathom(&words, &device.path));
+    // Behind the end of its image a loop device answers with an error.
+    File::options().write(true).open(&device.image).unwrap().set_len(31 << 20).unwrap();
+    let out = stage.fathom(&format!("verify --quiet --check {}", state.display()), Path::new(""));
+    assert_eq!(out.code, Some(1), "{out:?}");
+    assert!(out.stdout.starts_with("DAMAGED 16 of 512 blocks"), "{}", out.stdout);
+    for block in 496..512 {
+        let line = format!("  offset {}: read failed: Input/output error", block * BLOCK);
+        assert!(out.stdout.contains(&line), "'{line}': {}", out.stdout);
+    }
+}
+
+#[test]
+fn a_file_system_without_room_is_no_damage() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("truncate -s 300m sparse && fallocate -l 240m full");
+    let file = disk.dir.join("sparse");
+    for cache in ["direct", "buffered"] {
+        let words = format!("verify --cache {cache} --quiet --destroy {}", file.display());
+        let out = disk.fathom(&stage, &words, &file);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
+        assert!(out.stderr.contains("make room"), "{out:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let file = stage.file("precious", 32);
+    let junk = stage.path("junk");
+    std::fs::write(&junk, "{\"fathom_verify\": 1}").unwrap();
+    let state = stage.path("state");
+    let (file_word, junk, state) = (file.display(), junk.display(), state.display());
+    let before = Written::block(&file, 0);
+    let refused = |words: &str, target: &Path, code: i32, must: &str| {
+        let out = stage.fathom(&format!("verify {words} --quiet"), target);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(code), ""), "{words}: {out:?}");
+        assert!(out.stderr.contains(must), "{words}: '{must}' is not in {}", out.stderr);
+    };
+    refused("", &file, 2, "--destroy");
+    refused(&format!("--state {state}"), &folder, 2, "existing");
+    refused(&format!("--state {junk} --destroy {file_word}"), &file, 2, "is there already");
+    refused(&format!("--check {junk}"), &file, 2, "no state of a verification");
+    refused("--check /nowhere", &file, 2, "--state");
+    refused(&format!("--check {junk} --size 1m"), &file, 2, "--size");
+    refused("--bs 1000", &folder, 2, "multiple");
+    refused("--bs 64m --size 16m", &folder, 2, "--bs");
+    refused("--engine null", &folder, 2, "io_uring");
+    refused("--passes 0", &folder, 2, "--passes");
+    refused("--sync-every 0", &folder, 2, "--sync-every");
+    refused("--cached", &folder, 2, "buffered");
+    refused("--cached --cache direct", &folder, 2, "buffered");
+    refused("--state /nowhere/state", &folder, 2, "--destroy");
+    refused(&format!("--state /nowhere/state --destroy {file_word}"), &file, 3, "/nowhere/state");
+    // Where the state would be made is somebody's file.
+    let beside = stage.path("state.new");
+    std::fs::write(&beside, "mine").unwrap();
+    refused(&format!("--state {state} --destroy {file_word}"), &file, 3, "state.new");
+    assert_eq!(std::fs::read_to_string(&beside).unwrap(), "mine");
+    assert_eq!(Written::block(&file, 0), before);
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_state_without_a_stable_write_proves_nothing() {
+    let stage = Stage::new();
+    let written = Written::new(&stage);
+    verified(&written.start(&stage, "--passes 1").end());
+    let mut state = written.state().unwrap();
+    state.mark = state.verification.mark(0);
+    // As it was before the first write: the file holds what nobody knows of.
+    std::fs::write(&written.state, state.text()).unwrap();
+    written.put(0, &vec![0; (BLOCKS * BLOCK) as usize]);
+    let out = written.check(&stage, "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
+    assert!(out.stderr.contains("nothing to verify"), "{out:?}");
+}
