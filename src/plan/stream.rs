@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{self, ENGINES, Entry, Number};
 use model::job::{
-    Access, Batch, Cache, Data, Flush, Kind, Line, Mix, Options, Order, Pace, PerKind, Placement, Sharing,
-    Sizes, Steps, Stream, SyncCall,
+    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Options, Order, Pace, PerKind, Placement,
+    Sharing, Sizes, Steps, Stream, SyncCall,
 };
 use model::units::{show_bytes, show_ns};
 use model::wish::{LineWish, Rw, StreamWish};
@@ -72,7 +72,7 @@ pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, F
         delay_ns: wish.delay.unwrap_or(0),
         place,
     };
-    for kind in stream.kinds().filter(|k| !engine.kinds.contains(k)) {
+    if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));
     }
     Ok(Draft {
@@ -235,7 +235,7 @@ fn pace(wish: &StreamWish, origins: &mut Origins) -> Pace {
     origins.note("--limit-bandwidth", wish.limit_bandwidth, |b| format!("{} per second", show_bytes(*b)));
     if let Some(iops) = wish.rate {
         let arrivals = origins
-            .choose("--arrivals", wish.arrivals, Default::default(), |a| format!("{a:?}").to_lowercase());
+            .choose("--arrivals", wish.arrivals, Arrivals::default(), |a| format!("{a:?}").to_lowercase());
         return Pace::Open { iops, arrivals };
     }
     match (wish.limit_iops, wish.limit_bandwidth) {

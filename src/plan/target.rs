@@ -42,14 +42,14 @@ impl<'a> Targets<'a> {
         let mut phases = Vec::new();
         for (mut phase, drafts) in job.phases {
             for draft in drafts {
-                phase.streams.push(self.stream(&job.name, draft, origins)?);
+                phase.streams.push(self.stream(&job.name, &draft, origins)?);
             }
             phases.push(phase);
         }
         Ok(Job { name: job.name, phases })
     }
 
-    fn stream(&mut self, job: &str, draft: Draft, origins: &mut Origins) -> Result<Stream, Failure> {
+    fn stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
         let mut stream = draft.stream.clone();
         if draft.size == Some(0) {
             return Err(Failure::Usage(
@@ -62,7 +62,7 @@ impl<'a> Targets<'a> {
             draft.paths.iter().map(PathBuf::from).collect()
         };
         if !draft.engine.moves_bytes {
-            self.touch_nothing(&draft, &paths, origins)?;
+            self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
             return Ok(stream);
@@ -70,7 +70,7 @@ impl<'a> Targets<'a> {
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         for said in &paths {
-            stream.targets.push(self.find(said, &draft, from, origins)?);
+            stream.targets.push(self.find(said, draft, from, origins)?);
         }
         if let Sharing::Weighted(weights) = &stream.sharing
             && weights.len() != stream.targets.len()
@@ -129,14 +129,12 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = said.canonicalize().map_err(|e| unreachable_path(said, &e))?;
-        let index = match self.found.iter().position(|(t, _)| Path::new(&t.path) == path) {
-            Some(index) => index,
-            None => {
-                self.found.push(self.look(said, &path)?);
-                origins.fixed("TARGET", &shown(&path), from);
-                self.found.len() - 1
-            }
-        };
+        let known = self.found.iter().position(|(t, _)| Path::new(&t.path) == path);
+        let index = known.unwrap_or(self.found.len());
+        if known.is_none() {
+            self.found.push(self.look(said, &path)?);
+            origins.fixed("TARGET", &shown(&path), from);
+        }
         let writes = draft.stream.access.writes();
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;

@@ -1,6 +1,6 @@
 //! A worker: what it is told, what it leaves behind, and its time from set-up to the last completion.
 //!
-//! For: everything around the hot loop. Not for: the loop itself ([`crate::hot`]), nor starting threads ([`crate::crew`]).
+//! For: everything around the hot loop. Not for: the loop itself (`hot`), nor starting threads ([`crate::crew`]).
 
 use crate::engines::{Engine, Entry, Granted, Time};
 use crate::hot::Loop;
@@ -44,7 +44,7 @@ pub struct Spec {
     pub options: Options,
     /// What the files were opened with.
     pub cache: Cache,
-    /// The call behind operations of the kind [`Kind::Sync`].
+    /// The call behind operations of the kind `Sync`.
     pub sync_call: SyncCall,
     /// Whether latency counts from the time of [`crate::source::Op::AT`] instead of the hand-over.
     pub open_loop: bool,

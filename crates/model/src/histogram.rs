@@ -125,7 +125,7 @@ impl Histogram {
 #[inline]
 fn bucket_of(ns: u64) -> usize {
     const LINEAR: u64 = 1 << GROUPING_POWER;
-    let shift = (ns | LINEAR).ilog2() - GROUPING_POWER as u32;
+    let shift = (ns | LINEAR).ilog2() - u32::from(GROUPING_POWER);
     ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
 }
 
