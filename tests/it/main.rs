@@ -9,6 +9,7 @@ mod bad_input;
 mod disk;
 mod honesty;
 mod lifecycle;
+mod matrix;
 mod safety;
 mod sim;
 mod stage;

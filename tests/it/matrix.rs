@@ -1,0 +1,93 @@
+//! Every engine in every cache mode on every file system: bytes arrive, operations are counted, refusals are explained.
+//!
+//! For: what the tables of engines promise, held against real file systems. Not for: figures, nor damage ([`crate::verify`]).
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Outcome, Stage, is_root, skip};
+use engine::engines::ENGINES;
+use std::path::Path;
+
+#[test]
+fn every_engine_moves_every_byte_on_ext4() {
+    on("ext4");
+}
+
+#[test]
+fn every_engine_moves_every_byte_on_xfs() {
+    on("xfs");
+}
+
+#[test]
+fn every_engine_moves_every_byte_on_btrfs() {
+    on("btrfs");
+}
+
+fn on(kind: &str) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
+    every_engine(&stage, &|words, target| disk.fathom(&stage, words, target), &disk.dir);
+}
+
+#[test]
+fn every_engine_moves_every_byte_on_tmpfs() {
+    let shared = Path::new("/dev/shm");
+    if !shared.is_dir() {
+        return skip("there is no /dev/shm");
+    }
+    let stage = Stage::new();
+    let dir = tempfile::tempdir_in(shared).unwrap();
+    every_engine(&stage, &|words, target| stage.fathom(words, target), dir.path());
+}
+
+type Fathom<'a> = &'a dyn Fn(&str, &Path) -> Outcome;
+
+fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path) {
+    for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for cache in engine.caches {
+            let how = format!("--engine {} --cache {}", engine.name, cache.word());
+            let out = fathom(&format!("verify --size 16m --bs 16k --passes 1 {how} --quiet"), dir);
+            if refused(&how, &out) {
+                continue;
+            }
+            assert_eq!(out.code, Some(0), "{how}: {out:?}");
+            assert!(out.stdout.starts_with("VERIFIED 1,024 blocks"), "{how}: {out:?}");
+            let job = job(stage, engine.name, cache.word());
+            let out = fathom(&format!("run {} --quiet --format json", job.display()), dir);
+            assert!(matches!(out.code, Some(0 | 1)), "{how}: {out:?}");
+            let report = out.report();
+            let results = report.0["results"].as_array().unwrap();
+            let counts = |kind: &str| -> Vec<bool> {
+                results.iter().map(|r| r[kind]["ops"].as_u64() > Some(0)).collect()
+            };
+            assert_eq!(counts("read"), [true, false, true], "{how}: {report:#?}");
+            assert_eq!(counts("write"), [false, true, true], "{how}: {report:#?}");
+            assert!(report.says("B12", "holds"), "{how}: {:#?}", report.answers("B12"));
+        }
+    }
+}
+
+/// Whether it was refused, which takes one sentence with a cure.
+fn refused(how: &str, out: &Outcome) -> bool {
+    if !matches!(out.code, Some(2 | 3)) {
+        return false;
+    }
+    let explained = ["type ", "leave ", "name ", "needs "].iter().any(|w| out.stderr.contains(w));
+    assert!(explained, "{how} was refused without a cure: {out:?}");
+    println!("{how}: {}", out.stderr.trim());
+    true
+}
+
+/// Reads, writes, and both, one phase after another.
+fn job(stage: &Stage, engine: &str, cache: &str) -> std::path::PathBuf {
+    let phases: String =
+        ["randread", "write", "randrw"].map(|rw| format!("[[phase]]\nrw = \"{rw}\"\n")).concat();
+    let top = format!(
+        "engine = \"{engine}\"\ncache = \"{cache}\"\nsize = \"16m\"\nbs = \"16k\"\ndepth = 4\ntime = \"60ms\"\nwarmup = 0\nruns = 1\n"
+    );
+    let path = stage.path("job.toml");
+    std::fs::write(&path, top + &phases).unwrap();
+    path
+}
