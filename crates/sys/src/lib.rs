@@ -12,4 +12,6 @@ pub mod clock;
 pub mod fiemap;
 pub mod ioctl;
 pub mod ring;
+mod slots;
+pub mod stable;
 pub mod thread;
