@@ -98,7 +98,10 @@ impl Ring {
         let mut granted = Granted::default();
         let ring = setup::build(entries, wishes, &mut granted)?;
         if (ring.params().sq_entries() as usize) < arena.slots() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the kernel's largest ring is smaller"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no ring holds so many operations; type a smaller --depth or fewer targets per worker",
+            ));
         }
         let ring = Box::into_raw(Box::new(ring));
         // SAFETY: the pointer is fresh from a box that only `drop` turns back, after the three parts are gone or never;
@@ -142,6 +145,11 @@ impl Ring {
             self.file_flags = squeue::Flags::FIXED_FILE;
         }
         note(granted, "registered ring", self.submitter.register_ring_fd());
+    }
+
+    /// How many files operations can name.
+    pub fn files(&self) -> u32 {
+        self.numbers.len() as u32
     }
 
     /// The bytes of a slot that is not in flight.

@@ -4,8 +4,13 @@
 
 mod io_uring;
 mod null;
+mod one;
+mod polling;
 mod sim;
 mod sync;
+mod targets;
+#[cfg(test)]
+mod tests;
 
 use crate::source::Op;
 use crate::worker::{self, Outcome, Spec, Task};
@@ -112,7 +117,6 @@ pub enum Number {
 /// Everything that goes through a file descriptor.
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-const READ_WRITE: &[Kind] = &[Kind::Read, Kind::Write];
 
 /// Most operations in flight per worker: what one ring can hold.
 pub const MAX_DEPTH: u32 = 16_384;
@@ -125,9 +129,9 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: MAX_DEPTH,
         default_batch: 1,
-        kinds: READ_WRITE,
+        kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
-        options: &[],
+        options: io_uring::OPTIONS,
         run: worker::run::<io_uring::Uring>,
     },
     Entry {
@@ -136,10 +140,10 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: 1,
         default_batch: 1,
-        kinds: READ_WRITE,
+        kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
         options: &[],
-        run: worker::run::<sync::Sync>,
+        run: worker::run::<one::One<sync::Sync>>,
     },
     Entry {
         name: "null",

@@ -84,10 +84,7 @@ pub fn compile(access: &Access, bytes: u64, share: Share) -> Result<Box<dyn Sour
         ));
     }
     let common = Blocks { base: access.offset_bytes, length: block_bytes, file: share.file, blocks };
-    let kinds = Kinds {
-        read_percent,
-        rng: Xoshiro256PlusPlus::seed_from_u64(share.seed ^ 0x6b69),
-    };
+    let kinds = Kinds { read_percent, rng: Xoshiro256PlusPlus::seed_from_u64(share.seed ^ 0x6b69) };
     Ok(match pattern {
         Pattern::Sequential => {
             let next = u128::from(blocks) * u128::from(share.worker) / u128::from(share.workers.max(1));
@@ -111,7 +108,13 @@ struct Blocks {
 impl Blocks {
     #[inline]
     fn op(&self, block: u64, kind: Kind) -> Op {
-        Op { offset: self.base + block * u64::from(self.length), length: self.length, file: self.file, kind, ..Op::NONE }
+        Op {
+            offset: self.base + block * u64::from(self.length),
+            length: self.length,
+            file: self.file,
+            kind,
+            ..Op::NONE
+        }
     }
 }
 
