@@ -64,9 +64,11 @@ impl Engine for Uring {
 
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let wishes = wishes(spec)?;
+        let polling = if wishes.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
             Ring::new(arena, std::mem::take(&mut spec.files), &wishes).map_err(|e| explain(&e, &wishes))?;
+        granted.fallbacks.extend(polling.fallbacks);
         for (wished, word) in [
             (wishes.poll, "polled completions"),
             (wishes.transfer == Transfer::Nop, "nop: no bytes are moved"),
@@ -158,9 +160,6 @@ fn wishes(spec: &Spec) -> io::Result<Wishes> {
             let why = format!("options {one} and {other} exclude each other; leave one out");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-    }
-    if has("iopoll") {
-        polling::check(spec, "iopoll")?;
     }
     if has("dontcache") && spec.cache.is_direct() {
         let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";

@@ -2,16 +2,18 @@
 //!
 //! For: refusing to poll where the kernel would quietly wait for an interrupt instead. Not for: switching polling on.
 
+use super::Granted;
 use crate::worker::Spec;
 use std::fs::{File, read_to_string};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// Makes sure that polling for completions means something for the files of a spec; `option` is what asked for it.
+/// Makes sure that polling for completions means something for the files of a spec; `option` is what asked for it. Where
+/// nobody says whether a device polls, that is noted as a fall back.
 ///
 /// # Errors
 /// A text that names the option, the cause and the cure.
-pub(super) fn check(spec: &Spec, option: &str) -> io::Result<()> {
+pub(super) fn check(spec: &Spec, option: &str) -> io::Result<Granted> {
     let refuse =
         |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, format!("option {option}: {why}")));
     if !spec.cache.is_direct() {
@@ -20,17 +22,23 @@ pub(super) fn check(spec: &Spec, option: &str) -> io::Result<()> {
             spec.cache.word()
         ));
     }
+    let mut granted = Granted::default();
     for target in &spec.files {
-        if let Some((device, setting)) = setting(&target.file)?
-            && setting == "0"
-        {
-            return refuse(format!(
-                "device {device} completes by interrupt (its queue/io_poll says 0); leave the option out, or give the driver \
-                 queues for polling, as with the kernel parameter nvme.poll_queues=2"
-            ));
+        match setting(&target.file)? {
+            Some((device, said)) if said == "0" => {
+                return refuse(format!(
+                    "device {device} completes by interrupt (its queue/io_poll says 0); leave the option out, or give the \
+                     driver queues for polling, as with the kernel parameter nvme.poll_queues=2"
+                ));
+            }
+            Some(_) => {}
+            None => granted
+                .fallbacks
+                .push(format!("{option}: nothing says whether the device below the file polls")),
         }
     }
-    Ok(())
+    granted.fallbacks.dedup();
+    Ok(granted)
 }
 
 /// The device below a file with what its `queue/io_poll` says; `None` where there is no such device or it does not say.
