@@ -118,12 +118,7 @@ fn scratch(place: &str, cache: Cache, writable: bool) -> Option<RingFile> {
     let path = Path::new(place).join(name);
     let whole = vec![0; FILE_BYTES as usize];
     std::fs::write(&path, whole).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut flags = rustix::fs::OFlags::empty();
-    flags.set(rustix::fs::OFlags::DIRECT, cache.is_direct());
-    flags.set(rustix::fs::OFlags::DSYNC, cache.is_sync());
-    flags.set(rustix::fs::OFlags::SYNC, cache.is_full_sync());
-    let opened =
-        File::options().read(true).write(writable).custom_flags(flags.bits().cast_signed()).open(&path);
+    let opened = open_as(&path, cache, writable);
     std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     match opened {
         Ok(file) => Some(RingFile { file, writable }),
@@ -132,6 +127,15 @@ fn scratch(place: &str, cache: Cache, writable: bool) -> Option<RingFile> {
             None
         }
     }
+}
+
+fn open_as(path: &Path, cache: Cache, writable: bool) -> std::io::Result<File> {
+    use rustix::fs::OFlags;
+    let mut flags = OFlags::empty();
+    flags.set(OFlags::DIRECT, cache.is_direct());
+    flags.set(OFlags::DSYNC, cache.is_sync());
+    flags.set(OFlags::SYNC, cache.is_full_sync());
+    File::options().read(true).write(writable).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// A second descriptor of a file, to look at it past the engine.
@@ -447,4 +451,92 @@ fn an_engine_dropped_with_operations_in_flight_ends_soon() {
         drop(engine);
         assert!(started.elapsed() < Duration::from_secs(4), "{}", entry.name);
     });
+}
+
+/// A loop device over a file without a name. Detached when dropped.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn new() -> Option<Self> {
+        let path = format!("/var/tmp/fathom-engine-loop-{}", std::process::id());
+        std::fs::write(&path, vec![0; FILE_BYTES as usize]).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let answer = std::process::Command::new("losetup").args(["--find", "--show", &path]).output();
+        std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        match answer {
+            Ok(a) if a.status.success() => Some(Self(String::from_utf8_lossy(&a.stdout).trim().to_owned())),
+            Ok(a) => {
+                println!("SKIPPED: no loop device: {}", String::from_utf8_lossy(&a.stderr).trim());
+                None
+            }
+            Err(e) => {
+                println!("SKIPPED: no losetup: {e}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn block_devices_are_written_read_trimmed_and_flushed_too() {
+    let Some(device) = LoopDevice::new() else { return };
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for cache in entry.caches.iter().filter(|c| !c.is_sync()) {
+            let file =
+                open_as(Path::new(&device.0), *cache, true).unwrap_or_else(|e| panic!("{}: {e}", device.0));
+            let witness =
+                open_as(Path::new(&device.0), Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"));
+            let Some(mut engine) = opened(spec(entry, vec![RingFile { file, writable: true }], *cache))
+            else {
+                continue;
+            };
+            let what = format!("{} {} {}", entry.name, device.0, cache.word());
+            round_trip(&mut *engine, entry.max_depth.min(16), *cache, &witness, &what);
+            if entry.kinds.contains(&Kind::Trim) {
+                assert_eq!(one_op(&mut *engine, op(Kind::Trim, 4096, 1 << 20)), 1 << 20, "{what}");
+                let mut seen = vec![7; 1 << 20];
+                witness.read_exact_at(&mut seen, 4096).unwrap_or_else(|e| panic!("{e}"));
+                assert!(seen.iter().all(|b| *b == 0), "{what}");
+            }
+            assert_eq!(one_op(&mut *engine, op(Kind::Sync, 0, 0)), 0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_greatest_depth_is_reached_or_refused_in_words() {
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes && e.max_depth > 1) {
+        let Some(file) = scratch("/dev/shm", Cache::Buffered, true) else { return };
+        let mut spec = spec(entry, vec![file], Cache::Buffered);
+        (spec.depth, spec.slot_bytes) = (entry.max_depth, 4096);
+        match open(spec) {
+            Ok((mut engine, _)) => {
+                let ops: Vec<Op> = (0..2 * u64::from(entry.max_depth))
+                    .map(|i| op(Kind::Read, i % 1024 * 4096, 4096))
+                    .collect();
+                let results = carry(&mut *engine, entry.max_depth, &ops, |_, _| (), |_, _, _| ());
+                assert!(results.iter().all(|r| *r == 4096), "{}", entry.name);
+            }
+            Err(e) => {
+                println!("SKIPPED: {}: {e}", entry.name);
+                assert!(e.to_string().contains("--depth") || e.to_string().contains("--engine"), "{e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_lines_of_the_table_and_no_two_options_of_a_line_share_a_name() {
+    for (i, entry) in ENGINES.iter().enumerate() {
+        assert!(ENGINES[..i].iter().all(|e| e.name != entry.name), "{}", entry.name);
+        assert!(!entry.kinds.is_empty() && !entry.caches.is_empty(), "{}", entry.name);
+        for (j, option) in entry.options.iter().enumerate() {
+            assert!(entry.options[..j].iter().all(|o| o.name != option.name), "{}", option.name);
+        }
+    }
 }
