@@ -5,12 +5,19 @@
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod aio;
 pub mod arena;
 pub mod blkid;
 pub mod cachestat;
 pub mod clock;
+mod fault;
 pub mod fiemap;
 pub mod ioctl;
+pub mod mapping;
 pub mod perf;
+pub mod pipe;
+pub mod posix_aio;
 pub mod ring;
+mod slots;
+pub mod stable;
 pub mod thread;

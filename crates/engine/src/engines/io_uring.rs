@@ -1,28 +1,96 @@
 //! The engine `io_uring`: operations through the kernel's rings, with registered buffers and files where granted.
 //!
-//! For: any depth on one thread. Not for: polling modes, which are not offered yet.
+//! For: any depth on one thread. Not for: choosing among the ways to set a ring up; each is an option.
 
-use super::{Done, Engine, Granted};
+use super::targets::flush_of;
+use super::{Done, Engine, EngineOption, Granted, Number, polling};
 use crate::source::Op;
 use crate::worker::Spec;
 use model::job::Kind;
 use std::io;
+use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::ring::Ring;
+use sys::ring::{Ring, TaskWork, Thread, Transfer, Wishes};
+use sys::stable::Flush;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "iopoll",
+        about: "poll the device for completions; direct I/O on a polling device",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "sqpoll",
+        about: "a kernel thread takes submissions, on the CPU of this number",
+        number: Number::May,
+    },
+    EngineOption { name: "plain-buffers", about: "do not register buffers", number: Number::No },
+    EngineOption { name: "plain-files", about: "do not register files", number: Number::No },
+    EngineOption {
+        name: "deferred",
+        about: "finish operations only in calls that wait (DEFER_TASKRUN)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "interrupt",
+        about: "finish operations at once, by interrupting the thread",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "nop",
+        about: "hand over operations that do nothing: the cost of the interface",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "dontcache",
+        about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
+        number: Number::No,
+    },
+];
+
+/// Longest wait for the answer to a trial read.
+const TRIAL_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Uring {
     ring: Ring,
     clock: Clock,
+    flush: Flush,
 }
 
 impl Engine for Uring {
     type Time = Clock;
 
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let wishes = wishes(spec)?;
+        let polling = if wishes.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let (ring, granted) = Ring::new(arena, std::mem::take(&mut spec.files)).map_err(|e| explain(&e))?;
-        Ok((Self { ring, clock: spec.clock }, granted))
+        let (ring, mut granted) =
+            Ring::new(arena, std::mem::take(&mut spec.files), &wishes).map_err(|e| explain(&e, &wishes))?;
+        granted.fallbacks.extend(polling.fallbacks);
+        for (wished, word) in [
+            (wishes.poll, "polled completions"),
+            (wishes.transfer == Transfer::Nop, "nop: no bytes are moved"),
+            (wishes.transfer == Transfer::DontCache, "RWF_DONTCACHE"),
+        ] {
+            if wished {
+                granted.used.push(word.into());
+            }
+        }
+        let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call) };
+        if wishes.poll {
+            engine.try_reads(
+                spec.slot_bytes,
+                "option iopoll: this target cannot be polled; leave the option out",
+            )?;
+        }
+        if wishes.transfer == Transfer::DontCache {
+            let why = "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE; leave \
+                       the option out";
+            engine.try_reads(spec.slot_bytes, why)?;
+        }
+        Ok((engine, granted))
     }
 
     #[inline]
@@ -37,10 +105,12 @@ impl Engine for Uring {
 
     #[inline]
     fn queue(&mut self, slot: u32, op: &Op) {
+        let file = u32::from(op.file);
         match op.kind {
-            Kind::Read => self.ring.read(slot, u32::from(op.file), op.offset, op.length),
-            Kind::Write => self.ring.write(slot, u32::from(op.file), op.offset, op.length),
-            Kind::Trim | Kind::Sync => unreachable!("not in the table's kinds"),
+            Kind::Read => self.ring.read(slot, file, op.offset, op.length),
+            Kind::Write => self.ring.write(slot, file, op.offset, op.length),
+            Kind::Trim => self.ring.trim(slot, file, op.offset, op.length),
+            Kind::Sync => self.ring.flush(slot, file, self.flush),
         }
     }
 
@@ -49,14 +119,12 @@ impl Engine for Uring {
         self.ring.submit(wait)
     }
 
-    /// With operations in flight the kernel wakes us at their completions. A timer rings some microseconds late, so the
-    /// last stretch is spent looking.
     fn pause(&mut self, ns: u64) -> io::Result<()> {
-        if self.ring.in_flight() == 0 || ns <= super::OVERSLEEP_NS {
+        if self.ring.in_flight() == 0 {
             super::pause(ns);
             return Ok(());
         }
-        self.ring.wait(ns - super::OVERSLEEP_NS)
+        super::wake_early(ns, |ns| self.ring.wait_within(ns))
     }
 
     #[inline]
@@ -65,15 +133,85 @@ impl Engine for Uring {
     }
 }
 
-/// Names the likely cause where the kernel refuses any ring at all.
-fn explain(error: &io::Error) -> io::Error {
-    let cause = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
+impl Uring {
+    /// Reads once from each file, since only an operation shows whether its flags are known there.
+    fn try_reads(&mut self, bytes: u32, refusal: &str) -> io::Result<()> {
+        let mut done = [Done::default()];
+        for file in 0..self.ring.files() {
+            self.ring.read(0, file, 0, bytes);
+            let limit = Instant::now() + TRIAL_LIMIT;
+            self.ring.submit(1)?;
+            while self.ring.reap(&mut done) == 0 {
+                if Instant::now() > limit {
+                    let why =
+                        format!("{refusal} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+                self.ring.submit(1)?;
+            }
+            // Any other failure would be an operation's own, and is told as that.
+            if done[0].result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, refusal));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The wishes behind the options.
+fn wishes(spec: &Spec) -> io::Result<Wishes> {
+    let has = |name: &str| spec.options.contains_key(name);
+    for (one, other) in
+        [("deferred", "interrupt"), ("nop", "dontcache"), ("nop", "iopoll"), ("iopoll", "dontcache")]
+    {
+        if has(one) && has(other) {
+            let why = format!("options {one} and {other} exclude each other; leave one out");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+    }
+    if has("dontcache") && spec.cache.is_direct() {
+        let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(Wishes {
+        poll: has("iopoll"),
+        thread: match spec.options.get("sqpoll") {
+            None => Thread::None,
+            Some(None) => Thread::Anywhere,
+            Some(Some(cpu)) => Thread::On(u32::try_from(*cpu).unwrap_or(u32::MAX)),
+        },
+        task_work: match (has("deferred"), has("interrupt")) {
+            (true, _) => TaskWork::Deferred,
+            (_, true) => TaskWork::Interrupt,
+            _ => TaskWork::Cooperative,
+        },
+        transfer: match (has("nop"), has("dontcache")) {
+            (true, _) => Transfer::Nop,
+            (_, true) => Transfer::DontCache,
+            _ => Transfer::Normal,
+        },
+        plain_buffers: has("plain-buffers"),
+        plain_files: has("plain-files"),
+    })
+}
+
+/// Names the likely cause where the kernel refuses a ring.
+fn explain(error: &io::Error, wishes: &Wishes) -> io::Error {
+    let cause = match (error.kind(), wishes.thread, wishes.task_work) {
+        // It has its own words already.
+        _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
+        (io::ErrorKind::PermissionDenied, ..) => {
             "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled; \
              type --engine sync, or set the sysctl to 0"
         }
-        io::ErrorKind::Unsupported => "this kernel has no io_uring; type --engine sync",
-        io::ErrorKind::OutOfMemory => "no memory for a ring of this depth; type a smaller --depth",
+        (io::ErrorKind::Unsupported, ..) => "this kernel has no io_uring; type --engine sync",
+        (io::ErrorKind::OutOfMemory, ..) => "no memory for a ring of this depth; type a smaller --depth",
+        (io::ErrorKind::InvalidInput, Thread::On(_), _) => {
+            "option sqpoll: no such CPU, or not one that this process may use; type sqpoll alone or a number from nproc's range"
+        }
+        (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
+            "option deferred: this kernel is older than 6.1; leave the option out"
+        }
         _ => "the kernel refuses an io_uring; type --engine sync",
     };
     io::Error::new(error.kind(), format!("{cause} ({error})"))

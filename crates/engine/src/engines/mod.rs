@@ -3,14 +3,24 @@
 //! For: the table from which help, plans and workers are made. Not for: the loop, which is compiled once per engine.
 
 mod io_uring;
+mod libaio;
+mod mmap;
 mod null;
+mod one;
+mod polling;
+mod posixaio;
 mod sim;
+mod splice;
 mod sync;
+mod targets;
+#[cfg(test)]
+mod tests;
+mod vsync;
 
 use crate::source::Op;
 use crate::verifier;
 use crate::worker::{self, Outcome, Spec, Task};
-use model::job::{Cache, Kind};
+use model::job::{Cache, Kind, SyncCall};
 use std::io;
 use sys::clock::Clock;
 pub use sys::ring::{Done, Granted};
@@ -56,6 +66,15 @@ pub(crate) fn pause(ns: u64) {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(sleep @ 1..) => std::thread::sleep(std::time::Duration::from_nanos(sleep)),
         _ => std::hint::spin_loop(),
+    }
+}
+
+/// Waits by `wait` for a completion, and comes back that much before `ns` have passed: timers ring late, and the last stretch
+/// is spent looking.
+pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
+    match ns.checked_sub(OVERSLEEP_NS) {
+        Some(ns @ 1..) => wait(ns),
+        _ => Ok(()),
     }
 }
 
@@ -135,7 +154,9 @@ pub enum Number {
 /// Everything that goes through a file descriptor.
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
-const READ_WRITE: &[Kind] = &[Kind::Read, Kind::Write];
+
+/// What asynchronous interfaces before io_uring can do.
+const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
 /// Most operations in flight per worker: what one ring can hold.
 pub const MAX_DEPTH: u32 = 16_384;
@@ -148,11 +169,35 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: MAX_DEPTH,
         default_batch: 1,
-        kinds: READ_WRITE,
+        kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
-        options: &[],
+        options: io_uring::OPTIONS,
         run: worker::run::<io_uring::Uring>,
         verify: verifier::drive::<io_uring::Uring>,
+    },
+    Entry {
+        name: "libaio",
+        about: "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring",
+        moves_bytes: true,
+        max_depth: MAX_DEPTH,
+        default_batch: 1,
+        kinds: READ_WRITE_SYNC,
+        caches: BY_DESCRIPTOR,
+        options: &[],
+        run: worker::run::<libaio::Libaio>,
+        verify: verifier::drive::<libaio::Libaio>,
+    },
+    Entry {
+        name: "posixaio",
+        about: "aio_read and aio_write: threads of the C library, one operation at a time per file",
+        moves_bytes: true,
+        max_depth: MAX_DEPTH,
+        default_batch: 1,
+        kinds: READ_WRITE_SYNC,
+        caches: BY_DESCRIPTOR,
+        options: &[],
+        run: worker::run::<posixaio::Posixaio>,
+        verify: verifier::drive::<posixaio::Posixaio>,
     },
     Entry {
         name: "sync",
@@ -160,11 +205,47 @@ pub const ENGINES: &[Entry] = &[
         moves_bytes: true,
         max_depth: 1,
         default_batch: 1,
-        kinds: READ_WRITE,
+        kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
         options: &[],
-        run: worker::run::<sync::Sync>,
-        verify: verifier::drive::<sync::Sync>,
+        run: worker::run::<one::One<sync::Sync>>,
+        verify: verifier::drive::<one::One<sync::Sync>>,
+    },
+    Entry {
+        name: "vsync",
+        about: "preadv2 and pwritev2 with flags: one operation at a time per worker",
+        moves_bytes: true,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: vsync::OPTIONS,
+        run: worker::run::<one::One<vsync::Vsync>>,
+        verify: verifier::drive::<one::One<vsync::Vsync>>,
+    },
+    Entry {
+        name: "mmap",
+        about: "loads from and stores to a mapped file: one operation at a time per worker",
+        moves_bytes: true,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: &[Cache::Mmap],
+        options: mmap::OPTIONS,
+        run: worker::run::<one::One<mmap::Mmap>>,
+        verify: verifier::drive::<one::One<mmap::Mmap>>,
+    },
+    Entry {
+        name: "splice",
+        about: "splice through a pipe: one operation at a time per worker",
+        moves_bytes: true,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: splice::OPTIONS,
+        run: worker::run::<one::One<splice::Splice>>,
+        verify: verifier::drive::<one::One<splice::Splice>>,
     },
     Entry {
         name: "null",
@@ -195,4 +276,19 @@ pub const ENGINES: &[Entry] = &[
 /// The engine of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENGINES.iter().find(|e| e.name == name)
+}
+
+/// For interfaces that know fsync and fdatasync only.
+///
+/// # Errors
+/// Where the spec asks for sync_file_range.
+fn no_range(spec: &Spec) -> io::Result<()> {
+    if spec.sync_call != SyncCall::SyncFileRange {
+        return Ok(());
+    }
+    let why = format!(
+        "{} knows no sync_file_range; sync with fsync or fdatasync, or type --engine io_uring",
+        spec.engine.name
+    );
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

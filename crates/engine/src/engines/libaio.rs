@@ -1,0 +1,90 @@
+//! The engine `libaio`: `io_submit` and `io_getevents`, the kernel's asynchronous I/O before io_uring.
+//!
+//! For: any depth on one thread with direct I/O. Not for: trims, which it has not; buffered files, where handing over blocks
+//! until the operation is done and the depth means nothing.
+
+use super::targets::flush_of;
+use super::{Done, Engine, Granted, no_range};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use std::io;
+use sys::aio::Aio;
+use sys::arena::Arena;
+use sys::clock::Clock;
+use sys::stable::Flush;
+
+pub(super) struct Libaio {
+    aio: Aio,
+    clock: Clock,
+    flush: Flush,
+}
+
+impl Engine for Libaio {
+    type Time = Clock;
+
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        no_range(spec)?;
+        let slots = spec.slots();
+        let arena = Arena::new(slots, spec.slot_bytes as usize)?;
+        let (aio, granted) =
+            Aio::new(arena, std::mem::take(&mut spec.files)).map_err(|e| explain(&e, slots))?;
+        Ok((Self { aio, clock: spec.clock, flush: flush_of(spec.sync_call) }, granted))
+    }
+
+    #[inline]
+    fn time(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.aio.slot_mut(slot)
+    }
+
+    #[inline]
+    fn queue(&mut self, slot: u32, op: &Op) {
+        let file = u32::from(op.file);
+        match op.kind {
+            Kind::Read => self.aio.read(slot, file, op.offset, op.length),
+            Kind::Write => self.aio.write(slot, file, op.offset, op.length),
+            Kind::Sync => self.aio.flush(slot, file, self.flush),
+            Kind::Trim => unreachable!("not in the table's kinds"),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, wait: u32) -> io::Result<()> {
+        self.aio.submit(wait)
+    }
+
+    fn pause(&mut self, ns: u64) -> io::Result<()> {
+        if self.aio.in_flight() == 0 {
+            super::pause(ns);
+            return Ok(());
+        }
+        super::wake_early(ns, |ns| self.aio.wait_within(ns))
+    }
+
+    #[inline]
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        self.aio.reap(done)
+    }
+}
+
+/// Names the likely cause where the kernel refuses a context.
+fn explain(error: &io::Error, slots: usize) -> io::Error {
+    let cause = match error.kind() {
+        io::ErrorKind::WouldBlock => format!(
+            "the system's asynchronous operations are used up: {slots} more do not fit; type a smaller --depth, or raise sysctl \
+             fs.aio-max-nr above fs.aio-nr + {slots}"
+        ),
+        io::ErrorKind::Unsupported => {
+            "this kernel was built without asynchronous I/O (CONFIG_AIO); type --engine io_uring or sync"
+                .into()
+        }
+        io::ErrorKind::OutOfMemory => "no memory for this depth; type a smaller --depth".into(),
+        _ => "the kernel refuses asynchronous I/O; type --engine sync".into(),
+    };
+    io::Error::new(error.kind(), format!("{cause} ({error})"))
+}

@@ -1,0 +1,141 @@
+//! The engine `mmap`: loads from and stores to a mapped file.
+//!
+//! For: what a program pays that maps its files. Every byte of an operation is copied between the mapping and the slot, so
+//! every page is touched. Not for: depth; direct I/O, which a mapping cannot do.
+//!
+//! Bytes behind the end that the file had when it was mapped are not there. Where the file is cut off or the device fails
+//! during the run, an operation ends short or with EIO, as a read would, and not the process. Trims punch the file.
+
+use super::one::Call;
+use super::targets::Targets;
+use super::{EngineOption, Granted, Number};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::{Kind, SyncCall};
+use std::io;
+use sys::arena::Arena;
+use sys::mapping::{Advice, Mapping};
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "populate",
+        about: "read and map all pages before the run (MAP_POPULATE)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "sequential",
+        about: "advise sequential access (MADV_SEQUENTIAL)",
+        number: Number::No,
+    },
+    EngineOption { name: "random", about: "advise random access (MADV_RANDOM)", number: Number::No },
+    EngineOption { name: "willneed", about: "advise need of all pages (MADV_WILLNEED)", number: Number::No },
+    EngineOption { name: "hugepage", about: "advise huge pages (MADV_HUGEPAGE)", number: Number::No },
+    EngineOption {
+        name: "dontneed",
+        about: "unmap the pages of each operation after it, as part of it (MADV_DONTNEED)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "async-msync",
+        about: "sync with MS_ASYNC, for which Linux does nothing",
+        number: Number::No,
+    },
+];
+
+const ADVICES: [(&str, Advice); 4] = [
+    ("sequential", Advice::Sequential),
+    ("random", Advice::Random),
+    ("willneed", Advice::WillNeed),
+    ("hugepage", Advice::HugePage),
+];
+
+pub(super) struct Mmap {
+    arena: Arena,
+    targets: Targets,
+    mappings: Vec<Mapping>,
+    /// Whether the pages of each operation are unmapped after it.
+    lets_go: bool,
+    sync: Sync,
+}
+
+/// What a sync does.
+#[derive(Clone, Copy)]
+enum Sync {
+    Msync {
+        wait: bool,
+    },
+    /// The call on the file.
+    File,
+}
+
+impl Call for Mmap {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let has = |name: &str| spec.options.contains_key(name);
+        if has("sequential") && has("random") {
+            let why = "options sequential and random exclude each other; leave one out";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let maps = spec.files.iter().map(|f| Mapping::new(f, has("populate")));
+        let mappings: Vec<Mapping> = maps.collect::<io::Result<_>>().map_err(|e| explain(&e))?;
+        for (name, advice) in ADVICES.iter().filter(|(name, _)| has(name)) {
+            mappings.iter().try_for_each(|m| m.advise(*advice)).map_err(|e| {
+                let why = format!(
+                    "option {name}: this kernel does not take the advice ({e}); leave the option out"
+                );
+                io::Error::new(e.kind(), why)
+            })?;
+        }
+        let sync = match spec.sync_call {
+            _ if has("async-msync") => Sync::Msync { wait: false },
+            SyncCall::Fsync => Sync::Msync { wait: true },
+            SyncCall::Fdatasync | SyncCall::SyncFileRange => Sync::File,
+        };
+        let (lets_go, used) = (has("dontneed"), spec.options.keys().cloned().collect());
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let targets = Targets::take(spec)?;
+        Ok((Self { arena, targets, mappings, lets_go, sync }, Granted { used, fallbacks: Vec::new() }))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        let mapping = &mut self.mappings[op.file as usize];
+        let moved = match (op.kind, self.sync) {
+            (Kind::Read, _) => mapping.load(op.offset, &mut data[..length])?,
+            (Kind::Write, _) => mapping.store(op.offset, &data[..length])?,
+            (Kind::Trim, _) => return self.targets.trim(op),
+            (Kind::Sync, Sync::Msync { wait }) => return mapping.sync(wait).map(|()| 0),
+            (Kind::Sync, Sync::File) => return self.targets.sync(op),
+        };
+        if self.lets_go {
+            mapping.let_go(op.offset, moved)?;
+        }
+        Ok(moved)
+    }
+}
+
+/// Names the likely cause where a file cannot be mapped.
+fn explain(error: &io::Error) -> io::Error {
+    let cause = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::ACCESS) => "a mapping needs a file opened for reading, also to write",
+        Some(rustix::io::Errno::INVAL) => "an empty file cannot be mapped; give it a size first",
+        Some(rustix::io::Errno::NODEV) => "files of this file system cannot be mapped; type --engine sync",
+        Some(rustix::io::Errno::NOMEM) => {
+            "the file does not fit the address space or the memory limit; type a smaller --size"
+        }
+        _ => "the file cannot be mapped; type --engine sync",
+    };
+    io::Error::new(error.kind(), format!("{cause} ({error})"))
+}
+
+#[test]
+fn an_empty_file_is_refused_in_words() {
+    let words = explain(&io::Error::from_raw_os_error(22)).to_string();
+    assert!(words.contains("empty"), "{words}");
+}

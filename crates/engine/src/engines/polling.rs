@@ -1,0 +1,54 @@
+//! Whether a device really polls.
+//!
+//! For: refusing to poll where the kernel would quietly wait for an interrupt instead. Not for: switching polling on.
+
+use super::Granted;
+use crate::worker::Spec;
+use std::fs::{File, read_to_string};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+/// Makes sure that polling for completions means something for the files of a spec; `option` is what asked for it. Where
+/// nobody says whether a device polls, that is noted as a fall back.
+///
+/// # Errors
+/// A text that names the option, the cause and the cure.
+pub(super) fn check(spec: &Spec, option: &str) -> io::Result<Granted> {
+    let refuse =
+        |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, format!("option {option}: {why}")));
+    if !spec.cache.is_direct() {
+        return refuse(format!(
+            "with --cache {} it is the page cache that answers, which nobody polls; type --cache direct",
+            spec.cache.word()
+        ));
+    }
+    let mut granted = Granted::default();
+    for target in &spec.files {
+        match setting(&target.file)? {
+            Some((device, said)) if said == "0" => {
+                return refuse(format!(
+                    "device {device} completes by interrupt (its queue/io_poll says 0); leave the option out, or give the \
+                     driver queues for polling, as with the kernel parameter nvme.poll_queues=2"
+                ));
+            }
+            Some(_) => {}
+            None => granted
+                .fallbacks
+                .push(format!("{option}: nothing says whether the device below the file polls")),
+        }
+    }
+    granted.fallbacks.dedup();
+    Ok(granted)
+}
+
+/// The device below a file with what its `queue/io_poll` says; `None` where there is no such device or it does not say.
+fn setting(file: &File) -> io::Result<Option<(String, String)>> {
+    let about = file.metadata()?;
+    let number = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
+    let device = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    // A partition has no queue of its own; the disk is the directory above it.
+    let said = ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| read_to_string(format!("/sys/dev/block/{device}/{queue}/io_poll")).ok());
+    Ok(said.map(|s| (device, s.trim().to_owned())))
+}

@@ -1,0 +1,179 @@
+//! The engine `splice`: file to pipe to memory, and back.
+//!
+//! For: what a program that moves data between a file and something else without copying them pays at the file's end. A read
+//! splices from the file into a pipe and takes the bytes out with `read`, which is the one copy; with the option `discard` the
+//! pipe is spliced to /dev/null instead, so that pages only change hands: splice itself, and no byte is seen. A write lends its
+//! memory to the pipe (`vmsplice`) and splices the pipe to the file. An operation larger than the pipe goes in parts, in turn.
+//! Not for: depth.
+
+use super::one::Call;
+use super::targets::Targets;
+use super::{EngineOption, Granted, Number};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice};
+use std::fs::File;
+use std::io;
+use sys::arena::Arena;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "discard",
+        about: "splice what is read to /dev/null instead of copying it to memory",
+        number: Number::No,
+    },
+    EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
+];
+
+pub(super) struct Splice {
+    arena: Arena,
+    targets: Targets,
+    pipe: Pipe,
+    /// Where reads go with `discard`.
+    null: Option<File>,
+}
+
+impl Call for Splice {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let wanted = spec.options.get("pipe").copied().flatten();
+        let pipe = Pipe::new(wanted).map_err(|e| explain(&e, wanted))?;
+        let mut granted = Granted::default();
+        granted.used.push(format!("pipe of {} bytes", pipe.bytes));
+        let mut null = None;
+        if spec.options.contains_key("discard") {
+            let open = File::options().write(true).open("/dev/null");
+            null =
+                Some(open.map_err(|e| io::Error::new(e.kind(), format!("option discard: /dev/null: {e}")))?);
+            granted.used.push("discard: what is read reaches no memory".into());
+        }
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        Ok((Self { arena, targets: Targets::take(spec)?, pipe, null }, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let data = self.arena.slot_mut(slot as usize);
+        let (length, part) = (op.length as usize, self.pipe.bytes);
+        match op.kind {
+            Kind::Read => {
+                let (file, null) = (self.targets.read(op), self.null.as_ref());
+                in_parts(&mut data[..length], part, op.offset, |data, offset| {
+                    self.pipe.read(file, offset, data, null)
+                })
+            }
+            Kind::Write => {
+                let file = self.targets.write(op);
+                in_parts(&mut data[..length], part, op.offset, |data, offset| {
+                    self.pipe.write(file, offset, data)
+                })
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+/// Carries an operation in parts until one ends early; an error counts where nothing was moved before it.
+#[inline]
+fn in_parts(
+    data: &mut [u8],
+    part: usize,
+    offset: u64,
+    mut carry: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut moved = 0;
+    while moved < data.len() {
+        let end = data.len().min(moved + part);
+        match carry(&mut data[moved..end], offset + moved as u64) {
+            Ok(0) => break,
+            Ok(bytes) => moved += bytes,
+            Err(_) if moved > 0 => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(moved)
+}
+
+/// A pipe that is empty between operations.
+struct Pipe {
+    out: OwnedFd,
+    into: OwnedFd,
+    bytes: usize,
+}
+
+impl Pipe {
+    fn new(wanted: Option<u64>) -> io::Result<Self> {
+        let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
+        if let Some(bytes) = wanted {
+            fcntl_setpipe_size(&into, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        }
+        let bytes = fcntl_getpipe_size(&into)?;
+        Ok(Self { out, into, bytes })
+    }
+
+    /// From a file to memory, or to nothing.
+    fn read(&mut self, file: &File, offset: u64, data: &mut [u8], null: Option<&File>) -> io::Result<usize> {
+        let inside = splice(file, Some(&mut { offset }), &self.into, None, data.len(), SpliceFlags::empty())?;
+        let mut taken = 0;
+        while taken < inside {
+            let answer = match null {
+                None => rustix::io::read(&self.out, &mut data[taken..inside]),
+                Some(null) => splice(&self.out, None, null, None, inside - taken, SpliceFlags::empty()),
+            };
+            match answer {
+                Ok(bytes) if bytes > 0 => taken += bytes,
+                early => return self.renew(taken, early.err()),
+            }
+        }
+        Ok(inside)
+    }
+
+    /// From memory to a file.
+    fn write(&mut self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
+        let inside = sys::pipe::lend(&self.into, data)?;
+        let mut moved = 0;
+        while moved < inside {
+            let at = offset + moved as u64;
+            match splice(&self.out, None, file, Some(&mut { at }), inside - moved, SpliceFlags::empty()) {
+                Ok(bytes) if bytes > 0 => moved += bytes,
+                early => return self.renew(moved, early.err()),
+            }
+        }
+        Ok(inside)
+    }
+
+    /// After a part that ended early: what is left in the pipe would be the beginning of the next one.
+    #[cold]
+    fn renew(&mut self, moved: usize, error: Option<Errno>) -> io::Result<usize> {
+        *self = Self::new(Some(self.bytes as u64))?;
+        match error {
+            Some(e) if moved == 0 => Err(e.into()),
+            _ => Ok(moved),
+        }
+    }
+}
+
+/// Names the likely cause where there is no such pipe.
+fn explain(error: &io::Error, wanted: Option<u64>) -> io::Error {
+    let text = match (wanted, error.kind()) {
+        (Some(bytes), io::ErrorKind::PermissionDenied) => format!(
+            "option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root; type less ({error})"
+        ),
+        (Some(bytes), _) => {
+            format!(
+                "option pipe: the kernel makes no pipe of {bytes} bytes; type a size from 4k to 2g ({error})"
+            )
+        }
+        (None, _) => format!("the kernel makes no pipe ({error})"),
+    };
+    io::Error::new(error.kind(), text)
+}

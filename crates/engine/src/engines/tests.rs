@@ -1,0 +1,542 @@
+//! Stories told to every engine of the table, on real files.
+//!
+//! For: that each moves every byte, answers as the trait promises, can do what its line says and refuses the rest in words.
+//! Not for: speed. What cannot run where it is prints `SKIPPED` with its reason.
+
+use super::{
+    Done, ENGINES, Engine, Entry, Granted, Number, io_uring, libaio, mmap, null, one, posixaio, sim, splice,
+    sync, vsync,
+};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::{Batch, Cache, Data, Kind, Limit, Options, Placement, SyncCall};
+use model::payload::{self, Maker};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use sys::ring::RingFile;
+
+/// Where test files are made: a file system on a disk, and one in memory.
+const PLACES: [&str; 2] = ["/var/tmp", "/dev/shm"];
+const FILE_BYTES: u64 = 4 << 20;
+const SLOT_BYTES: u32 = 256 * 1024;
+/// Longest wait for an operation.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An engine of any type.
+trait AnyEngine {
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8];
+    fn queue(&mut self, slot: u32, op: &Op);
+    fn submit(&mut self, wait: u32) -> std::io::Result<()>;
+    fn reap(&mut self, done: &mut [Done]) -> usize;
+}
+
+impl<E: Engine> AnyEngine for E {
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        E::slot_mut(self, slot)
+    }
+    fn queue(&mut self, slot: u32, op: &Op) {
+        E::queue(self, slot, op);
+    }
+    fn submit(&mut self, wait: u32) -> std::io::Result<()> {
+        E::submit(self, wait)
+    }
+    fn reap(&mut self, done: &mut [Done]) -> usize {
+        E::reap(self, done)
+    }
+}
+
+type Opened = std::io::Result<(Box<dyn AnyEngine>, Granted)>;
+
+fn boxed<E: Engine + 'static>(spec: &mut Spec) -> Opened {
+    let (engine, granted) = E::open(spec)?;
+    Ok((Box::new(engine), granted))
+}
+
+/// Opens the engine of a spec. A line of the table that is missing here fails every story.
+fn open(mut spec: Spec) -> Opened {
+    match spec.engine.name {
+        "io_uring" => boxed::<io_uring::Uring>(&mut spec),
+        "libaio" => boxed::<libaio::Libaio>(&mut spec),
+        "posixaio" => boxed::<posixaio::Posixaio>(&mut spec),
+        "sync" => boxed::<one::One<sync::Sync>>(&mut spec),
+        "vsync" => boxed::<one::One<vsync::Vsync>>(&mut spec),
+        "mmap" => boxed::<one::One<mmap::Mmap>>(&mut spec),
+        "splice" => boxed::<one::One<splice::Splice>>(&mut spec),
+        "null" => boxed::<null::Null>(&mut spec),
+        "sim" => boxed::<sim::Sim>(&mut spec),
+        other => panic!("no story is told to the engine {other}"),
+    }
+}
+
+fn spec(engine: &'static Entry, files: Vec<RingFile>, cache: Cache) -> Spec {
+    Spec {
+        worker: 0,
+        stream: 0,
+        engine,
+        sources: vec![Box::new(Nothing)],
+        files,
+        depth: engine.max_depth.min(16),
+        slot_bytes: SLOT_BYTES,
+        writes: false,
+        options: Options::new(),
+        cache,
+        sync_call: SyncCall::Fsync,
+        open_loop: false,
+        delay_ns: 0,
+        cooldown_ns: 0,
+        limit: Limit::default(),
+        place: Placement::default(),
+        batch: Batch { submit: 1, complete: 1 },
+        warmup_ns: 0,
+        time_ns: 0,
+        interval_ns: 0,
+        maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
+        clock: sys::clock::Clock::calibrate(true).0,
+    }
+}
+
+/// A spec needs a source for its number of slots alone.
+struct Nothing;
+
+impl crate::source::Source for Nothing {
+    fn refill(&mut self, ops: &mut [Op]) {
+        ops.fill(Op::NONE);
+    }
+}
+
+/// A file without a name, of zeros, opened as the cache mode says.
+fn scratch(place: &str, cache: Cache, writable: bool) -> Option<RingFile> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    if !Path::new(place).is_dir() {
+        println!("SKIPPED: there is no {place}");
+        return None;
+    }
+    let name = format!("fathom-engine-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let path = Path::new(place).join(name);
+    let whole = vec![0; FILE_BYTES as usize];
+    std::fs::write(&path, whole).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let opened = open_as(&path, cache, writable);
+    std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    match opened {
+        Ok(file) => Some(RingFile { file, writable }),
+        Err(e) => {
+            println!("SKIPPED: {place} has no --cache {}: {e}", cache.word());
+            None
+        }
+    }
+}
+
+fn open_as(path: &Path, cache: Cache, writable: bool) -> std::io::Result<File> {
+    use rustix::fs::OFlags;
+    let mut flags = OFlags::empty();
+    flags.set(OFlags::DIRECT, cache.is_direct());
+    flags.set(OFlags::DSYNC, cache.is_sync());
+    flags.set(OFlags::SYNC, cache.is_full_sync());
+    File::options().read(true).write(writable).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// A second descriptor of a file, to look at it past the engine.
+fn witness(file: &RingFile) -> File {
+    let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
+    File::options().read(true).write(true).open(again).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Engines that move bytes, each in each of its cache modes, in each place.
+fn everywhere(mut story: impl FnMut(&'static Entry, &'static str, Cache)) {
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for place in PLACES {
+            for cache in entry.caches {
+                story(entry, place, *cache);
+            }
+        }
+    }
+}
+
+fn opened(spec: Spec) -> Option<Box<dyn AnyEngine>> {
+    let name = spec.engine.name;
+    match open(spec) {
+        Ok((engine, _)) => Some(engine),
+        Err(e) if e.raw_os_error().is_none() && name.starts_with("io") => {
+            println!("SKIPPED: {name}: {e}");
+            None
+        }
+        Err(e) => panic!("{name}: {e}"),
+    }
+}
+
+fn op(kind: Kind, offset: u64, length: u32) -> Op {
+    Op { offset, length, kind, ..Op::NONE }
+}
+
+/// Carries operations, as many at once as there are slots, and gives their results in order. `before` sees the slot before
+/// its operation and `after` when it is done.
+fn carry(
+    engine: &mut dyn AnyEngine,
+    depth: u32,
+    ops: &[Op],
+    mut before: impl FnMut(&Op, &mut [u8]),
+    mut after: impl FnMut(&Op, i32, &[u8]),
+) -> Vec<i32> {
+    let mut results = vec![i32::MIN; ops.len()];
+    let mut of_slot = vec![None; depth as usize];
+    let mut done = vec![Done::default(); depth as usize];
+    let (mut next, mut finished, started) = (0, 0, Instant::now());
+    while finished < ops.len() {
+        for slot in 0..depth {
+            if of_slot[slot as usize].is_none() && next < ops.len() {
+                before(&ops[next], engine.slot_mut(slot));
+                engine.queue(slot, &ops[next]);
+                of_slot[slot as usize] = Some(next);
+                next += 1;
+            }
+        }
+        engine.submit(1).unwrap_or_else(|e| panic!("{e}"));
+        let taken = engine.reap(&mut done);
+        for d in &done[..taken] {
+            let index = of_slot[d.slot as usize].take().unwrap_or_else(|| panic!("slot {} twice", d.slot));
+            results[index] = d.result;
+            after(&ops[index], d.result, engine.slot_mut(d.slot));
+            finished += 1;
+        }
+        assert!(started.elapsed() < PATIENCE, "{finished} of {} operations in time", ops.len());
+    }
+    results
+}
+
+fn one_op(engine: &mut dyn AnyEngine, op: Op) -> i32 {
+    carry(engine, 1, &[op], |_, _| (), |_, _, _| ())[0]
+}
+
+/// Operations that cover 3 MiB once, in sizes that the cache mode allows.
+fn cover(kind: Kind, cache: Cache) -> Vec<Op> {
+    let sizes: &[u32] = if cache.is_direct() {
+        &[4096, 3 * 4096, SLOT_BYTES, 65536, 4096 * 17]
+    } else {
+        &[1, 777, 4096, 4097, 70_001, SLOT_BYTES, 511, SLOT_BYTES - 1]
+    };
+    let (mut ops, mut offset) = (Vec::new(), 0);
+    for length in sizes.iter().cycle() {
+        if offset + u64::from(*length) > 3 << 20 {
+            return ops;
+        }
+        ops.push(op(kind, offset, *length));
+        offset += u64::from(*length);
+    }
+    ops
+}
+
+/// Writes and reads back byte for byte.
+fn round_trip(engine: &mut dyn AnyEngine, depth: u32, cache: Cache, witness: &File, what: &str) {
+    let expect = |op: &Op| {
+        let mut data = vec![0; op.length as usize];
+        payload::fill(&mut data, op.offset + 1);
+        data
+    };
+    let writes = cover(Kind::Write, cache);
+    let results = carry(
+        engine,
+        depth,
+        &writes,
+        |op, slot| slot[..op.length as usize].copy_from_slice(&expect(op)),
+        |_, _, _| (),
+    );
+    for (op, result) in writes.iter().zip(results) {
+        assert_eq!(result, op.length as i32, "{what}: {op:?}");
+        let mut seen = vec![0; op.length as usize];
+        witness.read_exact_at(&mut seen, op.offset).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(seen == expect(op), "{what}: other bytes arrived: {op:?}");
+    }
+    let mut reads = cover(Kind::Read, cache);
+    reads.reverse();
+    let blank = |_: &Op, slot: &mut [u8]| slot.fill(0xaa);
+    carry(engine, depth, &reads, blank, |op, result, slot| {
+        assert_eq!(result, op.length as i32, "{what}: {op:?}");
+        assert!(slot[..op.length as usize] == expect(op), "{what}: other bytes came back: {op:?}");
+        assert!(
+            slot[op.length as usize..].iter().all(|b| *b == 0xaa),
+            "{what}: bytes behind the slot's: {op:?}"
+        );
+    });
+}
+
+#[test]
+fn every_byte_that_an_engine_writes_is_read_back() {
+    everywhere(|entry, place, cache| {
+        let Some(file) = scratch(place, cache, true) else { return };
+        let witness = witness(&file);
+        let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
+        let what = format!("{} {place} {}", entry.name, cache.word());
+        round_trip(&mut *engine, entry.max_depth.min(16), cache, &witness, &what);
+    });
+}
+
+#[test]
+fn operations_go_to_the_file_that_they_name() {
+    everywhere(|entry, place, cache| {
+        let files: Vec<RingFile> = (0..3).filter_map(|_| scratch(place, cache, true)).collect();
+        if files.len() < 3 {
+            return;
+        }
+        let witnesses: Vec<File> = files.iter().map(witness).collect();
+        let Some(mut engine) = opened(spec(entry, files, cache)) else { return };
+        for file in 0..3_u16 {
+            let write = Op { file, ..op(Kind::Write, 4096, 4096) };
+            let result = carry(&mut *engine, 1, &[write], |_, s| s.fill(file as u8 + 1), |_, _, _| ());
+            assert_eq!(result, [4096], "{}", entry.name);
+        }
+        for (file, witness) in witnesses.iter().enumerate() {
+            let mut seen = [0; 4096];
+            witness.read_exact_at(&mut seen, 4096).unwrap_or_else(|e| panic!("{e}"));
+            assert!(seen.iter().all(|b| *b == file as u8 + 1), "{} {place}", entry.name);
+        }
+    });
+}
+
+#[test]
+fn a_read_over_the_end_is_short_and_one_behind_it_is_empty() {
+    everywhere(|entry, place, cache| {
+        let Some(file) = scratch(place, cache, true) else { return };
+        let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
+        let what = format!("{} {place} {}", entry.name, cache.word());
+        assert_eq!(one_op(&mut *engine, op(Kind::Read, FILE_BYTES - 4096, 16384)), 4096, "{what}");
+        assert_eq!(one_op(&mut *engine, op(Kind::Read, FILE_BYTES + 8192, 4096)), 0, "{what}");
+    });
+}
+
+#[test]
+fn a_failure_of_an_operation_is_its_errno_and_the_next_one_works() {
+    everywhere(|entry, place, cache| {
+        // Through a descriptor that cannot read, every interface fails in the same way; a mapping cannot even be made.
+        let Some(file) = scratch(place, cache, true) else { return };
+        let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
+        let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
+        let files = vec![RingFile { file: only_writes, writable: true }, file];
+        if cache == Cache::Mmap {
+            let refusal = open(spec(entry, files, cache)).err().map(|e| e.to_string());
+            assert!(refusal.is_some_and(|r| r.contains("reading")), "{}", entry.name);
+            return;
+        }
+        let Some(mut engine) = opened(spec(entry, files, cache)) else { return };
+        for _ in 0..3 {
+            let result = one_op(&mut *engine, op(Kind::Read, 0, 4096));
+            assert_eq!(result, -rustix::io::Errno::BADF.raw_os_error(), "{} {place}", entry.name);
+            let fine = Op { file: 1, ..op(Kind::Read, 0, 4096) };
+            assert_eq!(one_op(&mut *engine, fine), 4096, "{} {place}", entry.name);
+        }
+    });
+}
+
+#[test]
+fn trims_give_blocks_back_and_answer_their_length() {
+    everywhere(|entry, place, cache| {
+        if !entry.kinds.contains(&Kind::Trim) {
+            return;
+        }
+        let Some(file) = scratch(place, cache, true) else { return };
+        let witness = witness(&file);
+        witness
+            .write_all_at(&vec![9; 1 << 20], 0)
+            .and_then(|()| witness.sync_all())
+            .unwrap_or_else(|e| panic!("{e}"));
+        let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
+        let what = format!("{} {place} {}", entry.name, cache.word());
+        let blocks = || witness.metadata().map_or(0, |m| m.blocks());
+        let before = blocks();
+        // More than a slot holds: a trim moves no bytes.
+        assert_eq!(
+            one_op(&mut *engine, op(Kind::Trim, 4096, 2 * SLOT_BYTES)),
+            2 * SLOT_BYTES as i32,
+            "{what}"
+        );
+        assert!(before - blocks() >= 2 * u64::from(SLOT_BYTES) / 512, "{what}");
+        let mut seen = [7; 8192];
+        witness.read_exact_at(&mut seen, 0).unwrap_or_else(|e| panic!("{e}"));
+        assert!(seen[..4096].iter().all(|b| *b == 9) && seen[4096..].iter().all(|b| *b == 0), "{what}");
+    });
+}
+
+#[test]
+fn every_call_that_makes_writes_stable_answers_zero_or_is_refused_by_name() {
+    everywhere(|entry, place, cache| {
+        if !entry.kinds.contains(&Kind::Sync) {
+            return;
+        }
+        for call in [SyncCall::Fsync, SyncCall::Fdatasync, SyncCall::SyncFileRange] {
+            let Some(file) = scratch(place, cache, true) else { return };
+            let mut spec = spec(entry, vec![file], cache);
+            spec.sync_call = call;
+            match open(spec) {
+                Ok((mut engine, _)) => {
+                    let what = format!("{} {place} {} {}", entry.name, cache.word(), call.word());
+                    assert_eq!(one_op(&mut *engine, op(Kind::Write, 0, 4096)), 4096, "{what}");
+                    assert_eq!(one_op(&mut *engine, op(Kind::Sync, 0, 0)), 0, "{what}");
+                }
+                Err(e) => assert!(call != SyncCall::Fsync && e.to_string().contains(call.word()), "{e}"),
+            }
+        }
+    });
+}
+
+/// What options do beside moving all bytes, where that is not so.
+fn moves_all(option: &str) -> bool {
+    !["nop", "discard", "nowait"].contains(&option)
+}
+
+#[test]
+fn every_option_works_or_is_refused_by_its_name() {
+    everywhere(|entry, place, cache| {
+        // Durable writes are a matter of the file, not of options.
+        for option in entry.options.iter().filter(|_| !cache.is_sync()) {
+            let Some(file) = scratch(place, cache, true) else { return };
+            let witness = witness(&file);
+            let mut spec = spec(entry, vec![file], cache);
+            let number = match (option.number, option.name) {
+                (Number::No, _) => None,
+                (_, "pipe") => Some(8192),
+                _ => Some(0),
+            };
+            spec.options.insert(option.name.into(), number);
+            let what = format!("{}:{} {place} {}", entry.name, option.name, cache.word());
+            match open(spec) {
+                Ok((mut engine, granted)) => {
+                    assert!(!granted.used.is_empty(), "{what}: granted and not said");
+                    if moves_all(option.name) {
+                        round_trip(&mut *engine, entry.max_depth.min(16), cache, &witness, &what);
+                    } else {
+                        let result = one_op(&mut *engine, op(Kind::Read, 0, 4096));
+                        assert!(
+                            result == 4096 || result == -rustix::io::Errno::AGAIN.raw_os_error(),
+                            "{what}: {result}"
+                        );
+                    }
+                }
+                Err(e) => {
+                    println!("{what}: {e}");
+                    assert!(e.to_string().contains(option.name), "{what}: {e}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_write_or_trim_of_a_file_opened_for_reading_is_stopped_before_the_kernel() {
+    everywhere(|entry, place, cache| {
+        for kind in [Kind::Write, Kind::Trim].iter().filter(|k| entry.kinds.contains(k)) {
+            let Some(file) = scratch(place, cache, false) else { return };
+            let Some(mut engine) = opened(spec(entry, vec![file], cache)) else { return };
+            let misuse = std::panic::AssertUnwindSafe(|| one_op(&mut *engine, op(*kind, 0, 4096)));
+            let panic = std::panic::catch_unwind(misuse).err();
+            let words = panic.and_then(|p| p.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            assert!(words.is_some_and(|w| w.contains("opened for reading")), "{} {kind:?}", entry.name);
+        }
+    });
+}
+
+#[test]
+fn an_engine_dropped_with_operations_in_flight_ends_soon() {
+    everywhere(|entry, place, cache| {
+        let Some(file) = scratch(place, cache, true) else { return };
+        let spec = spec(entry, vec![file], cache);
+        let depth = spec.depth;
+        let Some(mut engine) = opened(spec) else { return };
+        for slot in 0..depth {
+            engine.queue(slot, &op(Kind::Read, u64::from(slot) * u64::from(SLOT_BYTES), SLOT_BYTES));
+        }
+        engine.submit(0).unwrap_or_else(|e| panic!("{e}"));
+        let started = Instant::now();
+        drop(engine);
+        assert!(started.elapsed() < Duration::from_secs(4), "{}", entry.name);
+    });
+}
+
+/// A loop device over a file without a name. Detached when dropped.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn new() -> Option<Self> {
+        let path = format!("/var/tmp/fathom-engine-loop-{}", std::process::id());
+        std::fs::write(&path, vec![0; FILE_BYTES as usize]).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let answer = std::process::Command::new("losetup").args(["--find", "--show", &path]).output();
+        std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        match answer {
+            Ok(a) if a.status.success() => Some(Self(String::from_utf8_lossy(&a.stdout).trim().to_owned())),
+            Ok(a) => {
+                println!("SKIPPED: no loop device: {}", String::from_utf8_lossy(&a.stderr).trim());
+                None
+            }
+            Err(e) => {
+                println!("SKIPPED: no losetup: {e}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn block_devices_are_written_read_trimmed_and_flushed_too() {
+    let Some(device) = LoopDevice::new() else { return };
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes) {
+        for cache in entry.caches.iter().filter(|c| !c.is_sync()) {
+            let file =
+                open_as(Path::new(&device.0), *cache, true).unwrap_or_else(|e| panic!("{}: {e}", device.0));
+            let witness =
+                open_as(Path::new(&device.0), Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"));
+            let Some(mut engine) = opened(spec(entry, vec![RingFile { file, writable: true }], *cache))
+            else {
+                continue;
+            };
+            let what = format!("{} {} {}", entry.name, device.0, cache.word());
+            round_trip(&mut *engine, entry.max_depth.min(16), *cache, &witness, &what);
+            if entry.kinds.contains(&Kind::Trim) {
+                assert_eq!(one_op(&mut *engine, op(Kind::Trim, 4096, 1 << 20)), 1 << 20, "{what}");
+                let mut seen = vec![7; 1 << 20];
+                witness.read_exact_at(&mut seen, 4096).unwrap_or_else(|e| panic!("{e}"));
+                assert!(seen.iter().all(|b| *b == 0), "{what}");
+            }
+            assert_eq!(one_op(&mut *engine, op(Kind::Sync, 0, 0)), 0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_greatest_depth_is_reached_or_refused_in_words() {
+    for entry in ENGINES.iter().filter(|e| e.moves_bytes && e.max_depth > 1) {
+        let Some(file) = scratch("/dev/shm", Cache::Buffered, true) else { return };
+        let mut spec = spec(entry, vec![file], Cache::Buffered);
+        (spec.depth, spec.slot_bytes) = (entry.max_depth, 4096);
+        match open(spec) {
+            Ok((mut engine, _)) => {
+                let ops: Vec<Op> = (0..2 * u64::from(entry.max_depth))
+                    .map(|i| op(Kind::Read, i % 1024 * 4096, 4096))
+                    .collect();
+                let results = carry(&mut *engine, entry.max_depth, &ops, |_, _| (), |_, _, _| ());
+                assert!(results.iter().all(|r| *r == 4096), "{}", entry.name);
+            }
+            Err(e) => {
+                println!("SKIPPED: {}: {e}", entry.name);
+                assert!(e.to_string().contains("--depth") || e.to_string().contains("--engine"), "{e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_lines_of_the_table_and_no_two_options_of_a_line_share_a_name() {
+    for (i, entry) in ENGINES.iter().enumerate() {
+        assert!(ENGINES[..i].iter().all(|e| e.name != entry.name), "{}", entry.name);
+        assert!(!entry.kinds.is_empty() && !entry.caches.is_empty(), "{}", entry.name);
+        for (j, option) in entry.options.iter().enumerate() {
+            assert!(entry.options[..j].iter().all(|o| o.name != option.name), "{}", option.name);
+        }
+    }
+}

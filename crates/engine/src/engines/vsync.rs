@@ -1,0 +1,112 @@
+//! The engine `vsync`: preadv2 and pwritev2, which take flags per operation.
+//!
+//! For: one operation at a time with a flag that an open file cannot have. Not for: several buffers per operation.
+
+use super::one::Call;
+use super::targets::Targets;
+use super::{EngineOption, Granted, Number, polling};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::io::{self, IoSlice, IoSliceMut};
+use sys::arena::Arena;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "hipri",
+        about: "poll the device for the completion (RWF_HIPRI); direct I/O on a polling device",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "dsync",
+        about: "each write waits until it is stable (RWF_DSYNC)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "nowait",
+        about: "fail with EAGAIN instead of blocking (RWF_NOWAIT)",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "dontcache",
+        about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
+        number: Number::No,
+    },
+];
+
+/// `RWF_DONTCACHE` of `linux/fs.h`, kernel 6.14.
+const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+pub(super) struct Vsync {
+    arena: Arena,
+    targets: Targets,
+    read_flags: ReadWriteFlags,
+    write_flags: ReadWriteFlags,
+}
+
+impl Call for Vsync {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let has = |name: &str| spec.options.contains_key(name);
+        let mut granted = if has("hipri") { polling::check(spec, "hipri")? } else { Granted::default() };
+        granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
+        if has("dontcache") && spec.cache.is_direct() {
+            let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let wished: Vec<(&str, ReadWriteFlags)> =
+            [("hipri", ReadWriteFlags::HIPRI), ("nowait", ReadWriteFlags::NOWAIT), ("dontcache", DONTCACHE)]
+                .into_iter()
+                .filter(|(name, _)| has(name))
+                .collect();
+        let read_flags = wished.iter().map(|(_, flag)| *flag).collect();
+        let dsync = if has("dsync") { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let mut call =
+            Self { arena, targets: Targets::take(spec)?, read_flags, write_flags: read_flags | dsync };
+        for (name, flag) in wished {
+            call.try_reads(name, flag)?;
+        }
+        Ok((call, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        match op.kind {
+            Kind::Read => {
+                let data = &mut [IoSliceMut::new(&mut data[..length])];
+                Ok(preadv2(self.targets.read(op), data, op.offset, self.read_flags)?)
+            }
+            Kind::Write => {
+                let data = &[IoSlice::new(&data[..length])];
+                Ok(pwritev2(self.targets.write(op), data, op.offset, self.write_flags)?)
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+impl Vsync {
+    /// Reads once from each file, since only an operation shows whether its flag is known there. Any failure but that would be
+    /// an operation's own, and is told as that; so is a flag that a file system knows for reads alone.
+    fn try_reads(&mut self, option: &str, flag: ReadWriteFlags) -> io::Result<()> {
+        let data = self.arena.slot_mut(0);
+        for target in self.targets.all() {
+            if preadv2(&target.file, &mut [IoSliceMut::new(data)], 0, flag) == Err(Errno::OPNOTSUPP) {
+                let why = format!(
+                    "option {option}: this kernel or this file system does not know the flag; leave the option out"
+                );
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+        }
+        Ok(())
+    }
+}

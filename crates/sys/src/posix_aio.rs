@@ -1,0 +1,252 @@
+//! POSIX asynchronous I/O (`aio(7)`) with what its operations use.
+//!
+//! For: reads, writes and syncs addressed by slot, as a portable program hands them over. Not for: speed. The C library's own
+//! threads carry the operations, in glibc at most 20 and one per file descriptor at a time: operations on one file follow
+//! each other, whatever the depth. That is the interface, and so it is measured. The threads' CPU time is not the caller's.
+//!
+//! Ownership is as in [`crate::ring`]: a slot in flight cannot be had, and what is still in flight five seconds after a drop
+//! is leaked.
+
+use crate::arena::Arena;
+use crate::ring::{DRAIN_LIMIT, Done, RingFile, WAIT_LIMIT};
+use crate::slots::Slots;
+use crate::stable::Flush;
+use libc::aiocb;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::time::{Duration, Instant};
+
+/// What an operation of a control does.
+#[derive(Clone, Copy, Debug)]
+enum Command {
+    Read,
+    Write,
+    /// With `O_SYNC` or `O_DSYNC`.
+    Sync(libc::c_int),
+}
+
+/// Controls with what their operations use.
+pub struct PosixAio {
+    slots: ManuallyDrop<Slots>,
+    /// One per slot, reached by address alone: the library writes to those in flight.
+    controls: ManuallyDrop<Vec<aiocb>>,
+    queued: Vec<(u32, Command)>,
+    /// Slots in flight, and in the same order their controls for `aio_suspend`.
+    flying: Vec<u32>,
+    list: Vec<*const aiocb>,
+    /// Finished, and not told yet.
+    ready: Vec<Done>,
+}
+
+impl std::fmt::Debug for PosixAio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PosixAio").field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+impl PosixAio {
+    /// Takes memory and files. The library starts its threads with the first operation.
+    pub fn new(arena: Arena, files: Vec<RingFile>) -> Self {
+        let count = arena.slots();
+        // SAFETY: integers and pointers, for which zero is a value; unused fields must be zero.
+        let blank: aiocb = unsafe { std::mem::zeroed() };
+        Self {
+            slots: ManuallyDrop::new(Slots::new(arena, files)),
+            controls: ManuallyDrop::new(vec![blank; count]),
+            queued: Vec::with_capacity(count),
+            flying: Vec::with_capacity(count),
+            list: Vec::with_capacity(count),
+            ready: Vec::with_capacity(count),
+        }
+    }
+
+    /// The bytes of a slot that is not in flight.
+    ///
+    /// # Panics
+    /// Where the slot is in flight or does not exist: a defect of the caller.
+    #[inline]
+    pub fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.slots.slot_mut(slot)
+    }
+
+    /// Queues a read into a slot; [`PosixAio::submit`] hands it over.
+    ///
+    /// # Panics
+    /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
+    pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.queue(slot, Command::Read, file, offset, bytes);
+    }
+
+    /// Queues a write from a slot.
+    ///
+    /// # Panics
+    /// Where the file may not be written: the last lock before the kernel. Else as [`PosixAio::read`].
+    pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
+        self.slots.assert_writable(file);
+        self.queue(slot, Command::Write, file, offset, bytes);
+    }
+
+    /// Queues making a file's writes stable. With [`Flush::Range`], which this interface lacks, it is an fdatasync; callers
+    /// refuse that earlier.
+    ///
+    /// # Panics
+    /// As [`PosixAio::read`].
+    pub fn flush(&mut self, slot: u32, file: u32, flush: Flush) {
+        let call = if flush == Flush::All { libc::O_SYNC } else { libc::O_DSYNC };
+        self.queue(slot, Command::Sync(call), file, 0, 0);
+    }
+
+    fn queue(&mut self, slot: u32, command: Command, file: u32, offset: u64, bytes: u32) {
+        let address = self.slots.claim(slot, bytes, 0);
+        // SAFETY: as in `new`.
+        let mut control: aiocb = unsafe { std::mem::zeroed() };
+        control.aio_fildes = self.slots.number(file);
+        control.aio_buf = address.cast();
+        control.aio_nbytes = bytes as usize;
+        control.aio_offset = offset as libc::off_t;
+        control.aio_sigevent.sigev_notify = libc::SIGEV_NONE;
+        // SAFETY: `claim` checked that the slot exists and was not in flight, so the library does not know this control.
+        unsafe { self.control(slot).write(control) };
+        self.queued.push((slot, command));
+    }
+
+    /// Address of a slot's control. There is one per slot, and a slot that does not exist is never queued.
+    fn control(&mut self, slot: u32) -> *mut aiocb {
+        self.controls.as_mut_ptr().wrapping_add(slot as usize)
+    }
+
+    /// Hands over what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the library
+    /// refuses to take completes with its errno.
+    ///
+    /// # Errors
+    /// What `aio_suspend` answers, but for a signal and the time limit.
+    pub fn submit(&mut self, wait: u32) -> io::Result<()> {
+        for index in 0..self.queued.len() {
+            let (slot, command) = self.queued[index];
+            let control = self.control(slot);
+            // SAFETY: the control stays where it is and untouched until `collect` has seen its end; its buffer lies in a slot
+            // that `claim` marked as in flight, so nobody else reads or writes it; files and memory are given back only when
+            // nothing is in flight.
+            let answer = unsafe {
+                match command {
+                    Command::Read => libc::aio_read(control),
+                    Command::Write => libc::aio_write(control),
+                    Command::Sync(call) => libc::aio_fsync(call, control),
+                }
+            };
+            if answer == 0 {
+                self.flying.push(slot);
+                self.list.push(control);
+            } else {
+                let errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+                self.ready.extend(self.slots.release(slot, -errno));
+            }
+        }
+        self.queued.clear();
+        if wait > 0 { self.wait(wait as usize, WAIT_LIMIT) } else { Ok(()) }
+    }
+
+    fn wait(&mut self, wanted: usize, limit: Duration) -> io::Result<()> {
+        let end = Instant::now() + limit;
+        loop {
+            self.collect();
+            if self.ready.len() >= wanted || self.flying.is_empty() {
+                return Ok(());
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            let limit = libc::timespec { tv_sec: 0, tv_nsec: left.as_nanos() as libc::c_long };
+            // SAFETY: the list has as many pointers, each to a control in flight; the time is of this frame.
+            let answer = unsafe {
+                libc::aio_suspend(self.list.as_ptr(), self.list.len() as libc::c_int, &raw const limit)
+            };
+            if answer != 0 {
+                let error = io::Error::last_os_error();
+                if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) {
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Operations that have not been reaped yet.
+    pub fn in_flight(&self) -> u32 {
+        self.slots.in_flight()
+    }
+
+    /// Waits until an operation in flight has completed, `ns` at most.
+    ///
+    /// # Errors
+    /// What the C library answers.
+    pub fn wait_within(&mut self, ns: u64) -> io::Result<()> {
+        self.wait(1, Duration::from_nanos(ns).min(WAIT_LIMIT))
+    }
+
+    /// Takes completions that are there; no system call. Returns how many of `done` were filled.
+    pub fn reap(&mut self, done: &mut [Done]) -> usize {
+        if self.ready.is_empty() {
+            self.collect();
+        }
+        let taken = self.ready.len().min(done.len());
+        let kept = self.ready.len() - taken;
+        done[..taken].copy_from_slice(&self.ready[kept..]);
+        self.ready.truncate(kept);
+        taken
+    }
+
+    /// Asks after every operation in flight; the interface has no other way.
+    fn collect(&mut self) {
+        let mut index = 0;
+        while let Some(&slot) = self.flying.get(index) {
+            let control = self.control(slot);
+            // SAFETY: a control that was handed over and whose end has not been taken.
+            let state = unsafe { libc::aio_error(control) };
+            if state == libc::EINPROGRESS {
+                index += 1;
+                continue;
+            }
+            // SAFETY: as above, and it has ended; this is the one time that its answer is taken.
+            let answer = unsafe { libc::aio_return(control) };
+            let result = if state == 0 { answer as i32 } else { -state };
+            self.ready.extend(self.slots.release(slot, result));
+            self.flying.swap_remove(index);
+            self.list.swap_remove(index);
+        }
+    }
+
+    /// Cancels what has not begun and waits for the rest. True when nothing is left.
+    fn drain(&mut self) -> bool {
+        let end = Instant::now() + DRAIN_LIMIT;
+        // Never handed over, so nobody has them.
+        for (slot, _) in std::mem::take(&mut self.queued) {
+            self.slots.release(slot, -libc::ECANCELED);
+        }
+        for file in 0..self.slots.files().len() {
+            // SAFETY: takes a descriptor alone; a null control stands for all operations on it. Other values of this type on
+            // the same descriptor do not exist: a descriptor belongs to one `RingFile`.
+            unsafe { libc::aio_cancel(self.slots.number(file as u32), std::ptr::null_mut()) };
+        }
+        while !self.flying.is_empty() && Instant::now() < end {
+            self.ready.clear();
+            if self.wait(1, WAIT_LIMIT).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.flying.is_empty()
+    }
+}
+
+impl Drop for PosixAio {
+    fn drop(&mut self) {
+        if !self.drain() {
+            return;
+        }
+        // SAFETY: each is dropped once, here, and not used again; nothing is in flight.
+        unsafe {
+            ManuallyDrop::drop(&mut self.slots);
+            ManuallyDrop::drop(&mut self.controls);
+        }
+    }
+}
