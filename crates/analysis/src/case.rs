@@ -116,7 +116,7 @@ impl<'a> Case<'a> {
 
     /// Whether the operations are carried to storage at all.
     pub fn has_storage(&self) -> bool {
-        self.targets.iter().any(|(_, t)| t.role != Role::None)
+        self.targets.iter().any(|(_, t)| t.role != Role::None) && !self.stream.does_nothing()
     }
 
     /// Whether this is storage that is not plain memory, as far as could be seen.

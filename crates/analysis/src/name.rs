@@ -52,6 +52,7 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
         "null" => Some("null engine, no storage"),
+        _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
         _ if !case.has_storage() => Some("no storage"),
         _ => None,
     }

@@ -148,8 +148,10 @@ impl Crew {
         let mut task = Task { spec, link };
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
-            // Where it is refused, lookups of descriptors stay a little dearer.
-            let _ = sys::thread::own_file_table();
+            if !entry.library_threads {
+                // Where it is refused, lookups of descriptors stay a little dearer.
+                let _ = sys::thread::own_file_table();
+            }
             let copies: std::io::Result<Vec<RingFile>> = shared.iter().map(RingFile::copy).collect();
             drop(shared);
             task.spec.files = match copies {

@@ -499,6 +499,11 @@ impl Stream {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
     }
 
+    /// Whether the interface alone is exercised: the engine hands operations over that do nothing.
+    pub fn does_nothing(&self) -> bool {
+        self.options.contains_key("nop")
+    }
+
     /// Whether latency counts from times fixed in advance.
     pub fn is_open_loop(&self) -> bool {
         matches!(self.pace, Pace::Open { .. })

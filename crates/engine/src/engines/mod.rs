@@ -21,6 +21,7 @@ use crate::source::Op;
 use crate::verifier;
 use crate::worker::{self, Outcome, Spec, Task};
 use model::job::{Cache, Kind, SyncCall};
+use model::wish::limits::MAX_DEPTH;
 use std::io;
 use sys::clock::Clock;
 pub use sys::ring::{Done, Granted};
@@ -113,6 +114,9 @@ pub struct Entry {
     pub about: &'static str,
     /// Whether it moves bytes of a target.
     pub moves_bytes: bool,
+    /// Whether threads of a library carry its operations out. They live on from run to run with the file table they were
+    /// born with, so workers must share theirs.
+    pub library_threads: bool,
     /// Most operations it can have in flight per worker, whatever is asked.
     pub max_depth: u32,
     /// Operations handed over per call unless asked otherwise; 0 stands for the whole depth.
@@ -158,15 +162,13 @@ const BY_DESCRIPTOR: &[Cache] =
 /// What asynchronous interfaces before io_uring can do.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
-/// Most operations in flight per worker: what one ring can hold.
-pub const MAX_DEPTH: u32 = 16_384;
-
 /// Every engine there is.
 pub const ENGINES: &[Entry] = &[
     Entry {
         name: "io_uring",
         about: "the kernel's submission and completion rings",
         moves_bytes: true,
+        library_threads: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -179,6 +181,7 @@ pub const ENGINES: &[Entry] = &[
         name: "libaio",
         about: "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring",
         moves_bytes: true,
+        library_threads: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: READ_WRITE_SYNC,
@@ -191,6 +194,7 @@ pub const ENGINES: &[Entry] = &[
         name: "posixaio",
         about: "aio_read and aio_write: threads of the C library, one operation at a time per file",
         moves_bytes: true,
+        library_threads: true,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: READ_WRITE_SYNC,
@@ -203,6 +207,7 @@ pub const ENGINES: &[Entry] = &[
         name: "sync",
         about: "pread and pwrite: one operation at a time per worker",
         moves_bytes: true,
+        library_threads: false,
         max_depth: 1,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -215,6 +220,7 @@ pub const ENGINES: &[Entry] = &[
         name: "vsync",
         about: "preadv2 and pwritev2 with flags: one operation at a time per worker",
         moves_bytes: true,
+        library_threads: false,
         max_depth: 1,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -227,6 +233,7 @@ pub const ENGINES: &[Entry] = &[
         name: "mmap",
         about: "loads from and stores to a mapped file: one operation at a time per worker",
         moves_bytes: true,
+        library_threads: false,
         max_depth: 1,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -239,6 +246,7 @@ pub const ENGINES: &[Entry] = &[
         name: "splice",
         about: "splice through a pipe: one operation at a time per worker",
         moves_bytes: true,
+        library_threads: false,
         max_depth: 1,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -251,6 +259,7 @@ pub const ENGINES: &[Entry] = &[
         name: "null",
         about: "completes at once and moves nothing: measures fathom itself",
         moves_bytes: false,
+        library_threads: false,
         max_depth: MAX_DEPTH,
         default_batch: 0,
         kinds: &Kind::ALL,
@@ -263,6 +272,7 @@ pub const ENGINES: &[Entry] = &[
         name: "sim",
         about: "a simulated device: 100 us per operation on a clock of its own",
         moves_bytes: false,
+        library_threads: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: &Kind::ALL,
