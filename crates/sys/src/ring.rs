@@ -15,7 +15,7 @@ use crate::arena::Arena;
 use crate::slots::Slots;
 use crate::stable::{Flush, RANGE_FLAGS};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
-pub use setup::{TaskWork, Thread, Transfer, Wishes};
+pub use setup::{Pages, TaskWork, Thread, Wishes};
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -83,7 +83,6 @@ pub struct Ring {
     file_flags: squeue::Flags,
     rw_flags: i32,
     fixed_buffers: bool,
-    nop: bool,
     /// Completions appear only when asked for.
     polls: bool,
 }
@@ -125,9 +124,8 @@ impl Ring {
             slots: ManuallyDrop::new(Slots::new(arena, files)),
             numbers: Box::default(),
             file_flags: squeue::Flags::empty(),
-            rw_flags: if wishes.transfer == Transfer::DontCache { libc::RWF_DONTCACHE } else { 0 },
+            rw_flags: if wishes.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 },
             fixed_buffers: false,
-            nop: wishes.transfer == Transfer::Nop,
             polls: wishes.poll,
         };
         this.register(wishes, &mut granted);
@@ -182,7 +180,7 @@ impl Ring {
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
-        let address = self.slots.claim(slot, bytes, if self.nop { bytes } else { 0 });
+        let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);
         let entry = if self.fixed_buffers {
             opcode::ReadFixed::new(number, address, bytes, slot as u16)
@@ -202,7 +200,7 @@ impl Ring {
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
         self.slots.assert_writable(file);
-        let address = self.slots.claim(slot, bytes, if self.nop { bytes } else { 0 });
+        let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);
         let entry = if self.fixed_buffers {
             opcode::WriteFixed::new(number, address, bytes, slot as u16)
@@ -244,6 +242,17 @@ impl Ring {
             Flush::Range => opcode::SyncFileRange::new(number, 0).flags(RANGE_FLAGS).build(),
         };
         self.push(slot, entry);
+    }
+
+    /// Queues an operation that does nothing and answers `bytes`, for the cost of the ring alone.
+    ///
+    /// # Panics
+    /// Where the slot is in flight or does not exist: a defect of the caller.
+    #[inline]
+    pub fn nop(&mut self, slot: u32, bytes: u32) {
+        self.slots.claim(slot, 0, bytes);
+        let entry = opcode::Nop::new().build().user_data(u64::from(slot));
+        self.enqueue(&entry);
     }
 
     /// Hands over what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. Nothing queued
@@ -310,8 +319,13 @@ impl Ring {
 
     #[inline]
     fn push(&mut self, slot: u32, entry: squeue::Entry) {
-        let entry = if self.nop { opcode::Nop::new().build() } else { entry.flags(self.file_flags) };
-        let entry = entry.user_data(u64::from(slot));
+        let entry = entry.flags(self.file_flags).user_data(u64::from(slot));
+        self.enqueue(&entry);
+    }
+
+    /// Puts an entry into the queue whose slot is claimed.
+    #[inline]
+    fn enqueue(&mut self, entry: &squeue::Entry) {
         if self.submission.is_full() {
             // The queue as it was at the last hand-over; the kernel has taken entries since.
             self.submission.sync();
@@ -319,7 +333,7 @@ impl Ring {
         // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so nobody else reads or
         // writes it until the kernel is done; the file is open as long as the ring lives. A registered buffer has the
         // slot's number, and at most 2^14 can be registered, so the casts above lose nothing.
-        let pushed = unsafe { self.submission.push(&entry) };
+        let pushed = unsafe { self.submission.push(entry) };
         // The ring has an entry per slot and a slot is queued once, so there is always room.
         assert!(pushed.is_ok(), "a full submission queue");
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::ring::{Ring, TaskWork, Thread, Transfer, Wishes};
+use sys::ring::{Pages, Ring, TaskWork, Thread, Wishes};
 use sys::stable::Flush;
 
 /// Its options.
@@ -57,6 +57,7 @@ pub(super) struct Uring {
     ring: Ring,
     clock: Clock,
     flush: Flush,
+    nop: bool,
 }
 
 impl Engine for Uring {
@@ -64,6 +65,7 @@ impl Engine for Uring {
 
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let wishes = wishes(spec)?;
+        let nop = spec.options.contains_key("nop");
         let polling = if wishes.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
@@ -71,21 +73,21 @@ impl Engine for Uring {
         granted.fallbacks.extend(polling.fallbacks);
         for (wished, word) in [
             (wishes.poll, "polled completions"),
-            (wishes.transfer == Transfer::Nop, "nop: no bytes are moved"),
-            (wishes.transfer == Transfer::DontCache, "RWF_DONTCACHE"),
+            (nop, "nop: no bytes are moved"),
+            (wishes.pages == Pages::Drop, "RWF_DONTCACHE"),
         ] {
             if wished {
                 granted.used.push(word.into());
             }
         }
-        let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call) };
+        let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call), nop };
         if wishes.poll {
             engine.try_reads(
                 spec.slot_bytes,
                 "option iopoll: this target cannot be polled; leave the option out",
             )?;
         }
-        if wishes.transfer == Transfer::DontCache {
+        if wishes.pages == Pages::Drop {
             let why = "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE; leave \
                        the option out";
             engine.try_reads(spec.slot_bytes, why)?;
@@ -107,6 +109,7 @@ impl Engine for Uring {
     fn queue(&mut self, slot: u32, op: &Op) {
         let file = u32::from(op.file);
         match op.kind {
+            _ if self.nop => self.ring.nop(slot, op.length),
             Kind::Read => self.ring.read(slot, file, op.offset, op.length),
             Kind::Write => self.ring.write(slot, file, op.offset, op.length),
             Kind::Trim => self.ring.trim(slot, file, op.offset, op.length),
@@ -185,11 +188,7 @@ fn wishes(spec: &Spec) -> io::Result<Wishes> {
             (_, true) => TaskWork::Interrupt,
             _ => TaskWork::Cooperative,
         },
-        transfer: match (has("nop"), has("dontcache")) {
-            (true, _) => Transfer::Nop,
-            (_, true) => Transfer::DontCache,
-            _ => Transfer::Normal,
-        },
+        pages: if has("dontcache") { Pages::Drop } else { Pages::Stay },
         plain_buffers: has("plain-buffers"),
         plain_files: has("plain-files"),
     })

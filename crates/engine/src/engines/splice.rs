@@ -29,6 +29,9 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption { name: "pipe", about: "size of the pipe in bytes", number: Number::Must },
 ];
 
+/// Sizes that a pipe can have: a page, up to what the kernel rounds to a power of two in 32 bits.
+const SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
+
 pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
@@ -114,7 +117,9 @@ impl Pipe {
     fn new(wanted: Option<u64>) -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
         if let Some(bytes) = wanted {
-            fcntl_setpipe_size(&into, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+            // The kernel would round less up and cut more off without a word.
+            let bytes = usize::try_from(bytes).ok().filter(|b| SIZES.contains(b)).ok_or(Errno::INVAL)?;
+            fcntl_setpipe_size(&into, bytes)?;
         }
         let bytes = fcntl_getpipe_size(&into)?;
         Ok(Self { out, into, bytes })

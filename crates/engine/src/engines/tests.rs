@@ -540,3 +540,30 @@ fn no_two_lines_of_the_table_and_no_two_options_of_a_line_share_a_name() {
         }
     }
 }
+
+/// The words with which an engine refuses options; `None` where it takes them.
+fn refusal(engine: &str, cache: Cache, options: &[(&str, Option<u64>)]) -> Option<String> {
+    let entry = super::find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
+    let mut spec = spec(entry, vec![scratch("/var/tmp", cache, true)?], cache);
+    spec.options = options.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
+    open(spec).err().map(|e| e.to_string())
+}
+
+#[test]
+fn options_that_exclude_each_other_or_name_what_is_not_there_are_refused_in_words() {
+    for (engine, cache, options) in [
+        ("io_uring", Cache::Buffered, &[("deferred", None), ("interrupt", None)][..]),
+        ("io_uring", Cache::Buffered, &[("sqpoll", None), ("deferred", None)]),
+        ("io_uring", Cache::Buffered, &[("nop", None), ("iopoll", None)]),
+        ("io_uring", Cache::Buffered, &[("sqpoll", Some(1 << 20))]),
+        ("io_uring", Cache::Buffered, &[("sqpoll", Some(u64::MAX))]),
+        ("mmap", Cache::Mmap, &[("sequential", None), ("random", None)]),
+        ("splice", Cache::Buffered, &[("pipe", Some(u64::MAX))]),
+        ("splice", Cache::Buffered, &[("pipe", Some(0))]),
+    ] {
+        let words = refusal(engine, cache, options).unwrap_or_else(|| panic!("{engine} takes {options:?}"));
+        println!("{words}");
+        let switched_off = words.contains("io_uring is switched off");
+        assert!(switched_off || options.iter().any(|(name, _)| words.contains(name)), "{engine}: {words}");
+    }
+}

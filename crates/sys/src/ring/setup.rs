@@ -18,8 +18,8 @@ pub struct Wishes {
     pub thread: Thread,
     /// Where the kernel finishes operations.
     pub task_work: TaskWork,
-    /// What an operation does.
-    pub transfer: Transfer,
+    /// What becomes of pages that operations bring into the page cache.
+    pub pages: Pages,
     /// Buffers are not registered.
     pub plain_buffers: bool,
     /// Files are not registered.
@@ -50,16 +50,14 @@ pub enum TaskWork {
     Interrupt,
 }
 
-/// What an operation does.
+/// What becomes of pages that operations bring into the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transfer {
-    /// What it says.
+pub enum Pages {
+    /// They stay.
     #[default]
-    Normal,
-    /// The same, and pages it brought into the page cache are dropped after it (`RWF_DONTCACHE`, 6.14).
-    DontCache,
-    /// Nothing (`IORING_OP_NOP`), for the cost of the interface alone.
-    Nop,
+    Stay,
+    /// They are dropped after the operation (`RWF_DONTCACHE`, 6.14).
+    Drop,
 }
 
 /// A way to set a ring up, in words and flags.
