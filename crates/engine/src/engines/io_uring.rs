@@ -204,7 +204,9 @@ fn explain(error: &io::Error, wishes: &Wishes) -> io::Error {
              type --engine sync, or set the sysctl to 0"
         }
         (io::ErrorKind::Unsupported, ..) => "this kernel has no io_uring; type --engine sync",
-        (io::ErrorKind::OutOfMemory, ..) => "no memory for a ring of this depth; type a smaller --depth",
+        (io::ErrorKind::OutOfMemory, ..) => {
+            "no memory for a ring of this depth, or more than may be locked; type a smaller --depth, or raise ulimit -l"
+        }
         (io::ErrorKind::InvalidInput, Thread::On(_), _) => {
             "option sqpoll: no such CPU, or not one that this process may use; type sqpoll alone or a number from nproc's range"
         }
