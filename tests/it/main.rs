@@ -7,10 +7,12 @@
 
 mod bad_input;
 mod disk;
+mod fidelity;
 mod honesty;
 mod lifecycle;
 mod matrix;
 mod safety;
 mod sim;
 mod stage;
+mod trace;
 mod verify;
