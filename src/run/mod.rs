@@ -117,7 +117,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
 }
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
-fn name_leftovers(plan: &Plan, live: &Live) {
+pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let dirs = plan.targets.iter().filter(|t| t.role == Role::Made);
     for left in dirs.flat_map(|t| machine::test_file::leftovers(t.path.as_ref())) {
         let path = left.path.display();

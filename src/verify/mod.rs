@@ -201,6 +201,7 @@ impl Bench {
         let Some((stream, target)) = stream_of(&plan).zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
+        crate::run::name_leftovers(&plan, &live);
         if target.role == Role::Made {
             show::step(&live, &format!("making a test file in {}", target.path));
         }
