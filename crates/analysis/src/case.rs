@@ -516,8 +516,11 @@ fn case_name(job: &Job, phase: usize, index: usize) -> String {
     if job.phases.len() > 1 {
         name += &format!(", phase {}", phase + 1);
     }
-    if job.phases.get(phase).is_some_and(|p| p.streams.len() > 1) {
-        name += &format!(", stream {}", index + 1);
+    let streams = job.phases.get(phase).map_or(&[][..], |p| &p.streams);
+    match streams.get(index).map(|s| s.name.as_str()) {
+        Some(own) if !own.is_empty() => name += &format!(", {own}"),
+        _ if streams.len() > 1 => name += &format!(", stream {}", index + 1),
+        _ => {}
     }
     name
 }

@@ -341,6 +341,10 @@ fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
 
 /// What the topmost device completed per second and of which size, in the same time; from the runs that have it.
 fn device(result: &Measured) -> String {
+    // A device does not know streams: what it did for several at once is nobody's alone.
+    if result.job.phases.get(result.phase as usize).is_some_and(|p| p.streams.len() > 1) {
+        return "-".into();
+    }
     let seen: Vec<_> = result.runs.iter().filter_map(|r| Some((r.iops, r.device?))).collect();
     let (issued, ios, bytes) =
         seen.iter().fold((0, 0, 0), |(i, o, b), (_, d)| (i + d.issued_ops, o + d.ios, b + d.bytes));
