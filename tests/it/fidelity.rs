@@ -173,7 +173,9 @@ fn offsets(requests: &[Request]) -> Vec<u64> {
 /// The requests of each worker, by its name.
 fn by_worker(requests: &[Request]) -> BTreeMap<&str, Vec<&Request>> {
     let mut all: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
-    requests.iter().for_each(|r| all.entry(&r.by).or_default().push(r));
+    for r in requests {
+        all.entry(&r.by).or_default().push(r);
+    }
     all
 }
 
@@ -337,7 +339,9 @@ fn random_reads_cover_their_span_evenly_and_nothing_else() {
             .map(|w| ((w[1] + 16 * MIB - w[0]) % (16 * MIB) / (128 * KIB)) as usize)
             .collect();
         let mut counts = vec![0; 128];
-        steps.into_iter().for_each(|s| counts[s] += 1);
+        for step in steps {
+            counts[step] += 1;
+        }
         even(&counts);
     });
 }
