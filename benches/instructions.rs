@@ -144,7 +144,9 @@ fn compare() -> Result<(), String> {
     if bless {
         return std::fs::write(&path, text(&compiler, &seen)).map_err(|e| format!("{}: {e}", path.display()));
     }
-    seen.iter().for_each(|(name, count)| println!("{name:16} {count:8.1} instructions per operation"));
+    for (name, count) in &seen {
+        println!("{name:16} {count:8.1} instructions per operation");
+    }
     if expected.compiler != compiler {
         return skip(&format!(
             "the counts are expected of {}, and this is {compiler}; where the change of compiler is meant, set FATHOM_BLESS=1",

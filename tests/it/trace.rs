@@ -46,6 +46,8 @@ pub(crate) enum Direction {
     Read,
     Write,
     Discard,
+    /// Zeroes without their bytes (`REQ_OP_WRITE_ZEROES`), which the kernel's text calls `N`: none that it knows.
+    Zeroes,
     Flush,
 }
 
@@ -137,6 +139,7 @@ fn event(line: &str) -> Option<Event> {
         f if f.starts_with('R') => Direction::Read,
         f if f.starts_with('W') && sectors > 0 => Direction::Write,
         f if f.starts_with('D') => Direction::Discard,
+        f if f.starts_with('N') => Direction::Zeroes,
         f if f.starts_with(['F', 'W']) => Direction::Flush,
         _ => return None,
     };
