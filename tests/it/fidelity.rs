@@ -7,9 +7,8 @@
 //! story that fails without a cause is one of some hundred thousand.
 
 use crate::disk::{Device, Disk, Image};
-use crate::stage::{Outcome, Stage, fill, is_root, skip};
+use crate::stage::{Outcome, Stage, fill, is_root};
 use crate::trace::{Direction, Event, Step, Trace, number};
-use model::job::Kind;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
@@ -117,18 +116,10 @@ fn went_well(out: &Outcome) {
 }
 
 /// Neither of the program's first thread, which prepares and looks around, nor of anybody else. What must be split before
-/// it goes to the device is done by a helper that the kernel gives to the ring.
+/// it goes to the device is done by a helper that the kernel gives to the ring, and what may sleep by one of its own.
 fn is_of_a_worker(event: &Event) -> bool {
-    event.step == Step::Issued && ["fathom-", "iou-wrk-"].iter().any(|name| event.by.starts_with(name))
-}
-
-/// Whether the default engine can do this; says that it is skipped otherwise.
-fn can(kind: Kind) -> bool {
-    let can = engine::engines::find("io_uring").is_some_and(|e| e.kinds.contains(&kind));
-    if !can {
-        skip(&format!("the engine io_uring has no {}", kind.word()));
-    }
-    can
+    let is_one = ["fathom-", "iou-wrk-", "kworker/"].iter().any(|name| event.by.starts_with(name));
+    event.step == Step::Issued && event.direction != Direction::Flush && is_one
 }
 
 /// The lines of `filefrag -b1 -e`: `0: 0.. 1048575: 139460608.. 140509183: 1048576: last,eof`.
@@ -173,7 +164,9 @@ fn offsets(requests: &[Request]) -> Vec<u64> {
 /// The requests of each worker, by its name.
 fn by_worker(requests: &[Request]) -> BTreeMap<&str, Vec<&Request>> {
     let mut all: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
-    requests.iter().for_each(|r| all.entry(&r.by).or_default().push(r));
+    for r in requests {
+        all.entry(&r.by).or_default().push(r);
+    }
     all
 }
 
@@ -337,7 +330,9 @@ fn random_reads_cover_their_span_evenly_and_nothing_else() {
             .map(|w| ((w[1] + 16 * MIB - w[0]) % (16 * MIB) / (128 * KIB)) as usize)
             .collect();
         let mut counts = vec![0; 128];
-        steps.into_iter().for_each(|s| counts[s] += 1);
+        for step in steps {
+            counts[step] += 1;
+        }
         even(&counts);
     });
 }
@@ -428,20 +423,19 @@ fn directions_have_their_shares() {
 
 #[test]
 fn trims_have_their_share() {
-    if !can(Kind::Trim) {
-        return;
-    }
-    on(
-        &[Ground::device],
-        &format!("--rw randrw --destroy TARGET --mix 60/30/10 --depth 8 --ops 5000 {COUNTED}"),
-        |all| {
-            for (direction, part) in
-                [(Direction::Read, 0.6), (Direction::Write, 0.3), (Direction::Discard, 0.1)]
-            {
+    let shares = |trim: Direction| {
+        move |all: &[Request]| {
+            assert_eq!(all.len(), 5000);
+            for (direction, part) in [(Direction::Read, 0.6), (Direction::Write, 0.3), (trim, 0.1)] {
                 share(all.iter().filter(|r| r.direction == direction).count(), all.len(), part);
             }
-        },
-    );
+            assert!(all.iter().all(|r| r.bytes == BLOCK));
+        }
+    };
+    let words = format!("--rw randrw --destroy TARGET --mix 60/30/10 --ops 5000 {COUNTED}");
+    on_device(&format!("{words} --engine sync --depth 1"), shares(Direction::Discard));
+    // A ring can only ask for zeroes that need not be written.
+    on_device(&format!("{words} --depth 8"), shares(Direction::Zeroes));
 }
 
 #[test]
@@ -585,7 +579,7 @@ fn in_flight(events: &[Event], device: (u32, u32)) -> (u32, f64) {
     (most as u32, last.1 / (last.0 - first.unwrap()) as f64)
 }
 
-fn depth(words: &str, asked: u32, least: f64) {
+fn depth(words: &str, asked: u32) {
     if !is_root() {
         return;
     }
@@ -594,22 +588,26 @@ fn depth(words: &str, asked: u32, least: f64) {
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
     let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
-    went_well(&stage.fathom(&words, &device.path));
+    let out = stage.fathom(&words, &device.path);
+    went_well(&out);
     let (most, mean) = in_flight(&trace.take(), number(device.name()));
     assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
-    assert!(mean >= least && mean <= f64::from(asked), "{mean} in flight on average, {asked} asked for");
+    let said = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
+    // Between a completion at the device and the next request lies our own time, which on a busy machine is the longer.
+    let least = f64::from(asked) * 0.3;
+    assert!((least..said).contains(&mean), "{mean} in flight on average, {asked} asked for, {said} reported");
 }
 
 #[test]
 fn the_depth_asked_for_is_in_flight_at_the_device() {
-    depth("--depth 8", 8, 6.0);
-    depth("--depth 16 --workers 2", 32, 20.0);
+    depth("--depth 8", 8);
+    depth("--depth 16 --workers 2", 32);
 }
 
 #[test]
 fn one_call_at_a_time_is_depth_one_per_worker() {
-    depth("--engine sync --depth 1", 1, 0.3);
-    depth("--engine sync --depth 1 --workers 3", 3, 0.3);
+    depth("--engine sync --depth 1", 1);
+    depth("--engine sync --depth 1 --workers 3", 3);
 }
 
 /// Runs on two devices; the requests of all workers with the index of their device, and all events.
@@ -668,7 +666,7 @@ fn operations_and_bytes_end_a_stream_exactly() {
 
 #[test]
 fn a_flush_comes_behind_every_so_many_writes() {
-    if !is_root() || !can(Kind::Sync) {
+    if !is_root() {
         return;
     }
     let stage = Stage::new();

@@ -46,6 +46,8 @@ pub(crate) enum Direction {
     Read,
     Write,
     Discard,
+    /// Zeroes without their bytes (`REQ_OP_WRITE_ZEROES`), which the kernel's text calls `N`: none that it knows.
+    Zeroes,
     Flush,
 }
 
@@ -136,8 +138,8 @@ fn event(line: &str) -> Option<Event> {
     let direction = match flags.strip_prefix('F').map_or(flags, |f| if f.is_empty() { "F" } else { f }) {
         f if f.starts_with('R') => Direction::Read,
         f if f.starts_with('W') && sectors > 0 => Direction::Write,
-        // A write of zeroes that moves none has no letter of its own; punching a hole in a device is one.
-        f if f.starts_with(['D', 'N']) => Direction::Discard,
+        f if f.starts_with('D') => Direction::Discard,
+        f if f.starts_with('N') => Direction::Zeroes,
         f if f.starts_with(['F', 'W']) => Direction::Flush,
         _ => return None,
     };

@@ -1,0 +1,258 @@
+//! What an operation costs in instructions of our own, per engine, counted by valgrind's callgrind.
+//!
+//! For: noticing that the hot loop has grown, on any machine and however busy it is: `cargo bench --bench instructions`.
+//! Not for: time; the kernel's part and what the CPU makes of it are not seen ([`peers`](../peers) measures those).
+//!
+//! Callgrind counts inside `engine::worker::run` alone, for two numbers of operations; in the difference set-up cancels out.
+//! The counts that are expected are in `instructions.txt` with the compiler that they hold for. After a change that is
+//! meant: `FATHOM_BLESS=1 cargo bench --bench instructions`, then read `git diff`.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
+
+use engine::crew::Crew;
+use engine::engines::find;
+use engine::source::{Common, Share, lanes};
+use engine::worker::Spec;
+use model::job::{Access, Batch, Cache, Data, Limit, Options, Pattern, Placement, Stream, SyncCall};
+use model::payload::Maker;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Duration;
+use sys::ring::RingFile;
+
+/// Numbers of operations whose difference is taken.
+const FEW: u64 = 50_000;
+const MANY: u64 = 150_000;
+const BLOCK_BYTES: u32 = 4096;
+const TARGET_BYTES: u64 = 16 << 20;
+/// Growth that a change may have without a word, in percent.
+const ALLOWED_PERCENT: f64 = 3.0;
+/// Longer than valgrind takes for any count here: only the number of operations ends a run, and no interval does.
+const TIME_NS: u64 = 600_000_000_000;
+/// What callgrind begins and ends counting at.
+const COUNTED: &str = "engine::worker::run*";
+
+/// What is counted.
+struct Case {
+    name: &'static str,
+    engine: &'static str,
+    option: Option<&'static str>,
+    depth: u32,
+    batch: u32,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "null", engine: "null", option: None, depth: 32, batch: 32 },
+    Case { name: "sim", engine: "sim", option: None, depth: 32, batch: 1 },
+    Case { name: "sync", engine: "sync", option: None, depth: 1, batch: 1 },
+    Case { name: "io_uring", engine: "io_uring", option: Some("nop"), depth: 32, batch: 1 },
+    Case { name: "io_uring-batch", engine: "io_uring", option: Some("nop"), depth: 128, batch: 32 },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|w| w != "--bench").collect();
+    let said = match words.as_slice() {
+        [drive, name, count, file] if drive == "drive" => self::drive(name, count, Path::new(file)),
+        [] => compare(),
+        _ => Err("it takes no options; set FATHOM_BLESS=1 to accept what it counts".into()),
+    };
+    match said {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("instructions: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does so many operations: what runs below valgrind.
+fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
+    let case = CASES.iter().find(|c| c.name == name).ok_or_else(|| format!("there is no case {name}"))?;
+    let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;
+    let entry = find(case.engine).ok_or_else(|| format!("there is no engine {}", case.engine))?;
+    let mut stream =
+        Stream::plain(Access::plain(Pattern::Random, BLOCK_BYTES, 100), case.depth, 1, case.engine);
+    stream.cache = Cache::Buffered;
+    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let files = if entry.moves_bytes {
+        let file = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        vec![RingFile { file, writable: false }]
+    } else {
+        Vec::new()
+    };
+    let spec = Spec {
+        worker: 0,
+        stream: 0,
+        engine: entry,
+        sources: lanes(&stream, &[TARGET_BYTES], &[1], &share)?,
+        files,
+        depth: case.depth,
+        slot_bytes: BLOCK_BYTES,
+        writes: false,
+        options: case.option.map(|o| (o.to_owned(), None)).into_iter().collect::<Options>(),
+        cache: Cache::Buffered,
+        sync_call: SyncCall::Fsync,
+        open_loop: false,
+        delay_ns: 0,
+        cooldown_ns: 0,
+        limit: Limit { operations: Some(count), bytes: None },
+        place: Placement::default(),
+        batch: Batch { submit: case.batch, complete: case.batch },
+        warmup_ns: 0,
+        time_ns: TIME_NS,
+        interval_ns: TIME_NS,
+        maker: Maker::new(&Data::default(), None, 1)?,
+        clock: sys::clock::Clock::calibrate(true).0,
+    };
+    let mut crew = Crew::hire(vec![spec])?;
+    crew.open();
+    while !crew.is_done() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let outcomes = crew.finish();
+    let done: u64 = outcomes.iter().flat_map(|(_, o)| &o.totals).map(|t| t.ops).sum();
+    match outcomes.into_iter().find_map(|(_, o)| o.error) {
+        Some(error) => Err(error),
+        None if done != count => Err(format!("{done} operations were done, {count} asked for")),
+        None => Ok(()),
+    }
+}
+
+/// Counts every case and holds it against what is expected.
+fn compare() -> Result<(), String> {
+    if let Err(e) = Command::new("valgrind").arg("--version").output() {
+        return skip(&format!("valgrind cannot be run ({e}); install it, as in apt-get install valgrind"));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
+    let expected = Expected::read(&path)?;
+    let compiler = compiler()?;
+    let bless = std::env::var_os("FATHOM_BLESS").is_some();
+    let scratch = tempfile::tempdir().map_err(|e| format!("no directory for temporary files: {e}"))?;
+    let file = scratch.path().join("data");
+    let full = vec![0x5a; TARGET_BYTES as usize];
+    std::fs::write(&file, full).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut seen = Vec::new();
+    for case in CASES {
+        match per_operation(case, &file, scratch.path()) {
+            Ok(count) => seen.push((case.name, count)),
+            Err(why) => skip(&format!("{}: {why}", case.name))?,
+        }
+    }
+    if bless {
+        return std::fs::write(&path, text(&compiler, &seen)).map_err(|e| format!("{}: {e}", path.display()));
+    }
+    for (name, count) in &seen {
+        println!("{name:16} {count:8.1} instructions per operation");
+    }
+    if expected.compiler != compiler {
+        return skip(&format!(
+            "the counts are expected of {}, and this is {compiler}; where the change of compiler is meant, set FATHOM_BLESS=1",
+            expected.compiler
+        ));
+    }
+    let grown: Vec<String> = seen.iter().filter_map(|(name, count)| expected.grown(name, *count)).collect();
+    if grown.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "the hot loop has grown by more than {ALLOWED_PERCENT} %: {}. Look at what was added to it; where that is meant, set \
+         FATHOM_BLESS=1, run this again and commit {}",
+        grown.join(", "),
+        path.display()
+    ))
+}
+
+/// Says that something could not be held against anything, and why; `./test` prints these.
+fn skip(reason: &str) -> Result<(), String> {
+    let line = format!("SKIPPED instructions: {reason}\n");
+    eprint!("{line}");
+    let Some(list) = std::env::var_os("FATHOM_SKIPS") else { return Ok(()) };
+    let list = File::options().append(true).create(true).open(list);
+    list.and_then(|mut l| l.write_all(line.as_bytes())).map_err(|e| format!("the list of skips: {e}"))
+}
+
+/// Instructions per operation of a case.
+fn per_operation(case: &Case, file: &Path, scratch: &Path) -> Result<f64, String> {
+    let (few, many) = (counted(case, FEW, file, scratch)?, counted(case, MANY, file, scratch)?);
+    Ok(many.saturating_sub(few) as f64 / (MANY - FEW) as f64)
+}
+
+/// Instructions that callgrind counts for so many operations.
+fn counted(case: &Case, operations: u64, file: &Path, scratch: &Path) -> Result<u64, String> {
+    let us = std::env::current_exe().map_err(|e| format!("our own program: {e}"))?;
+    let out: PathBuf = scratch.join("callgrind.out");
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--collect-atstart=no"])
+        .arg(format!("--toggle-collect={COUNTED}"))
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(us)
+        .args(["drive", case.name, &operations.to_string()])
+        .arg(file)
+        .output()
+        .map_err(|e| format!("valgrind: {e}"))?;
+    if !run.status.success() {
+        let said = String::from_utf8_lossy(&run.stderr);
+        let ours = said.lines().find_map(|l| l.strip_prefix("instructions: "));
+        return Err(ours.unwrap_or_else(|| said.lines().last().unwrap_or("valgrind failed")).to_owned());
+    }
+    let text = std::fs::read_to_string(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let total = text.lines().filter_map(|l| l.strip_prefix("totals: ")).find_map(|n| n.trim().parse().ok());
+    total
+        .filter(|n| *n > operations)
+        .ok_or_else(|| format!("callgrind counted nothing inside {COUNTED}; was it renamed or inlined?"))
+}
+
+/// `rustc 1.95.0 (59807616e 2026-04-14) x86_64`.
+fn compiler() -> Result<String, String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let out =
+        Command::new(&rustc).arg("--version").output().map_err(|e| format!("{}: {e}", rustc.display()))?;
+    Ok(format!("{} {}", String::from_utf8_lossy(&out.stdout).trim(), std::env::consts::ARCH))
+}
+
+/// What is expected, and of which compiler.
+struct Expected {
+    compiler: String,
+    counts: Vec<(String, f64)>,
+}
+
+impl Expected {
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut lines = text.lines().filter(|l| !l.starts_with('#') && !l.trim().is_empty());
+        let compiler = lines.next().unwrap_or_default().to_owned();
+        let counts = lines
+            .map(|line| {
+                let (name, count) = line.split_once(' ').unwrap_or((line, ""));
+                let count = count.trim().parse().map_err(|e| format!("{}: '{line}': {e}", path.display()))?;
+                Ok((name.to_owned(), count))
+            })
+            .collect::<Result<_, String>>()?;
+        Ok(Self { compiler, counts })
+    }
+
+    /// Says how much a case has grown, where that is too much or nothing is known about it.
+    fn grown(&self, name: &str, count: f64) -> Option<String> {
+        let Some((_, before)) = self.counts.iter().find(|(n, _)| n == name) else {
+            return Some(format!("{name} is not in the list"));
+        };
+        let percent = (count / before - 1.0) * 100.0;
+        (percent > ALLOWED_PERCENT)
+            .then(|| format!("{name} from {before:.1} to {count:.1} (+{percent:.1} %)"))
+    }
+}
+
+fn text(compiler: &str, counts: &[(&str, f64)]) -> String {
+    let mut text = String::from(
+        "# Instructions per operation of the hot loop in user space, by callgrind, for 4 KiB random reads.\n\
+         # Made by: FATHOM_BLESS=1 cargo bench --bench instructions\n",
+    );
+    let _ = writeln!(text, "{compiler}");
+    for (name, count) in counts {
+        let _ = writeln!(text, "{name} {count:.1}");
+    }
+    text
+}
