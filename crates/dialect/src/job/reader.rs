@@ -385,8 +385,27 @@ fn unknown(word: &str, rank: Rank) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// The nearest known key.
+/// What the keys are called in fio.
+const IN_FIO: [(&str, &str); 12] = [
+    ("blocksize", "bs"),
+    ("bssplit", "bs"),
+    ("bsrange", "bs"),
+    ("direct", "cache"),
+    ("filename", "target"),
+    ("directory", "target"),
+    ("iodepth", "depth"),
+    ("ioengine", "engine"),
+    ("numjobs", "workers"),
+    ("ramp_time", "warmup"),
+    ("runtime", "time"),
+    ("rwmixread", "mix"),
+];
+
+/// The known key that is meant, or the nearest.
 fn offer(word: &str, known: &[&str]) -> String {
+    if let Some((_, key)) = IN_FIO.iter().find(|(theirs, key)| *theirs == word && known.contains(key)) {
+        return format!("type {key}");
+    }
     let like = |key: &&str| strsim::normalized_damerau_levenshtein(word, key);
     // A long word is like none of them, and would take long to compare.
     let nearest =
