@@ -1,1 +1,306 @@
-fn main() {}
+//! fathom beside fio, and beside a bare io_uring loop: the same work in turns, as ratios.
+//!
+//! For: `cargo bench --bench peers`, whose table answers how fast fathom is on this machine; docs/speed.md says what its
+//! rows mean. Not for: tests; a ratio depends on the machine, and a busy one makes it worthless.
+//!
+//! Pairs are interleaved as ABBA, so that a drift of the machine falls on both alike; a ratio is taken within each pair.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
+
+mod bare;
+mod place;
+mod tool;
+
+use clap::Parser;
+use place::{Place, Target};
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use tool::{Figures, Setting, Tool, Work};
+
+/// Compare fathom with fio and with a bare io_uring loop.
+#[derive(Parser, Debug)]
+#[command(name = "peers")]
+struct Args {
+    /// Pairs of runs per row
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pairs: u32,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// MiB of the file that is read; a quarter of it in memory and on the loop device
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    file_mib: u64,
+    /// Directory on the disk to compare on
+    #[arg(long, default_value = "/var/tmp")]
+    dir: PathBuf,
+    /// Only rows whose names have this in them
+    #[arg(long)]
+    only: Option<String>,
+    /// What `cargo bench` adds
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A comparison of pairs.
+struct Row {
+    name: &'static str,
+    peer: Tool,
+    work: Work,
+    target: Target,
+}
+
+const NULL: Work = Work { engines: ("null", "null"), depth: 32, workers: 1, batch: None, direct: false };
+const CACHED: Work =
+    Work { engines: ("io_uring", "io_uring"), depth: 128, workers: 1, batch: Some(32), direct: false };
+const SYNC: Work = Work { engines: ("sync", "psync"), depth: 1, workers: 1, batch: None, direct: false };
+const DIRECT: Work =
+    Work { engines: ("io_uring", "io_uring"), depth: 32, workers: 1, batch: None, direct: true };
+
+const NULL_ONE: &str = "null, 1 worker";
+const NULL_TWO: &str = "null, 2 workers";
+const CACHED_ONE: &str = "io_uring, cached file, 1 worker";
+const CACHED_TWO: &str = "io_uring, cached file, 2 workers";
+const MEMORY: &str = "resident memory, 16 workers";
+const START: &str = "start-up, --help";
+
+const ROWS: &[Row] = &[
+    Row { name: NULL_ONE, peer: Tool::Fio, work: NULL, target: Target::None },
+    Row { name: NULL_TWO, peer: Tool::Fio, work: Work { workers: 2, ..NULL }, target: Target::None },
+    Row { name: CACHED_ONE, peer: Tool::Fio, work: CACHED, target: Target::Cached },
+    Row { name: CACHED_TWO, peer: Tool::Fio, work: Work { workers: 2, ..CACHED }, target: Target::Cached },
+    Row { name: "io_uring, cached file, bare loop", peer: Tool::Bare, work: CACHED, target: Target::Cached },
+    Row { name: "sync, cached file", peer: Tool::Fio, work: SYNC, target: Target::Cached },
+    Row { name: "io_uring, tmpfs", peer: Tool::Fio, work: CACHED, target: Target::Memory },
+    Row { name: "sync, tmpfs", peer: Tool::Fio, work: SYNC, target: Target::Memory },
+    Row { name: "io_uring, loop device, direct", peer: Tool::Fio, work: DIRECT, target: Target::Loop },
+    Row { name: "io_uring, disk, direct", peer: Tool::Fio, work: DIRECT, target: Target::Disk },
+];
+
+fn main() -> ExitCode {
+    match compare(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("peers: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(args: &Args) -> Result<(), String> {
+    let mut place = Place::new(&args.dir, args.file_mib)?;
+    let huge_pages = has_huge_pages();
+    let sessions = place.scratch().join("sessions");
+    let setting = Setting { seconds: args.seconds, sessions, huge_pages };
+    let has_fio = Command::new("fio").arg("--version").output().is_ok();
+    let chosen = |name: &str| args.only.as_deref().is_none_or(|part| name.contains(part));
+    machine(args, huge_pages);
+    println!(
+        "| work | fathom IOPS | peer | its IOPS | IOPS, fathom / peer | CPU per operation, fathom / peer |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let (mut commands, mut notes, mut medians) = (Vec::new(), Vec::new(), Vec::new());
+    for row in ROWS.iter().filter(|r| chosen(r.name)) {
+        if row.peer == Tool::Fio && !has_fio {
+            notes.push(format!("{}: fio is not installed; type apt-get install fio", row.name));
+            continue;
+        }
+        let measured = place.ready(row.target).and_then(|target| {
+            let both = [Tool::Fathom, row.peer].map(|t| t.command(row.work, target.as_deref(), &setting));
+            commands.push((row.name, both));
+            pairs(row, target.as_deref(), args.pairs, &setting)
+        });
+        match measured {
+            Ok(pairs) => {
+                println!("{}", line(row, &pairs));
+                let of = |pick: fn(&[Figures; 2]) -> f64| median(pairs.iter().map(pick).collect());
+                medians.push((row.name, [of(|p| p[0].iops), of(|p| p[1].iops)]));
+            }
+            Err(why) => notes.push(format!("{}: {why}", row.name)),
+        }
+    }
+    scaling(&medians);
+    if chosen(MEMORY) {
+        match memory(args, &setting) {
+            Ok(mib) => {
+                println!("\n{MEMORY}: {mib:.1} MiB at most, beside 2 MiB of buffers (16 x 32 x 4 KiB).");
+            }
+            Err(why) => notes.push(format!("{MEMORY}: {why}")),
+        }
+    }
+    if chosen(START) {
+        println!("\n{START}: {:.1} ms from start to end, the median of 21.", start_up()? * 1e3);
+    }
+    for note in &notes {
+        println!("\nNot measured: {note}.");
+    }
+    println!("\n```");
+    for (name, [ours, theirs]) in &commands {
+        println!("# {name}\n{ours}\n{theirs}");
+    }
+    println!("```");
+    Ok(())
+}
+
+/// What was compared where.
+fn machine(args: &Args, huge_pages: bool) {
+    let first = |text: &str, key: &str| {
+        let line = text.lines().find(|l| l.starts_with(key));
+        line.and_then(|l| l.split_once(':')).map_or("unknown".to_owned(), |(_, v)| v.trim().to_owned())
+    };
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let version = |program: &mut Command| {
+        let out = program.arg("--version").output().ok();
+        out.map_or("missing".to_owned(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+    };
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    println!(
+        "{cpus} CPUs, {}, {} of memory, Linux {}; load {} at the beginning",
+        first(&read("/proc/cpuinfo"), "model name"),
+        first(&read("/proc/meminfo"), "MemTotal"),
+        read("/proc/sys/kernel/osrelease").trim(),
+        read("/proc/loadavg").split(' ').next().unwrap_or("unknown"),
+    );
+    println!(
+        "{}, {}; {} pairs of {} s each in the order ABBA; ratios are medians with least and most",
+        version(&mut tool::fathom_program()),
+        version(&mut Command::new("fio")),
+        args.pairs,
+        args.seconds,
+    );
+    println!(
+        "4 KiB random reads, file of {} MiB below {}; fio's buffers on {}\n",
+        args.file_mib,
+        args.dir.display(),
+        if huge_pages { "huge pages, as fathom's" } else { "small pages: no huge ones are set aside here" }
+    );
+}
+
+/// Whether some are set aside, which is all that fio can use.
+fn has_huge_pages() -> bool {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = text.lines().find_map(|l| l.strip_prefix("HugePages_Free:"));
+    free.and_then(|n| n.trim().parse::<u64>().ok()).is_some_and(|n| n >= 64)
+}
+
+/// fathom and its peer in turns: AB BA AB ...
+fn pairs(
+    row: &Row,
+    target: Option<&std::path::Path>,
+    count: u32,
+    setting: &Setting,
+) -> Result<Vec<[Figures; 2]>, String> {
+    let run = |tool: Tool| tool.run(row.work, target, setting);
+    (0..count)
+        .map(|pair| {
+            if pair % 2 == 0 {
+                let ours = run(Tool::Fathom)?;
+                Ok([ours, run(row.peer)?])
+            } else {
+                let theirs = run(row.peer)?;
+                Ok([run(Tool::Fathom)?, theirs])
+            }
+        })
+        .collect()
+}
+
+/// A row of the table.
+fn line(row: &Row, pairs: &[[Figures; 2]]) -> String {
+    let iops = |tool: usize| count(median(pairs.iter().map(|p| p[tool].iops).collect()));
+    let ratio = |of: fn(&Figures) -> f64| {
+        let all: Vec<f64> = pairs.iter().map(|p| of(&p[0]) / of(&p[1])).collect();
+        if all.iter().any(|r| !r.is_finite()) {
+            return "-".to_owned();
+        }
+        let (least, most) = all.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), r| (l.min(*r), m.max(*r)));
+        format!("{:.2} ({least:.2} to {most:.2})", median(all))
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {} |",
+        row.name,
+        iops(0),
+        row.peer.name(),
+        iops(1),
+        ratio(|f| f.iops),
+        ratio(|f| f.cpu_ns)
+    )
+}
+
+/// `1,234,567`.
+fn count(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|g| str::from_utf8(g).ok()).collect();
+    groups.join(",")
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    let middle = all.len() / 2;
+    match all.len() {
+        0 => f64::NAN,
+        n if n % 2 == 0 => f64::midpoint(all[middle - 1], all[middle]),
+        _ => all[middle],
+    }
+}
+
+/// What a second worker brings, from the rows that were measured.
+fn scaling(medians: &[(&str, [f64; 2])]) {
+    let of = |name: &str| medians.iter().find(|(n, _)| *n == name).map(|(_, m)| m);
+    for (what, one, two) in [("null", NULL_ONE, NULL_TWO), ("cached file", CACHED_ONE, CACHED_TWO)] {
+        if let (Some(one), Some(two)) = (of(one), of(two)) {
+            let [ours, theirs] = [two[0] / one[0], two[1] / one[1]];
+            println!(
+                "\nScaling, {what}: 2 workers do {ours:.2} times what 1 does; with fio {theirs:.2} times."
+            );
+        }
+    }
+}
+
+/// The most that was resident while 16 workers ran, in MiB, without their buffers.
+fn memory(args: &Args, setting: &Setting) -> Result<f64, String> {
+    const WORKERS: u32 = 16;
+    const BUFFERS_MIB: f64 = 2.0;
+    let mut child = tool::fathom_program()
+        .env("XDG_DATA_HOME", &setting.sessions)
+        .args(["run", "--warmup", "0", "--runs", "1", "--quiet", "--depth", "32"])
+        .args(["--size", "64m", "--workers", &WORKERS.to_string(), "--time", &format!("{}s", args.seconds)])
+        .arg(&args.dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("fathom: {e}"))?;
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut most_kib = 0_u64;
+    // The kernel's own high-water mark; it goes with the process, so the last look counts.
+    let status = loop {
+        let text = std::fs::read_to_string(&status_file).unwrap_or_default();
+        let mark =
+            text.lines().find_map(|l| l.strip_prefix("VmHWM:")).and_then(|l| l.trim().strip_suffix(" kB"));
+        most_kib = most_kib.max(mark.and_then(|n| n.trim().parse().ok()).unwrap_or(0));
+        match child.try_wait().map_err(|e| format!("fathom: {e}"))? {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    if !matches!(status.code(), Some(0 | 1)) {
+        let mut said = String::new();
+        let _ = child.stderr.take().map(|mut e| e.read_to_string(&mut said));
+        return Err(format!("fathom ended with {status}: {}", said.trim()));
+    }
+    Ok(most_kib as f64 / 1024.0 - BUFFERS_MIB)
+}
+
+/// Seconds that `fathom --help` takes.
+fn start_up() -> Result<f64, String> {
+    let once = || {
+        let start = Instant::now();
+        let out = tool::fathom_program().arg("--help").output().map_err(|e| format!("fathom: {e}"))?;
+        if out.status.success() {
+            Ok(start.elapsed().as_secs_f64())
+        } else {
+            Err("fathom --help failed".into())
+        }
+    };
+    Ok(median((0..21).map(|_| once()).collect::<Result<_, String>>()?))
+}

@@ -1,0 +1,117 @@
+//! Targets for the comparison: files on the disk, in the page cache and in memory, and a loop device.
+//!
+//! For: the same bytes under both tools, and nothing left behind but where a signal ends the comparison: then its files are
+//! below the directory that was named, as `fathom-peers-...`. Not for: anything that exists already.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Everything that is read, made when it is first asked for.
+pub(crate) struct Place {
+    disk: TempDir,
+    memory: Option<TempDir>,
+    device: Option<(PathBuf, File)>,
+    file_mib: u64,
+}
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Nothing.
+    None,
+    /// A file that is in the page cache as a whole.
+    Cached,
+    /// A file of tmpfs.
+    Memory,
+    /// A loop device on a file that is read past the page cache.
+    Loop,
+    /// The same file as the cached one, on its disk.
+    Disk,
+}
+
+impl Place {
+    /// Below a directory on the disk that is to be compared on.
+    pub(crate) fn new(dir: &Path, file_mib: u64) -> Result<Self, String> {
+        let disk = tempfile::Builder::new().prefix("fathom-peers-").tempdir_in(dir);
+        let disk = disk.map_err(|e| format!("{}: {e}; name another --dir", dir.display()))?;
+        Ok(Self { disk, memory: None, device: None, file_mib })
+    }
+
+    /// Where things may be kept that are gone at the end.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.disk.path()
+    }
+
+    /// The path of a target, ready to be read. Fails with the reason why this machine cannot have it.
+    pub(crate) fn ready(&mut self, target: Target) -> Result<Option<PathBuf>, String> {
+        match target {
+            Target::None => Ok(None),
+            Target::Disk => self.file().map(Some),
+            Target::Cached => {
+                let path = self.file()?;
+                let read = File::open(&path).and_then(|mut f| std::io::copy(&mut f, &mut std::io::sink()));
+                read.map_err(|e| format!("{}: {e}", path.display()))?;
+                Ok(Some(path))
+            }
+            Target::Memory => {
+                let dir = match self.memory.take() {
+                    Some(dir) => dir,
+                    None => tempfile::tempdir_in("/dev/shm").map_err(|e| format!("/dev/shm: {e}"))?,
+                };
+                let path = dir.path().join("data");
+                self.memory = Some(dir);
+                filled(&path, self.file_mib.div_ceil(4)).map(|()| Some(path))
+            }
+            Target::Loop => self.device().map(Some),
+        }
+    }
+
+    fn file(&self) -> Result<PathBuf, String> {
+        let path = self.disk.path().join("data");
+        filled(&path, self.file_mib).map(|()| path)
+    }
+
+    fn device(&mut self) -> Result<PathBuf, String> {
+        if let Some((device, _)) = &self.device {
+            return Ok(device.clone());
+        }
+        let image = self.disk.path().join("image");
+        filled(&image, self.file_mib.div_ceil(4))?;
+        let mut command = Command::new("losetup");
+        let out = command.args(["--direct-io=on", "--find", "--show"]).arg(&image).output();
+        let out = out.map_err(|e| format!("losetup: {e}"))?;
+        if !out.status.success() {
+            return Err(format!("losetup: {}", String::from_utf8_lossy(&out.stderr).trim()));
+        }
+        let device = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
+        let held = File::open(&device);
+        // While it is held open this only marks it: it goes when we do, whatever ends us.
+        let _ = Command::new("losetup").arg("--detach").arg(&device).status();
+        self.device = Some((device.clone(), held.map_err(|e| format!("{}: {e}", device.display()))?));
+        Ok(device)
+    }
+}
+
+/// Makes a file of bytes that no layer can make smaller, unless it is there.
+fn filled(path: &Path, mib: u64) -> Result<(), String> {
+    if path.exists() {
+        return Ok(());
+    }
+    let make = || {
+        let mut random = File::open("/dev/urandom")?;
+        let mut file = File::create(path)?;
+        let mut block = vec![0; 1 << 20];
+        for _ in 0..mib {
+            random.read_exact(&mut block)?;
+            file.write_all(&block)?;
+        }
+        file.sync_all()
+    };
+    make().map_err(|e| {
+        let _ = std::fs::remove_file(path);
+        format!("{}: {e}", path.display())
+    })
+}
