@@ -4,7 +4,7 @@
 //! the mapping; others change the file at any time, so there are none, and bytes are copied by address.
 //!
 //! Where a page cannot be had (the file was cut off, the device failed) the access ends with an error instead of the process:
-//! see [`crate::fault`]. The range is then mapped again; advice given for it is lost.
+//! see `fault`. The range is then mapped again; advice given for it is lost.
 
 use crate::fault;
 use crate::ioctl::device_bytes;
