@@ -1,9 +1,10 @@
 """A file system of one file whose reads stop being answered: what a dead server or a dying disk looks like.
 
-For: the stories of lifecycle.rs. Not for: anything else; it knows as much of FUSE as one file needs.
+For: the stories of lifecycle.rs, and with pauses those of open_loop.rs. Not for: anything else; it knows as much of FUSE as one file needs.
 Speaks the kernel's protocol on /dev/fuse itself (include/uapi/linux/fuse.h), so no library is needed.
 
-Usage: fuse_stall.py DIRECTORY BYTES READS   prints "ready", answers so many reads, then none; ends with its input.
+Usage: fuse_stall.py DIRECTORY BYTES READS [PAUSE]
+Prints "ready", answers so many reads, then none; with PAUSE, none for so many seconds, and then goes on. Ends with its input.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import os
 import select
 import struct
 import sys
+import time
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE = 1, 2, 3, 14, 15, 17, 18
 FSYNC, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT = 20, 25, 26, 27, 28, 29, 36
@@ -69,13 +71,17 @@ def answer(request, size, left):
     return (errno.ENOSYS, b""), left
 
 
-def serve(channel, size, left):
+def serve(channel, size, reads, pause):
     """Answers until standard input ends or the file system is unmounted.
 
     Once it stalls it does not take requests off the channel either: the kernel lets nobody die who waits for an answer to
     one that was taken.
     """
+    left = reads
     while True:
+        if left == 0 and pause > 0:
+            time.sleep(pause)
+            left = reads
         ready, _, _ = select.select([channel, sys.stdin] if left else [sys.stdin], [], [])
         if sys.stdin in ready:
             return
@@ -96,4 +102,4 @@ if __name__ == "__main__":
     where, bytes_of_file, reads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     opened = mount(where)
     print("ready", flush=True)
-    serve(opened, bytes_of_file, reads)
+    serve(opened, bytes_of_file, reads, float(sys.argv[4]) if len(sys.argv) > 4 else 0)

@@ -11,6 +11,7 @@ mod fidelity;
 mod honesty;
 mod lifecycle;
 mod matrix;
+mod open_loop;
 mod safety;
 mod sim;
 mod stage;

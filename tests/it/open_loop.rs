@@ -1,0 +1,63 @@
+//! Open loop: what users wait for while storage stalls, which a closed loop never asks.
+//!
+//! For: latencies of both loops on a file that stops answering for a tenth of a second every 200 reads. Not for: schedules
+//! themselves (unit tests of the sources, and [`crate::fidelity`]).
+
+use crate::disk::Room;
+use crate::stage::{Report, Stage, is_root, skip, wait};
+use std::path::Path;
+use std::process::Command;
+
+const MS: f64 = 1e6;
+
+/// Runs reads of 4 KiB on such a file.
+fn on_a_stalling_file(words: &str) -> Option<Report> {
+    if !is_root() {
+        return None;
+    }
+    if !Path::new("/dev/fuse").exists() {
+        skip("there is no /dev/fuse");
+        return None;
+    }
+    let stage = Stage::new();
+    let dir = stage.folder("stalling");
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
+    let size = (64 << 20).to_string();
+    let room = Room::keep(Command::new("python3").arg(server).arg(&dir).args([&size, "200", "0.1"]))?;
+    let words = format!("run --engine sync --warmup 0 --runs 1 --quiet --format json {words}");
+    let out = wait(&mut stage.command(&room.enter(), &words, &dir.join("file")));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    Some(out.report())
+}
+
+fn percentile(report: &Report, of: &str, rank: &str) -> Option<f64> {
+    report.0["results"][0]["read"][of]["percentiles"][rank].as_f64()
+}
+
+#[test]
+fn a_closed_loop_asks_nothing_while_the_storage_stalls() {
+    let Some(report) = on_a_stalling_file("--ops 3000") else { return };
+    // Fifteen stalls are half a percent of the operations, and a third of the time or more.
+    let p99 = percentile(&report, "latency_ns", "99").unwrap();
+    assert!(p99 < 20.0 * MS, "{p99}");
+    assert!(report.0["results"][0]["read"]["latency_ns"]["max"].as_f64().unwrap() > 90.0 * MS);
+}
+
+#[test]
+fn an_open_loop_shows_what_arrivals_wait_during_a_stall() {
+    let Some(report) = on_a_stalling_file("--rate 500 --workers 64 --time 4s") else { return };
+    let p99 = percentile(&report, "latency_ns", "99").unwrap();
+    assert!((50.0 * MS..400.0 * MS).contains(&p99), "{p99}");
+    assert!(percentile(&report, "lateness_ns", "99").unwrap() < 0.1 * p99);
+}
+
+#[test]
+fn a_percentile_that_is_mostly_our_own_lateness_is_withheld() {
+    // One worker: what arrives during a stall queues up in front of it, and its own service times look harmless.
+    let Some(report) = on_a_stalling_file("--rate 500 --workers 1 --time 4s") else { return };
+    assert_eq!(percentile(&report, "latency_ns", "99"), None);
+    let late = percentile(&report, "lateness_ns", "99").unwrap();
+    let service = percentile(&report, "service_ns", "99").unwrap();
+    assert!(late > 50.0 * MS && service < 20.0 * MS, "late {late}, service {service}");
+    report.must_say("E10", "finding");
+}
