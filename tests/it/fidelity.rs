@@ -484,10 +484,14 @@ fn pareto_gives_a_fifth_of_the_blocks_four_fifths() {
 
 #[test]
 fn normal_is_a_bell_around_the_middle() {
-    let bell = Normal::new(2048.0, 409.6).unwrap();
-    let law: Vec<f64> = (0..4096_u32).map(|b| bell.cdf(f64::from(b + 1)) - bell.cdf(f64::from(b))).collect();
+    let bell = Normal::new(64.0, 12.8).unwrap();
+    let law: Vec<f64> = (0..128_u32).map(|c| bell.cdf(f64::from(c + 1)) - bell.cdf(f64::from(c))).collect();
     let words = "--rw randread --random normal:10 --depth 32 --size 16m --ops 40000";
-    on_device(&format!("{words} {COUNTED}"), |all| fits(&per_block(all, 0..16 * MIB), &law));
+    on_device(&format!("{words} {COUNTED}"), |all| {
+        // Many blocks to a class: a bell that is a little too wide shows in no single block.
+        let counts = per_block(all, 0..16 * MIB);
+        fits(&counts.chunks(32).map(|class| class.iter().sum()).collect::<Vec<_>>(), &law);
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! `block_rq_issue` is the event that tells what a device got: `block_bio_queue` comes before splitting and merging, and
 //! what is merged away has no other. With `block_rq_complete` it gives the requests in flight. The events go to an instance
 //! of the tracer of the story's own (Documentation/trace/ftrace.rst), so nobody else's tracing is disturbed. The process
-//! that keeps the mount removes the instance when its standard input ends: even a killed test run leaves nothing behind.
+//! that keeps the mount removes the instance when its standard input ends: even a killed test run leaves no tracing behind.
 
 use crate::disk::Room;
 use crate::stage::Stage;
