@@ -103,7 +103,7 @@ impl TestFile {
     /// # Errors
     /// `InvalidInput` where the file system has no direct I/O; not found where `/proc` is not mounted.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
-        safety::options(write, cache).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+        safety::open_for_work(format!("/proc/self/fd/{}", self.file.as_raw_fd()).as_ref(), write, cache)
     }
 
     /// The largest whole number of MiB that leaves enough free.

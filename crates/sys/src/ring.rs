@@ -85,6 +85,8 @@ pub struct Ring {
     fixed_buffers: bool,
     /// Completions appear only when asked for.
     polls: bool,
+    /// The kernel was entered since the last look.
+    asked: bool,
 }
 
 impl std::fmt::Debug for Ring {
@@ -127,6 +129,7 @@ impl Ring {
             rw_flags: if wishes.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 },
             fixed_buffers: false,
             polls: wishes.poll,
+            asked: false,
         };
         this.register(wishes, &mut granted);
         Ok((this, granted))
@@ -272,6 +275,7 @@ impl Ring {
         } else {
             self.submitter.submit()
         };
+        self.asked = true;
         again(answer)
     }
 
@@ -286,12 +290,17 @@ impl Ring {
         again(self.submitter.submit_with_args(1, &args))
     }
 
-    /// Takes completions that are there. A system call only where the kernel says that it needs one to show them. Returns how
-    /// many of `done` were filled.
+    /// Takes completions that are there. A system call only where the kernel says that it needs one to show them, and none
+    /// directly behind a hand-over: what completed since then is shown by the next. Returns how many of `done` were filled.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();
-        if self.completion.is_empty() && self.slots.in_flight() > 0 && self.must_ask() {
+        let asked = std::mem::take(&mut self.asked);
+        if self.completion.is_empty()
+            && self.slots.in_flight() > 0
+            && self.must_ask()
+            && (self.polls || !asked)
+        {
             // An error shows at the next hand-over, which is told.
             let _ = self.submitter.submit();
             self.completion.sync();
