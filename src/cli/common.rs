@@ -188,8 +188,8 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
 impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for id in &self.accept {
-            if !analysis::checks::CHECKS.iter().any(|c| c.id.eq_ignore_ascii_case(id)) {
-                let known: Vec<&str> = analysis::checks::CHECKS.iter().map(|c| c.id).collect();
+            if !analysis::checks::all().any(|c| c.id.eq_ignore_ascii_case(id)) {
+                let known: Vec<&str> = analysis::checks::all().map(|c| c.id).collect();
                 return Err(Failure::Usage(format!(
                     "--accept {id}: there is no such check; there are {}",
                     known.join(" ")

@@ -435,6 +435,8 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
         ),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
+        ops: outcome.totals.iter().map(|t| t.ops).sum(),
+        ready_ns: WorkerEnd::default().ready_ns,
         used: outcome.granted.used,
         fallbacks: outcome.granted.fallbacks,
         error: outcome.error,

@@ -3,7 +3,7 @@
 //! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
 
 use crate::case::Case;
-use crate::checks::{Answer, CHECKS, Check, Evidence, Found, Rename};
+use crate::checks::{self, Answer, Check, Evidence, Found, Rename};
 use model::Known;
 use model::finding::{Finding, Outcome, Severity};
 use model::units::show_count;
@@ -24,7 +24,7 @@ pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
         Ok(Answer::DoesNotApply) => false,
         _ => measured,
     };
-    let mut answers: Vec<_> = CHECKS.iter().map(said).filter(worth).collect();
+    let mut answers: Vec<_> = checks::all().map(said).filter(worth).collect();
     answers.extend(only_inferred(&case, &answers));
     Answered { case, answers }
 }

@@ -3,14 +3,15 @@
 //! For: tests of this crate. Not for: looking like any real device; the numbers are round so that tests can say them.
 
 use model::Known;
-use model::evidence::{Extents, Moment, Pages, Snapshot, TargetState};
+use model::evidence::{Extents, Moment, Pages, Probe, Room, Snapshot, TargetState};
 use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
+use model::kernel_files as kept;
 use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Target};
 use model::record::{
-    Ceiling, Clock, End, Header, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding, RunStart,
-    SelfTest, StreamEnd, WorkerEnd,
+    Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
+    RunStart, SelfTest, StreamEnd, WorkerEnd,
 };
 use std::collections::BTreeMap;
 
@@ -207,6 +208,7 @@ impl Forge {
             clocksource: Ok("tsc".into()),
             user_id: 0,
             cgroup: if self.cgroup { Ok(cgroup) } else { Err("no cgroup may be made here".into()) },
+            facts: FACTS.iter().map(|(name, text)| ((*name).to_owned(), Ok((*text).to_owned()))).collect(),
             places: vec![self.place()],
         }
     }
@@ -262,6 +264,8 @@ impl Forge {
             wall_ns: if self.no_cpu_times { 0 } else { WINDOW_NS },
             user_ns: (cpu / 2.0) as u64,
             system_ns: (cpu / 2.0) as u64,
+            ops: self.issued_ops() / u64::from(self.workers.max(1)),
+            ready_ns: Ok(WINDOW_NS / 1000),
             ..WorkerEnd::default()
         };
         RunEnd {
@@ -315,7 +319,26 @@ impl Forge {
         };
         files.insert(format!("{CGROUP}/blkio.throttle.io_serviced"), Ok(charged(0)));
         files.insert(format!("{CGROUP}/blkio.throttle.io_service_bytes"), Ok(charged(1)));
+        files.extend(system_files(at_ns));
         Snapshot { moment, at_ns, files, targets: vec![self.state(moment)] }
+    }
+
+    /// Ten rows of the same rate.
+    fn intervals(&self) -> Vec<Interval> {
+        let part = |i: u64, of: u64| of * (i + 1) / 10 - of * i / 10;
+        let latency = self.latency();
+        let row = |i| {
+            let ops = part(i, self.ops);
+            let cell = Cell(ops, ops * u64::from(self.block_bytes), latency, latency, latency);
+            Interval {
+                stream: 0,
+                start_ns: WINDOW_NS / 10 + part(0, WINDOW_NS) * i,
+                end_ns: WINDOW_NS / 10 + part(0, WINDOW_NS) * (i + 1),
+                depth_ns: (self.depth_seen * WINDOW_NS as f64 / 10.0) as u64,
+                cells: BTreeMap::from([(self.kind_of_job(), cell)]),
+            }
+        };
+        (0..10).map(row).collect()
     }
 
     fn state(&self, moment: Moment) -> TargetState {
@@ -328,6 +351,7 @@ impl Forge {
         let extents = Extents {
             span_bytes: span,
             count: 1,
+            physical_align: Some(1 << 20),
             hole_bytes: part(self.hole_share),
             encoded_bytes: part(self.encoded_share),
             ..Extents::default()
@@ -336,7 +360,12 @@ impl Forge {
             if self.no_fiemap { Err("Operation not supported (os error 95)".into()) } else { Ok(extents) };
         TargetState {
             pages: Ok(Pages { page_bytes: PAGE, cached, dirty }),
-            extents: (moment == Moment::Start).then_some(extents),
+            extents: (moment != Moment::Stop).then_some(extents),
+            room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
+            probe: (moment == Moment::AfterPrepare).then(|| {
+                let ns: Vec<u64> = (0..64).map(|i| 80_000 + 100 * (i % 7)).collect();
+                Ok(Probe { block_bytes: PAGE, zero_blocks: 0, first_ns: ns.clone(), again_ns: ns })
+            }),
         }
     }
 }
@@ -363,7 +392,11 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
             at_ns += WINDOW_NS + WINDOW_NS / 10;
             let after = forge.snapshot(Moment::Stop, at_ns, &counters);
             let end = forge.run_end(at_ns);
-            runs.push(Run { start, intervals: Vec::new(), evidence: vec![before, after], end: Some(end) });
+            let mut evidence = vec![before, after];
+            if forge.kind_of_job() == Kind::Write {
+                evidence.push(forge.snapshot(Moment::Synced, at_ns + 1_000_000, &counters));
+            }
+            runs.push(Run { start, intervals: forge.intervals(), evidence, end: Some(end) });
         }
     }
     let header = Header {
@@ -376,7 +409,46 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
         self_test: self_test(forges),
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
-    Record { header, evidence: Vec::new(), runs, end: Some(end) }
+    let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::default());
+    Record { header, evidence: vec![prepared], runs, end: Some(end) }
+}
+
+/// What an honest machine says of itself.
+const FACTS: &[(&str, &str)] = &[
+    (kept::LIMITS, ""),
+    (kept::GOVERNORS, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: performance\n"),
+    (kept::SLEEPS, ""),
+    (kept::VENDOR, "ACME\n"),
+    (kept::PRODUCT, "Server 1\n"),
+    (kept::LIBRARIES, "/usr/lib/libc.so.6\n"),
+];
+
+/// The machine's own counters at a time: two CPUs, nearly idle, nothing swapped, nothing dirty, nobody short of anything.
+fn system_files(at_ns: u64) -> BTreeMap<String, Known<String>> {
+    let jiffies = at_ns / 10_000_000;
+    let pressure =
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+    let memory = "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\nDirty: 0 kB\nWriteback: 0 kB\n";
+    let vmstat = "nr_dirty 0\nnr_writeback 0\nnr_dirty_threshold 300000\nnr_dirty_background_threshold 150000\n\
+                  nr_dirtied 0\nnr_written 0\npgmajfault 0\npswpin 0\npswpout 0\n";
+    let io =
+        "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n";
+    let texts = [
+        ("/proc/meminfo", memory.to_owned()),
+        ("/proc/vmstat", vmstat.to_owned()),
+        ("/proc/stat", format!("cpu  {0} 0 {0} {1} 0 0 0 0 0 0\n", jiffies / 4, jiffies * 3 / 2)),
+        ("/proc/pressure/io", pressure.to_owned()),
+        ("/proc/pressure/cpu", pressure.to_owned()),
+        ("/proc/pressure/memory", pressure.to_owned()),
+        ("/proc/self/io", io.to_owned()),
+        (kept::HOUSEKEEPERS, String::new()),
+        (kept::THREADS, "100: fathom\n101: fathom-0\n".to_owned()),
+        (kept::TEMPERATURES, String::new()),
+        (kept::RAID, "Personalities :\nunused devices: <none>\n".to_owned()),
+        (kept::CPU_STAT, "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n".to_owned()),
+        (kept::SUSPENDED, "0\n".to_owned()),
+    ];
+    texts.into_iter().map(|(name, text)| (name.to_owned(), Ok(text))).collect()
 }
 
 fn self_test(forges: &[Forge]) -> SelfTest {
@@ -414,6 +486,22 @@ fn plan(forges: &[Forge]) -> Plan {
     }
 }
 
+/// The queue of an honest solid-state disk without a volatile cache.
+const QUEUE: &[(&str, &str)] = &[
+    ("iostats", "1"),
+    ("io_poll", "0"),
+    ("logical_block_size", "512"),
+    ("max_sectors_kb", "1280"),
+    ("max_segments", "254"),
+    ("nomerges", "0"),
+    ("nr_requests", "256"),
+    ("physical_block_size", "4096"),
+    ("read_ahead_kb", "128"),
+    ("rotational", "0"),
+    ("scheduler", "[none] mq-deadline"),
+    ("write_cache", "write through"),
+];
+
 fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer {
     Layer {
         name: name.into(),
@@ -421,6 +509,10 @@ fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer 
         kind,
         bytes: 1 << 34,
         stat_file: format!("/sys/block/{name}/stat"),
+        queue: QUEUE.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect(),
+        device: [("mq", "4"), ("alignment_offset", "0"), ("device/numa_node", "0")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into(),
         below,
         ..Layer::default()
     }

@@ -104,6 +104,7 @@ fn nowhere() -> Machine {
         clocksource: Err(unknown()),
         user_id: 0,
         cgroup: Err(unknown()),
+        facts: std::collections::BTreeMap::new(),
         places: Vec::new(),
     }
 }

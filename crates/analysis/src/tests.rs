@@ -2,7 +2,7 @@
 //!
 //! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
 
-use crate::checks::CHECKS;
+use crate::checks;
 use crate::forge::Forge;
 use crate::{Judging, exit_code, judge};
 use model::evidence::Snapshot;
@@ -185,7 +185,7 @@ fn what_rests_on_counters_never_holds_without_them() {
 
 #[test]
 fn each_check_that_fires_reaches_the_report_under_its_id() {
-    for check in CHECKS {
+    for check in checks::all() {
         let Some(fires) = check.fires else { continue };
         let report = judged(&fires());
         assert!(report.findings.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);

@@ -84,6 +84,8 @@ fn state(target: Option<&File>, with_extents: bool) -> TargetState {
     TargetState {
         pages: target.map_or_else(|| Err(nothing()), pages::look),
         extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
+        room: None,
+        probe: None,
     }
 }
 

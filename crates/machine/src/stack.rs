@@ -190,6 +190,7 @@ fn look(root: &Root, name: &str, number: &str) -> Layer {
         stat_file: format!("{dir}/stat"),
         // A partition has no queue of its own; its disk's is the one that counts.
         queue: queue(root, &disk),
+        device: BTreeMap::new(),
         below: Vec::new(),
     }
 }

@@ -53,8 +53,37 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// How its bytes are stored; looked at before the first operation only.
+    /// How its bytes are stored; not looked at directly behind the last operation, where looking would flush.
     pub extents: Option<Known<Extents>>,
+    /// How full its file system is; `None` where it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Known<Room>>,
+    /// Single reads before the first run, to see what is stored there; `None` where none were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Known<Probe>>,
+}
+
+/// How full a file system is (statvfs).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Its size.
+    pub total_bytes: u64,
+    /// What anybody but root may still use.
+    pub free_bytes: u64,
+}
+
+/// Blocks read one at a time past the page cache, each twice: all of them first, then all again in the same order. Made
+/// before the first run and outside every measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Of the blocks, those that hold nothing but zeros.
+    pub zero_blocks: u64,
+    /// ns of the first read of each block.
+    pub first_ns: Vec<u64>,
+    /// ns of the second.
+    pub again_ns: Vec<u64>,
 }
 
 /// Pages of a file in the page cache.
@@ -87,6 +116,9 @@ pub struct Extents {
     pub encoded_bytes: u64,
     /// Bytes shared with another file.
     pub shared_bytes: u64,
+    /// Largest power of two that all extents begin at on their device; `None` where no place was told.
+    #[serde(default)]
+    pub physical_align: Option<u64>,
 }
 
 /// Counters of a block device (`stat` file) or their difference.

@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod finding;
 pub mod histogram;
 pub mod job;
+pub mod kernel_files;
 pub mod machine;
 pub mod payload;
 pub mod plan;

@@ -27,6 +27,10 @@ pub struct Machine {
     pub user_id: u32,
     /// Files that count the I/O of this process alone, or why there are none.
     pub cgroup: Known<Cgroup>,
+    /// Kernel text that does not change while one measures, word for word, by path: limits of the cgroups above us, CPU
+    /// frequencies, temperatures' limits, RAID states. A path with a `*` holds one line per file that matched, `path: text`.
+    #[serde(default)]
+    pub facts: BTreeMap<String, Known<String>>,
     /// One place per target of the plan, in the same order.
     pub places: Vec<Place>,
 }
@@ -101,6 +105,11 @@ pub struct Layer {
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
+    /// Other files of the device, word for word, by path below its directory in `/sys`: `start`, `alignment_offset`,
+    /// `device/numa_node`, `device/current_link_speed`. Two keys are ours: `mq` is the number of hardware queues, and
+    /// `irq_cpus` the CPUs that serve its interrupts.
+    #[serde(default)]
+    pub device: BTreeMap<String, String>,
     /// Indices of the layers below.
     pub below: Vec<usize>,
 }
@@ -135,6 +144,20 @@ pub struct DirectIo {
     pub memory_align: u32,
     /// Alignment of offsets and lengths.
     pub offset_align: u32,
+}
+
+impl Machine {
+    /// A fact's text.
+    ///
+    /// # Errors
+    /// Why it could not be read, or that nobody looked.
+    pub fn fact(&self, path: &str) -> Known<&str> {
+        match self.facts.get(path) {
+            Some(Ok(text)) => Ok(text.trim()),
+            Some(Err(why)) => Err(format!("{path}: {why}")),
+            None => Err(format!("{path} was not read")),
+        }
+    }
 }
 
 impl Place {
@@ -174,10 +197,31 @@ impl Place {
 }
 
 impl Layer {
+    /// A number out of the `queue/` directory.
+    ///
+    /// # Errors
+    /// That there is no such file, or no number in it.
+    pub fn queue_number(&self, file: &str) -> Known<u64> {
+        number(&self.name, "queue/", &self.queue, file)
+    }
+
+    /// A number out of another file of the device.
+    ///
+    /// # Errors
+    /// That there is no such file, or no number in it.
+    pub fn device_number(&self, file: &str) -> Known<u64> {
+        number(&self.name, "", &self.device, file)
+    }
+
     /// Why this layer's counters say nothing, where that is so.
     pub fn blind(&self) -> Option<String> {
         // zram counts by itself and ignores the switch.
         let off = self.queue.get("iostats").is_some_and(|v| v.trim() == "0") && self.kind != LayerKind::Zram;
         off.then(|| format!("{}/queue/iostats is 0, so the kernel does not count its I/O", self.name))
     }
+}
+
+fn number(layer: &str, dir: &str, files: &BTreeMap<String, String>, file: &str) -> Known<u64> {
+    let text = files.get(file).ok_or_else(|| format!("{layer}/{dir}{file} is not there"))?;
+    text.trim().parse().map_err(|_| format!("{layer}/{dir}{file} is no number: '{}'", text.trim()))
 }

@@ -3,24 +3,11 @@
 //! For: the table, and the words that checks answer with. Not for: merging answers into findings (that is `findings`).
 //! A new check is one file with a `CHECK` and one line below. Ids are those that users look up; they never change.
 
-mod a01_cache_served;
-mod a02_direct_fell_back;
-mod a03_direct_unsupported;
-mod a04_holes_read;
-mod a09_writes_still_in_ram;
-mod a11_ram_backed;
-mod a12_lower_layer_cache;
-mod a13_counters_blind;
-mod a18_faster_than_physics;
-mod b05_depth_not_reached;
-mod b12_errors_counted;
-mod b18_little_violated;
-mod d01_foreign_io;
-mod d06_cpu_bound;
-mod d07_tool_overhead;
-mod d18_virtual;
-mod e05_one_run;
-mod e10_generator_late;
+mod a;
+mod b;
+mod c;
+mod d;
+mod e;
 
 use crate::case::Case;
 use model::Known;
@@ -28,33 +15,25 @@ use model::finding::Severity;
 use std::collections::BTreeMap;
 
 /// The id of the check whose silence leaves a number unverified.
-pub(crate) const LEDGER: &str = a13_counters_blind::CHECK.id;
+pub(crate) const LEDGER: &str = a::a13_counters_blind::CHECK.id;
 /// The id of the check that finds a CPU at its end.
-pub(crate) const CPU_BOUND: &str = d06_cpu_bound::CHECK.id;
-pub(crate) use b05_depth_not_reached::one_at_a_time;
-pub(crate) use d06_cpu_bound::busiest as busiest_worker;
+pub(crate) const CPU_BOUND: &str = d::d06_cpu_bound::CHECK.id;
+pub(crate) use b::b05_depth_not_reached::one_at_a_time;
+pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
+
+/// The groups of the catalogue: what each asks, and its checks.
+pub const GROUPS: &[(&str, &[Check])] = &[
+    ("Did the I/O reach the device at all?", a::CHECKS),
+    ("Was it the I/O you asked for?", b::CHECKS),
+    ("Is what was written there after a power cut?", c::CHECKS),
+    ("Interference and environment", d::CHECKS),
+    ("Time and statistics", e::CHECKS),
+];
 
 /// Every check, in the order of the catalogue.
-pub const CHECKS: &[Check] = &[
-    a01_cache_served::CHECK,
-    a02_direct_fell_back::CHECK,
-    a03_direct_unsupported::CHECK,
-    a04_holes_read::CHECK,
-    a09_writes_still_in_ram::CHECK,
-    a11_ram_backed::CHECK,
-    a12_lower_layer_cache::CHECK,
-    a13_counters_blind::CHECK,
-    a18_faster_than_physics::CHECK,
-    b05_depth_not_reached::CHECK,
-    b12_errors_counted::CHECK,
-    b18_little_violated::CHECK,
-    d01_foreign_io::CHECK,
-    d06_cpu_bound::CHECK,
-    d07_tool_overhead::CHECK,
-    d18_virtual::CHECK,
-    e05_one_run::CHECK,
-    e10_generator_late::CHECK,
-];
+pub fn all() -> impl Iterator<Item = &'static Check> {
+    GROUPS.iter().flat_map(|(_, checks)| *checks)
+}
 
 /// A question about a result.
 pub struct Check {
@@ -64,6 +43,8 @@ pub struct Check {
     pub name: &'static str,
     /// The belief that it puts to the test.
     pub belief: &'static str,
+    /// What a reader who wants to know more is told.
+    pub page: Page,
     /// Asks. An error is the third answer: not checked, and why.
     pub ask: fn(&Case) -> Known<Answer>,
     /// A record on which it fires; `None` where its whole finding is that it cannot see.
@@ -72,6 +53,24 @@ pub struct Check {
     /// A record in which it cannot see.
     #[cfg(test)]
     pub blind: fn() -> model::record::Record,
+}
+
+/// The page of a check, beside its belief: sentences for people, in Markdown without headings.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Kernel files, system calls and counts of our own that it looks at.
+    pub reads: &'static str,
+    /// The formula, with every threshold and why it is that.
+    pub formula: &'static str,
+    /// Commands that make it fire, to see it for oneself.
+    pub provoke: &'static str,
+    /// What to do about it, and when to accept it instead.
+    pub repair: &'static str,
+}
+
+impl Page {
+    /// Nothing yet.
+    pub(crate) const UNWRITTEN: Self = Self { reads: "", formula: "", provoke: "", repair: "" };
 }
 
 /// Numbers that an answer rests on.
@@ -139,7 +138,7 @@ pub(crate) fn severity(check: &Check, record: &model::record::Record) -> Option<
 #[test]
 fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked_on_a_blind_one() {
     use crate::forge::Forge;
-    for check in CHECKS {
+    for check in all() {
         let id = check.id;
         let fired = check.fires.map(|forged| ask_one(check, &forged()));
         assert!(
@@ -168,10 +167,8 @@ fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked
 
 #[test]
 fn ids_are_unique_and_sorted_and_files_are_in_the_table() {
-    assert!(CHECKS.windows(2).all(|w| w[0].id < w[1].id));
-    assert!(
-        CHECKS
-            .iter()
-            .all(|c| !c.belief.is_empty() && c.name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
-    );
+    let checks: Vec<&Check> = all().collect();
+    assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
+    let loud = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    assert!(checks.iter().all(|c| !c.belief.is_empty() && loud(c.name)));
 }

@@ -257,6 +257,12 @@ pub struct WorkerEnd {
     pub counted: Known<[u64; 2]>,
     /// Turns of the loop; operations per turn tell how eager it was.
     pub turns: u64,
+    /// Operations that completed, warm-up and drain included.
+    #[serde(default)]
+    pub ops: u64,
+    /// ns that it was ready to run and waited for a CPU, or why that is not known.
+    #[serde(default = "not_asked_for_waiting")]
+    pub ready_ns: Known<u64>,
     /// What the engine really used: `registered buffers`, ...
     pub used: Vec<String>,
     /// What was asked of the kernel and refused, with the reason.
@@ -276,6 +282,8 @@ impl Default for WorkerEnd {
             switches: [0, 0],
             counted: not_asked(),
             turns: 0,
+            ops: 0,
+            ready_ns: not_asked_for_waiting(),
             used: Vec::new(),
             fallbacks: Vec::new(),
             error: None,
@@ -286,6 +294,11 @@ impl Default for WorkerEnd {
 /// What older files say of cycles and instructions.
 fn not_asked() -> Known<[u64; 2]> {
     Err("cycles and instructions were not asked for".into())
+}
+
+/// What older files say of waiting for a CPU.
+fn not_asked_for_waiting() -> Known<u64> {
+    Err("waiting for a CPU was not asked for".into())
 }
 
 /// The end of a session.

@@ -2,8 +2,9 @@
 //!
 //! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
 
-use super::{Answer, Check, Evidence, Found, Rename, a04_holes_read, evidence};
+use super::a04_holes_read;
 use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::evidence::{Moment, Pages};
 use model::finding::Severity;
@@ -19,6 +20,7 @@ pub(super) const CHECK: Check = Check {
     id: "A02",
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cached_share: 0.9, ..crate::forge::Forge::honest() }.record()),
@@ -130,19 +132,19 @@ use crate::forge::Forge;
 #[test]
 fn a_device_that_saw_too_little_is_enough() {
     let forged = Forge { delivered: 0.6, ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
     let written = Forge { delivered: 0.6, ..Forge::honest_write() };
-    assert_eq!(super::severity(&CHECK, &written.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &written.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn buffered_io_is_not_asked() {
     let forged = Forge { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn pages_tell_even_where_the_device_is_not_counted() {
     let forged = Forge { cached_share: 0.9, stat_unreadable: true, ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
 }

@@ -4,8 +4,8 @@
 //! below a virtual disk (D18). Journal and metadata of our own writes are charged to nobody or to the root group, so on
 //! write jobs only what exceeds a stated amplification counts.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::{Amount, Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::evidence::BlockFlow;
 use model::finding::Severity;
@@ -31,6 +31,7 @@ pub(super) const CHECK: Check = Check {
     id: "D01",
     name: "FOREIGN_IO",
     belief: "nobody else used the disk",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { foreign_ios: 9_000, ..crate::forge::Forge::honest() }.record()),
@@ -146,7 +147,7 @@ use crate::forge::Forge;
 
 #[cfg(test)]
 fn at(foreign_ios: u64) -> Option<Severity> {
-    super::severity(&CHECK, &Forge { foreign_ios, ..Forge::honest() }.record())
+    crate::checks::severity(&CHECK, &Forge { foreign_ios, ..Forge::honest() }.record())
 }
 
 #[test]
@@ -160,27 +161,30 @@ fn a_handful_is_nobody_some_bias_and_much_voids() {
 #[test]
 fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
     let without = || Forge { cgroup: false, ..Forge::honest() };
-    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &Forge { foreign_ios: 9_000, ..without() }.record())
+    let Ok(Answer::Finding(f)) =
+        crate::checks::ask_one(&CHECK, &Forge { foreign_ios: 9_000, ..without() }.record())
     else {
         panic!("silent")
     };
     assert!(f.sentence.contains("inferred"));
-    assert!(matches!(super::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
+    assert!(matches!(crate::checks::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
     let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
-    assert!(super::ask_one(&CHECK, &buffered.record()).is_err());
+    assert!(crate::checks::ask_one(&CHECK, &buffered.record()).is_err());
 }
 
 #[test]
 fn a_cgroup_that_does_not_count_is_no_witness() {
     let idle = Forge { cgroup_counts_nothing: true, ..Forge::honest() };
-    let Ok(Answer::Holds(sentence, _)) = super::ask_one(&CHECK, &idle.record()) else { panic!("fires") };
+    let Ok(Answer::Holds(sentence, _)) = crate::checks::ask_one(&CHECK, &idle.record()) else {
+        panic!("fires")
+    };
     assert!(sentence.contains("inferred"));
 }
 
 #[test]
 fn the_journal_of_our_own_writes_is_not_foreign() {
     let journal = Forge { foreign_ios: 4_000, ..Forge::honest_write() };
-    assert_eq!(super::severity(&CHECK, &journal.record()), None);
+    assert_eq!(crate::checks::severity(&CHECK, &journal.record()), None);
     let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
-    assert_eq!(super::severity(&CHECK, &others.record()), Some(Severity::Void));
+    assert_eq!(crate::checks::severity(&CHECK, &others.record()), Some(Severity::Void));
 }

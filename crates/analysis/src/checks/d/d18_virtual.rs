@@ -2,8 +2,8 @@
 //!
 //! For: saying so. Not for: guessing what the host does.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 
@@ -15,6 +15,7 @@ pub(super) const CHECK: Check = Check {
     id: "D18",
     name: "VIRTUAL",
     belief: "everything down to the medium can be seen",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -2,8 +2,8 @@
 //!
 //! For: holes and unwritten extents of the file, seen before the first operation. Not for: compressed or shared extents.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
@@ -16,6 +16,7 @@ pub(super) const CHECK: Check = Check {
     id: "A04",
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { hole_share: 1.0, ..crate::forge::Forge::honest() }.record()),
@@ -68,13 +69,13 @@ use crate::forge::Forge;
 #[test]
 fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
     let encoded = Forge { encoded_share: 1.0, ..Forge::honest() };
-    assert!(matches!(super::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
     let write = Forge { hole_share: 1.0, ..Forge::honest_write() };
-    assert_eq!(super::ask_one(&CHECK, &write.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &write.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_block_device_has_no_holes_to_look_for() {
     let device = Forge { role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
 }

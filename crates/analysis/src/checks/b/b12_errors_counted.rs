@@ -2,8 +2,8 @@
 //!
 //! For: every run of the job, those that errors ended included. Not for: why a device fails.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::record::Issued;
@@ -17,6 +17,7 @@ pub(super) const CHECK: Check = Check {
     id: "B12",
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { errors: 7, ..crate::forge::Forge::honest() }.record()),
@@ -87,13 +88,14 @@ use crate::forge::Forge;
 
 #[test]
 fn short_operations_void_too_and_errors_are_named() {
-    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &Forge { errors: 7, ..Forge::honest() }.record())
+    let Ok(Answer::Finding(f)) =
+        crate::checks::ask_one(&CHECK, &Forge { errors: 7, ..Forge::honest() }.record())
     else {
         panic!("silent")
     };
     assert!(f.sentence.contains("EIO"), "{}", f.sentence);
     assert_eq!(
-        super::severity(&CHECK, &Forge { short: 1, ..Forge::honest() }.record()),
+        crate::checks::severity(&CHECK, &Forge { short: 1, ..Forge::honest() }.record()),
         Some(Severity::Void)
     );
 }

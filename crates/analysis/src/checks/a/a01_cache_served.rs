@@ -2,8 +2,9 @@
 //!
 //! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
 
-use super::{Answer, Check, Found, Rename, a04_holes_read, evidence};
+use super::a04_holes_read;
 use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
@@ -20,6 +21,7 @@ pub(super) const CHECK: Check = Check {
     id: "A01",
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 0.02, ..crate::forge::Forge::honest() }.record()),
@@ -85,7 +87,7 @@ use crate::forge::Forge;
 
 #[test]
 fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
-    let at = |delivered| super::severity(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
+    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
     assert_eq!(at(0.97), None);
     assert_eq!(at(0.9), Some(Severity::Biased));
     assert_eq!(at(0.5), Some(Severity::Rename));
@@ -95,11 +97,11 @@ fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
 #[test]
 fn reads_of_others_do_not_hide_the_cache() {
     let forged = Forge { delivered: 0.1, foreign_ios: 5_000, ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn compressed_files_cannot_be_judged_by_bytes() {
     let forged = Forge { delivered: 0.6, encoded_share: 1.0, ..Forge::honest() };
-    assert!(super::ask_one(&CHECK, &forged.record()).is_err());
+    assert!(crate::checks::ask_one(&CHECK, &forged.record()).is_err());
 }

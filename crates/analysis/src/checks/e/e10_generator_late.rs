@@ -2,8 +2,8 @@
 //!
 //! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
 use model::Known;
 use model::finding::Severity;
@@ -17,6 +17,7 @@ pub(super) const CHECK: Check = Check {
     id: "E10",
     name: "GENERATOR_LATE",
     belief: "operations arrived when the schedule said",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -97,8 +98,8 @@ use crate::forge::Forge;
 #[test]
 fn what_is_not_served_voids_and_what_is_late_withholds() {
     let overloaded = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &overloaded.record()), Some(Severity::Void));
+    assert_eq!(crate::checks::severity(&CHECK, &overloaded.record()), Some(Severity::Void));
     let late = Forge { open_loop: Some((10_000.0, Some(1_000_000))), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &late.record()), Some(Severity::Biased));
-    assert_eq!(super::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::severity(&CHECK, &late.record()), Some(Severity::Biased));
+    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
 }

@@ -2,8 +2,8 @@
 //!
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::{Case, Ran, asked_depth, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::histogram::Histogram;
@@ -20,6 +20,7 @@ pub(super) const CHECK: Check = Check {
     id: "B18",
     name: "LITTLE_VIOLATED",
     belief: "rate, latency and depth agree with one another",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -96,12 +97,12 @@ use crate::forge::Forge;
 fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
     // 31.5 in flight and 10,000 operations a second: 3.15 ms.
     let at = |latency| Forge { latency_ns: Some(latency), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &at(2_800_000).record()), Some(Severity::Void));
-    assert_eq!(super::severity(&CHECK, &at(3_120_000).record()), None);
+    assert_eq!(crate::checks::severity(&CHECK, &at(2_800_000).record()), Some(Severity::Void));
+    assert_eq!(crate::checks::severity(&CHECK, &at(3_120_000).record()), None);
 }
 
 #[test]
 fn few_slow_operations_across_the_edges_are_no_contradiction() {
     let slow = Forge { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &slow.record()), None);
+    assert_eq!(crate::checks::severity(&CHECK, &slow.record()), None);
 }

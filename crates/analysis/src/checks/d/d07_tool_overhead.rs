@@ -3,8 +3,8 @@
 //! For: the cost of our own loop, measured before the first run, against the latencies. Not for: the kernel's part, nor
 //! engines that move no bytes.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
@@ -17,6 +17,7 @@ pub(super) const CHECK: Check = Check {
     id: "D07",
     name: "TOOL_OVERHEAD",
     belief: "what the tool itself takes can be neglected",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -3,8 +3,8 @@
 //! For: our own count of operations in flight, and the device's. Not for: depth 1, where thinking between operations
 //! is part of the workload.
 
-use super::{Answer, Check, Evidence, Found, Rename, evidence};
 use crate::case::{Case, asked_depth, share};
+use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::units::show_rate;
@@ -20,6 +20,7 @@ pub(super) const CHECK: Check = Check {
     id: "B05",
     name: "DEPTH_NOT_REACHED",
     belief: "as many operations were in flight as were asked for",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -111,15 +112,17 @@ use crate::forge::Forge;
 #[test]
 fn thinking_at_depth_one_is_no_finding() {
     let idle = Forge { depth: 1, depth_seen: 0.2, ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &idle.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &idle.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn operations_that_wait_above_the_device_are_found() {
     let throttled = Forge { device_time_share: 0.1, ..Forge::honest() };
-    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &throttled.record()) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &throttled.record()) else {
+        panic!("silent")
+    };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
     // Four neighbours merged into each request: a quarter of the queue is all of it.
     let merged = Forge { device_time_share: 0.9, merged: 4, ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &merged.record()), None);
+    assert_eq!(crate::checks::severity(&CHECK, &merged.record()), None);
 }

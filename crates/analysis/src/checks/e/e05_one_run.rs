@@ -2,8 +2,8 @@
 //!
 //! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
 
-use super::{Answer, Check, Found, evidence};
 use crate::case::{Case, no_run};
+use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::interval::FEWEST_RUNS;
 use model::Known;
 use model::finding::Severity;
@@ -12,6 +12,7 @@ pub(super) const CHECK: Check = Check {
     id: "E05",
     name: "ONE_RUN",
     belief: "the next run would give the same",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record()),

@@ -3,8 +3,8 @@
 //! For: bytes written against bytes at the device, and dirty pages, both before the final sync. Not for: a drive's own
 //! volatile cache, which nobody can see from here.
 
-use super::{Answer, Check, Evidence, Found, Rename, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::Severity;
@@ -18,6 +18,7 @@ pub(super) const CHECK: Check = Check {
     id: "A09",
     name: "WRITES_STILL_IN_RAM",
     belief: "what was written had left memory when the clock stopped",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -92,7 +93,7 @@ use crate::forge::Forge;
 #[test]
 fn the_rate_with_the_sync_is_in_the_sentence() {
     let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
-    let Ok(Answer::Finding(f)) = super::ask_one(&CHECK, &forged.record()) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &forged.record()) else { panic!("silent") };
     // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
     assert_eq!(f.evidence.get("mb_per_s_with_sync").map(|r| (r * 100.0).round()), Some(1024.0));
     assert!(f.sentence.contains("10.2 MB/s"), "{}", f.sentence);
@@ -100,7 +101,7 @@ fn the_rate_with_the_sync_is_in_the_sentence() {
 
 #[test]
 fn reads_are_not_asked_and_dirty_pages_tell_without_counters() {
-    assert_eq!(super::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Forge { dirty_share: 0.5, stat_unreadable: true, ..Forge::honest_write() };
-    assert_eq!(super::severity(&CHECK, &dirty.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &dirty.record()), Some(Severity::Rename));
 }

@@ -2,8 +2,8 @@
 //!
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
-use super::{Answer, Check, Found, Rename, evidence};
 use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::evidence::BlockFlow;
 use model::finding::Severity;
@@ -18,6 +18,7 @@ pub(super) const CHECK: Check = Check {
     id: "A12",
     name: "LOWER_LAYER_CACHE",
     belief: "what the top device did, the disks below did too",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { leaf_share: Some(0.02), ..crate::forge::Forge::honest() }.record()),
@@ -83,6 +84,6 @@ use crate::forge::Forge;
 
 #[test]
 fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {
-    assert!(matches!(super::ask_one(&CHECK, &Forge::honest_loop().record()), Ok(Answer::Holds(..))));
-    assert_eq!(super::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert!(matches!(crate::checks::ask_one(&CHECK, &Forge::honest_loop().record()), Ok(Answer::Holds(..))));
+    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
 }

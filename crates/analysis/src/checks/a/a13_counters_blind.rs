@@ -3,14 +3,15 @@
 //! For: whether the ledger can be closed at all; its finding is that it cannot, and that is the answer "not checked",
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
-use super::{Answer, Check, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Page, evidence};
 use model::Known;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "A13",
     name: "COUNTERS_BLIND",
     belief: "the kernel counted what the device did",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: None,
@@ -34,16 +35,16 @@ use crate::forge::Forge;
 
 #[test]
 fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
-    let off = super::ask_one(&CHECK, &Forge { iostats_off: true, ..Forge::honest() }.record());
+    let off = crate::checks::ask_one(&CHECK, &Forge { iostats_off: true, ..Forge::honest() }.record());
     assert!(off.is_err_and(|why| why.contains("iostats is 0")));
-    let fuse = super::ask_one(&CHECK, &Forge { nothing_below: true, ..Forge::honest() }.record());
+    let fuse = crate::checks::ask_one(&CHECK, &Forge { nothing_below: true, ..Forge::honest() }.record());
     assert!(fuse.is_err_and(|why| why.contains("fuse")));
 }
 
 #[test]
 fn memory_and_null_engines_have_no_device_to_count() {
     let tmpfs = Forge { ram: Some("tmpfs"), ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &tmpfs.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &tmpfs.record()), Ok(Answer::DoesNotApply));
     let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
 }

@@ -2,8 +2,8 @@
 //!
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
-use super::{Answer, Check, Found, Rename, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::machine::{DirectIo, Place};
@@ -15,6 +15,7 @@ pub(super) const CHECK: Check = Check {
     id: "A03",
     name: "DIRECT_UNSUPPORTED",
     belief: "the target can do direct I/O",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -76,7 +77,7 @@ use crate::forge::Forge;
 #[test]
 fn a_data_journal_and_tmpfs_are_refusals() {
     let journal = Forge { options: "rw,data=journal", ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &journal.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &journal.record()), Some(Severity::Rename));
     let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &tmpfs.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &tmpfs.record()), Some(Severity::Rename));
 }

@@ -2,8 +2,8 @@
 //!
 //! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
 
-use super::{Answer, Check, Found, Rename, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::units::show_share;
@@ -14,10 +14,11 @@ const BOUND_ABOVE: f64 = 0.9;
 /// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
 const CEILING_ABOVE: f64 = 0.8;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "D06",
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cpu_share: 0.99, ..crate::forge::Forge::honest() }.record()),
@@ -83,13 +84,13 @@ use crate::forge::Forge;
 fn a_rate_at_our_own_ceiling_is_ours() {
     // 10,000 a second are 0.1 ms each.
     let near = Forge { tool_ns: Some([20.0, 90_000.0]), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &near.record()), Some(Severity::Rename));
+    assert_eq!(crate::checks::severity(&CHECK, &near.record()), Some(Severity::Rename));
     let far = Forge { tool_ns: Some([20.0, 50_000.0]), ..Forge::honest() };
-    assert_eq!(super::severity(&CHECK, &far.record()), None);
+    assert_eq!(crate::checks::severity(&CHECK, &far.record()), None);
 }
 
 #[test]
 fn the_null_engine_may_use_it_all() {
     let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
-    assert_eq!(super::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(crate::checks::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
 }

@@ -2,8 +2,8 @@
 //!
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
-use super::{Answer, Check, Found, Rename, evidence};
 use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
 
@@ -11,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     id: "A11",
     name: "RAM_BACKED",
     belief: "the target is a storage device",
+    page: Page::UNWRITTEN,
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

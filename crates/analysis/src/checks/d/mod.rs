@@ -1,0 +1,14 @@
+//! Group D: interference and the environment.
+//!
+//! For: the table of the group. Not for: anything else; a check is one file and two lines here.
+
+mod d01_foreign_io;
+pub(super) mod d06_cpu_bound;
+mod d07_tool_overhead;
+mod d18_virtual;
+
+use super::Check;
+
+/// The checks of the group, in the order of the catalogue.
+pub(super) const CHECKS: &[Check] =
+    &[d01_foreign_io::CHECK, d06_cpu_bound::CHECK, d07_tool_overhead::CHECK, d18_virtual::CHECK];

@@ -1,0 +1,35 @@
+//! Names under which kernel text is kept, where they are more than a path that everybody knows.
+//!
+//! For: one spelling for those who read the files (the crate `machine`) and those who parse the text (the crate `analysis`).
+//! Not for: `/proc/meminfo` and others that are their own names.
+//!
+//! A name with a `*` stands for every file that matches; its text has a line for each, `path: first line`. No match is empty
+//! text; what could not be looked at is a reason, as everywhere.
+
+/// A fact: every limit of the cgroups above us that is set, a line for each, `path: line`: `io.max`, `io.latency`, `io.weight`
+/// other than its default, `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us`, `memory.max`.
+pub const LIMITS: &str = "limits of the cgroups above us";
+/// A fact: how CPUs choose their frequency.
+pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+/// A fact: depths of sleep of the first CPU that are not disabled, and how long waking takes, us.
+pub const SLEEPS: &str = "/sys/devices/system/cpu/cpu0/cpuidle/state*/latency";
+/// A fact: who made the machine or the hypervisor.
+pub const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+/// A fact: what it is called.
+pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+/// A fact: libraries mapped into fathom, a path a line, and a first line `LD_PRELOAD: ...` where that is set.
+pub const LIBRARIES: &str = "libraries of /proc/self/maps";
+/// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
+pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
+/// In snapshots while workers run: the names of all our threads, a line for each, `tid: name`.
+pub const THREADS: &str = "/proc/self/task/*/comm";
+/// In snapshots: temperatures in thousandths of a degree, with the drives' limits: `temp1_input`, `temp1_max`, `temp1_crit`.
+pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
+/// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, where one is of a network.
+pub const MOUNT_STATS: &str = "/proc/self/mountstats";
+/// In snapshots: state of software RAID.
+pub const RAID: &str = "/proc/mdstat";
+/// In snapshots: CPU time and throttling of our own cgroup or the nearest one above that counts it.
+pub const CPU_STAT: &str = "cpu.stat of our cgroup";
+/// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns: it grows while the machine is suspended.
+pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
