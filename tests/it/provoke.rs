@@ -141,7 +141,7 @@ fn direct_writes_through_a_data_journal_are_called_what_they_are() {
 
 #[test]
 fn compressed_files_are_found_out_on_btrfs() {
-    let words = "--rw randread --depth 4 --size 32m --compress 60";
+    let words = "--rw randrw --mix 70 --depth 4 --size 32m --compress 60";
     let Some(report) = on("btrfs", "compress-force=zstd", "true", words) else { return };
     assert!(report.says("A07", "finding") || report.says("A03", "finding"), "{report:#?}");
     assert_ne!(report.verdict(), "VALID");
