@@ -436,7 +436,7 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
-        ready_ns: WorkerEnd::default().ready_ns,
+        ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
         used: outcome.granted.used,
         fallbacks: outcome.granted.fallbacks,
         error: outcome.error,
