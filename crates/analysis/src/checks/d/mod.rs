@@ -3,6 +3,8 @@
 //! For: the table of the group. Not for: anything else; a check is one file and two lines here.
 
 mod d01_foreign_io;
+mod d02_dirty_backlog;
+mod d03_fs_housekeeping;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
 mod d18_virtual;
@@ -10,5 +12,11 @@ mod d18_virtual;
 use super::Check;
 
 /// The checks of the group, in the order of the catalogue.
-pub(super) const CHECKS: &[Check] =
-    &[d01_foreign_io::CHECK, d06_cpu_bound::CHECK, d07_tool_overhead::CHECK, d18_virtual::CHECK];
+pub(super) const CHECKS: &[Check] = &[
+    d01_foreign_io::CHECK,
+    d02_dirty_backlog::CHECK,
+    d03_fs_housekeeping::CHECK,
+    d06_cpu_bound::CHECK,
+    d07_tool_overhead::CHECK,
+    d18_virtual::CHECK,
+];
