@@ -19,6 +19,7 @@ mod interval;
 mod limiter;
 mod name;
 mod notes;
+mod stalls;
 pub mod strategy;
 mod verdict;
 

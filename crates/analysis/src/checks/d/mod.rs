@@ -5,8 +5,11 @@
 mod d01_foreign_io;
 mod d02_dirty_backlog;
 mod d03_fs_housekeeping;
+mod d04_io_limit_configured;
+mod d05_time_above_device;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
+mod d08_runqueue_wait;
 mod d18_virtual;
 
 use super::Check;
@@ -16,7 +19,10 @@ pub(super) const CHECKS: &[Check] = &[
     d01_foreign_io::CHECK,
     d02_dirty_backlog::CHECK,
     d03_fs_housekeeping::CHECK,
+    d04_io_limit_configured::CHECK,
+    d05_time_above_device::CHECK,
     d06_cpu_bound::CHECK,
     d07_tool_overhead::CHECK,
+    d08_runqueue_wait::CHECK,
     d18_virtual::CHECK,
 ];
