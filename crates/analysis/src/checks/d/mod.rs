@@ -10,6 +10,9 @@ mod d05_time_above_device;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
 mod d08_runqueue_wait;
+mod d09_tick_quantised;
+mod d10_steal;
+mod d11_cpu_quota;
 mod d18_virtual;
 
 use super::Check;
@@ -24,5 +27,8 @@ pub(super) const CHECKS: &[Check] = &[
     d06_cpu_bound::CHECK,
     d07_tool_overhead::CHECK,
     d08_runqueue_wait::CHECK,
+    d09_tick_quantised::CHECK,
+    d10_steal::CHECK,
+    d11_cpu_quota::CHECK,
     d18_virtual::CHECK,
 ];
