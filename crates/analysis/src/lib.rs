@@ -17,6 +17,7 @@ mod findings;
 mod forge;
 mod interval;
 mod limiter;
+mod link;
 mod name;
 mod notes;
 mod stalls;

@@ -9,6 +9,8 @@ use model::evidence::{Moment, Snapshot};
 
 /// Pressure of block devices and network file systems.
 pub(crate) const IO: &str = "/proc/pressure/io";
+/// Pressure of memory.
+pub(crate) const MEMORY: &str = "/proc/pressure/memory";
 
 /// Share of the runs' time in which at least one task of the machine waited for this.
 ///

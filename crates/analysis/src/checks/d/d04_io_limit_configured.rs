@@ -18,7 +18,7 @@ const NEAR: f64 = 0.05;
 /// with one and end in the next.
 const BURST_NS: f64 = 200e6;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "D04",
     name: "IO_LIMIT_CONFIGURED",
     belief: "no limit was set on the I/O of this program",
@@ -104,7 +104,7 @@ fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
 }
 
 /// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.
-pub(in crate::checks) fn reached(case: &Case) -> Option<(String, Evidence)> {
+pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
     match look(case) {
         Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
         _ => None,

@@ -53,7 +53,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 /// Where the time of operations went, per operation.
-pub(in crate::checks) struct Split {
+struct Split {
     latency_ns: f64,
     /// Least and most that can have been inside the device.
     device_ns: [f64; 2],
@@ -154,10 +154,7 @@ fn arrived(case: &Case) -> Known<bool> {
 }
 
 /// Where the time of the operations of all streams went: a device does not know streams.
-///
-/// # Errors
-/// Why that is not known.
-pub(in crate::checks) fn split(case: &Case) -> Known<Split> {
+fn split(case: &Case) -> Known<Split> {
     let phase = case.job.phases.get(case.phase).ok_or("the phase is not in the plan")?;
     if !phase.streams.iter().all(|s| s.cache.is_direct()) {
         return Err("streams through the page cache ran beside this one".into());

@@ -14,7 +14,7 @@ const BIASED_ABOVE: f64 = 0.05;
 /// Share from which the number is about the CPUs.
 const VOID_ABOVE: f64 = 0.30;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "D08",
     name: "RUNQUEUE_WAIT",
     belief: "the workers waited for storage, not for a CPU",
@@ -79,7 +79,7 @@ fn look(case: &Case) -> Known<Answer> {
 ///
 /// # Errors
 /// Why that was not counted.
-pub(in crate::checks) fn waited(case: &Case) -> Known<f64> {
+pub(crate) fn waited(case: &Case) -> Known<f64> {
     let (mut ready, mut wall) = (0.0, 0.0);
     for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
         ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;

@@ -5,11 +5,11 @@
 mod d01_foreign_io;
 mod d02_dirty_backlog;
 mod d03_fs_housekeeping;
-mod d04_io_limit_configured;
+pub(super) mod d04_io_limit_configured;
 mod d05_time_above_device;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
-mod d08_runqueue_wait;
+pub(super) mod d08_runqueue_wait;
 mod d09_tick_quantised;
 mod d10_steal;
 mod d11_cpu_quota;
