@@ -108,6 +108,11 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
     })
 }
 
+/// Whether it finds that flushes did not come, so that nothing is left to time.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
 /// A layer that has a volatile cache by its nature and says that it has none.
 fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
     let of = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));

@@ -2,7 +2,7 @@
 //!
 //! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
 
-use super::flushes;
+use super::{c01_sync_without_flush as c01, c02_barriers_off as c02, flushes};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
@@ -57,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
             evidence([]),
         ));
     }
-    if !flushes::syncs_itself(case) {
+    if !flushes::syncs_itself(case) || c02::fires(case) || c01::fires(case) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
@@ -116,6 +116,8 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
 }
 
 #[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
 use model::record::Record;
 
 #[cfg(test)]
@@ -139,7 +141,7 @@ fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
 
 #[test]
 fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
-    let few = flushes::forged(&flushes::stable_writes(), "write back", 10, 0);
+    let few = flushes::forged(&Forge { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
     let why = crate::checks::ask_one(&CHECK, &few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
     let none = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);

@@ -40,7 +40,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     if flushes::syncs_itself(case) {
         return Ok(Answer::Holds(
-            "The writes were made stable within the time that was measured.",
+            "The job itself asks for stable writes, within the time that is measured.",
             evidence([]),
         ));
     }

@@ -27,6 +27,8 @@ const WORKERS: &[(&str, &str, &str)] = &[
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 /// An idle watch below this says nothing about a second.
 const IDLE_FROM_NS: u64 = 500_000_000;
+/// Bytes given back per run that are nobody's work: a deleted log file.
+const DISCARDED_FROM: u64 = 1 << 20;
 /// Where bytes given back stand in a `stat` file, in sectors.
 const DISCARD_SECTORS: usize = 13;
 
@@ -38,9 +40,10 @@ pub(super) const CHECK: Check = Check {
         reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk in \
                 `/sys/block/*/stat` over the idle watch before the first run; blocks given back (field 14) during the runs.",
         formula: "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
-                  `bch-gc`) beside a target on such a file system: biased. More than 1 MiB/s written to the disk while fathom did \
-                  nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). Blocks \
-                  given back in a run that trims nothing: a note.",
+                  `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to in the idle \
+                  watch, since the thread serves all mounts. More than 1 MiB/s written to the disk while fathom did \
+                  nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
+                  than 1 MiB given back per run that trims nothing: a note.",
         provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=1 /dev/X /mnt && fathom run /mnt",
         repair: "Wait for it (`ps -e | grep -e lazyinit -e balance -e scrub`), or make the file system with \
                  `-E lazy_itable_init=0,lazy_journal_init=0`. Mount without `discard` and use fstrim between measurements. Accept \
@@ -65,13 +68,19 @@ fn look(case: &Case) -> Known<Answer> {
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    if let Some((thread, does)) = at_work(case)? {
-        let sentence = format!("The kernel thread {thread} {does}.");
-        return Ok(found(Severity::Biased, sentence, evidence([])));
-    }
+    let at_work = at_work(case)?;
     let idle = idle_bytes_per_s(case)?;
     let mut numbers = evidence([]);
     numbers.extend(idle.map(|rate| ("idle_write_bytes_per_s".to_owned(), rate)));
+    if let Some((thread, does)) = at_work {
+        let mut sentence = format!("The kernel thread {thread} {does}.");
+        let elsewhere = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
+        if elsewhere {
+            sentence += " This disk was quiet while fathom did nothing, so it may be another one.";
+        }
+        let severity = if elsewhere { Severity::Note } else { Severity::Biased };
+        return Ok(found(severity, sentence, numbers));
+    }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !d01::fires(case)) {
         let sentence = format!(
             "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
@@ -80,7 +89,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(found(Severity::Biased, sentence, numbers));
     }
     let given_back = if case.does(Kind::Trim) { 0 } else { given_back(case)? };
-    if given_back > 0 {
+    if given_back > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), given_back as f64);
         let sentence = format!(
             "{} of deleted files were given back to the disk during the runs (mount option discard).",
@@ -189,13 +198,30 @@ fn an_idle_disk_that_is_written_to_is_not_idle() {
 }
 
 #[test]
+fn a_thread_that_does_not_write_here_is_a_note() {
+    let with = |bytes| {
+        let mut record = idle(bytes);
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
+        }
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
+}
+
+#[test]
 fn blocks_given_back_are_a_note() {
-    let mut record = crate::forge::Forge::honest().record();
-    let stop = record.runs[2].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
-    let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
-    let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    fields[DISCARD_SECTORS] = "2048";
-    stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
-    assert!(f.severity == Severity::Note && f.sentence.starts_with("1 MiB"), "{}", f.sentence);
+    let after = |sectors: &str| {
+        let mut record = crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record();
+        let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
+        let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        fields[DISCARD_SECTORS] = sectors;
+        stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+        crate::checks::ask_one(&CHECK, &record)
+    };
+    assert!(matches!(after("2048"), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = after("4096") else { panic!("silent") };
+    assert!(f.severity == Severity::Note && f.sentence.starts_with("2 MiB"), "{}", f.sentence);
+    assert!(after("x").is_err());
 }

@@ -24,8 +24,8 @@ const FLOOR_NS: f64 = 20e3;
 const ARRIVED_FROM: f64 = 0.95;
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
-/// Share of time with tasks of the machine waiting for I/O from which the kernel counts the waiting as such.
-const PRESSED_FROM: f64 = 0.5;
+/// Part of the waiting that the kernel must have seen as tasks waiting for I/O, to call it that.
+const COUNTED_FROM: f64 = 0.5;
 
 pub(super) const CHECK: Check = Check {
     id: "D05",
@@ -124,7 +124,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_share(least),
             show_ns(split.device_ns[1]),
             show_ns(split.latency_ns),
-            guess(limited, syncs, pressure.ok())
+            guess(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
         ),
         cure: "Lift the limit or the queue that holds operations back above the device; see what limits the row.".into(),
         evidence: numbers,
@@ -133,14 +133,14 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// Where it probably was.
-fn guess(limited: bool, syncs: bool, pressure: Option<f64>) -> &'static str {
-    match pressure {
+fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
+    match counted {
         _ if limited => "in the limit of a cgroup (D04)",
         _ if syncs => "in the file system's journal, which a sync waits for",
-        Some(p) if p >= PRESSED_FROM => {
+        Some(true) => {
             "where the kernel counts it as waiting for I/O: a limit below or above, a full queue, a lock of the file system"
         }
-        Some(_) => {
+        Some(false) => {
             "where the kernel does not count it as waiting for I/O: a program in user space, or a thread that hands it on"
         }
         None => "and where is not known",
