@@ -4,8 +4,8 @@
 
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::{
-    Answer, CPU_BOUND, Evidence, IO_LIMIT, RUN_QUEUE, Rename, busiest_worker, evidence, one_at_a_time,
-    waited_for_cpu,
+    Answer, CPU_BOUND, CPU_QUOTA, Evidence, IO_LIMIT, RUN_QUEUE, Rename, busiest_worker, evidence,
+    one_at_a_time, waited_for_cpu,
 };
 use crate::findings::Answered;
 use crate::name::moves_nothing;
@@ -76,15 +76,17 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     if let Some(found) = cached {
         return Some(limiter_of("page cache", found.sentence.clone(), found.evidence.clone()));
     }
-    if let Some(found) = answered.finding(IO_LIMIT).filter(|f| f.severity < Severity::Note) {
-        return Some(limiter_of("throttle", found.sentence.clone(), found.evidence.clone()));
-    }
-    if let Some(found) = answered.finding(CPU_BOUND) {
-        return Some(limiter_of("CPU", found.sentence.clone(), found.evidence.clone()));
-    }
-    // Where it only biases, something else decides more.
-    if let Some(found) = answered.finding(RUN_QUEUE).filter(|f| f.severity < Severity::Biased) {
-        return Some(limiter_of("run queue", found.sentence.clone(), found.evidence.clone()));
+    // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
+    let deciding = [
+        (IO_LIMIT, Severity::Biased, "throttle"),
+        (CPU_QUOTA, Severity::Rename, "CPU quota"),
+        (CPU_BOUND, Severity::Rename, "CPU"),
+        (RUN_QUEUE, Severity::Rename, "run queue"),
+    ];
+    for (id, mildest, name) in deciding {
+        if let Some(found) = answered.finding(id).filter(|f| f.severity <= mildest) {
+            return Some(limiter_of(name, found.sentence.clone(), found.evidence.clone()));
+        }
     }
     if let Some(held) = from_pace(case) {
         return Some(held);
@@ -301,6 +303,17 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
         "device",
         "a finding that only biases limits nothing"
     );
+
+    let quota = |us: &'static str| {
+        move |r: &mut model::record::Record| {
+            for (i, snapshot) in r.runs.iter_mut().flat_map(|r| &mut r.evidence).enumerate() {
+                let text = format!("nr_throttled {i}\nthrottled_usec {}{us}\n", i + 1);
+                snapshot.files.insert(model::kernel_files::CPU_STAT.into(), Ok(text));
+            }
+        }
+    };
+    assert_eq!(said(&quota("00000"), &Forge::honest()).0, "device");
+    assert_eq!(said(&quota("000000"), &Forge::honest()).0, "CPU quota");
 
     let pressed = |r: &mut model::record::Record| stalls::forge(r, stalls::MEMORY, 0.2);
     let (name, sentence) = said(&pressed, &Forge::honest());

@@ -22,6 +22,8 @@ pub(crate) const CPU_BOUND: &str = d::d06_cpu_bound::CHECK.id;
 pub(crate) const IO_LIMIT: &str = d::d04_io_limit_configured::CHECK.id;
 /// The id of the check that finds workers waiting for a CPU.
 pub(crate) const RUN_QUEUE: &str = d::d08_runqueue_wait::CHECK.id;
+/// The id of the check that finds a quota of CPU time.
+pub(crate) const CPU_QUOTA: &str = d::d11_cpu_quota::CHECK.id;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;

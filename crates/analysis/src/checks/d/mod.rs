@@ -12,7 +12,7 @@ mod d07_tool_overhead;
 pub(super) mod d08_runqueue_wait;
 mod d09_tick_quantised;
 mod d10_steal;
-mod d11_cpu_quota;
+pub(super) mod d11_cpu_quota;
 mod d18_virtual;
 
 use super::Check;
