@@ -20,6 +20,7 @@ mod limiter;
 mod name;
 mod notes;
 pub mod strategy;
+mod two_samples;
 mod verdict;
 
 pub use verdict::exit_code;

@@ -6,7 +6,7 @@ use super::Case;
 use model::Known;
 use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot};
 use model::job::Kind;
-use model::machine::Place;
+use model::machine::{Layer, Place};
 
 impl<'a> Case<'a> {
     /// The single reads of the stream's own targets, made before the first run.
@@ -80,6 +80,13 @@ impl<'a> Case<'a> {
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         let machine = self.machine;
         self.stream.targets.iter().map(move |t| (*t, machine.and_then(|m| m.places.get(*t))))
+    }
+
+    /// Whether a disk is carried by somebody else's machine, as far as can be seen.
+    pub fn is_virtual(&self, layer: &Layer) -> bool {
+        let by_driver =
+            layer.driver.as_deref().is_some_and(|d| d.starts_with("virtio") || d.starts_with("xen"));
+        by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
     /// Bytes that the stream may touch, on all of its targets together.
