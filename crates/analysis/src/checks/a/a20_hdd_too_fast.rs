@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
         formula: "All disks say rotational = 1, and half of the random reads took less than 2 ms (half a turn at 15,000 turns a \
                   minute, without moving the arm), or less than 0.5 ms times the operations in flight per disk (the best disks \
                   reach 600 a second from a full queue, 1.6 ms each). Biased on real hardware: a cache answered. A note on a \
-                  virtual disk, whose driver often leaves that switch as it found it. Spans below 1 GiB fit the disk's own cache \
+                  virtual disk, whose driver often leaves that switch as it found it. Spans below 1 GiB fit a real disk's own cache \
                   and are not judged.",
         provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
         repair: "Where it is no spinning disk, `echo 0 > /sys/block/X/queue/rotational`, so that the kernel schedules for what it \
@@ -71,10 +71,10 @@ fn look(case: &Case) -> Known<Answer> {
     if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * each_depth {
         return Ok(Answer::Holds("The spinning disk took the time that one needs.", numbers));
     }
-    if span < SPAN_FROM_BYTES {
+    let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
+    if span < SPAN_FROM_BYTES && !is_virtual {
         return Err(format!("a span of {} fits the cache of a spinning disk", show_bytes(span)));
     }
-    let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
     let (severity, cause) = if is_virtual {
         (Severity::Note, "it is a virtual disk, and that word says nothing about what carries it")
     } else {
