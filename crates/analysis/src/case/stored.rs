@@ -41,8 +41,8 @@ impl<'a> Case<'a> {
         targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
     }
 
-    /// Bytes that this process dirtied and that were dropped before they were written, from the start of each run to its
-    /// final sync.
+    /// Dirty bytes that this process dropped before they were written, from the start of each run to its final sync. What others
+    /// drop is charged to them.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.

@@ -1,7 +1,7 @@
 //! A10: writes that were never carried out, not even by the final sync.
 //!
-//! For: pages that were dropped while dirty, and bytes that are missing at the device after the final sync. Not for: what was
-//! only late (A09), nor direct writes that did not arrive (A02, A22).
+//! For: pages that our own process dropped while dirty, and bytes that are missing at the device after the final sync. Not for:
+//! what was only late (A09), nor direct writes that did not arrive (A02, A22).
 
 use super::{a07_encoded_extents, coverage};
 use crate::case::Case;
@@ -24,10 +24,11 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run and after its \
                 final sync.",
-        formula: "Void where more than 1 % of the written bytes were dropped while dirty: nothing of ours drops pages. Void too \
-                  where, through the page cache, the device did less than 90 % of the different blocks that were written: \
-                  rewritten blocks may reach it once, every block must. How many are different follows from the order of \
-                  offsets, to a few percent, hence the slack.",
+        formula: "Void where fathom's own operations dropped more than 1 % of the written bytes while they were dirty. The kernel \
+                  charges that to who drops, so a file that somebody else truncates shows only at the device: void too where, \
+                  through the page cache, it wrote less than 90 % of the different blocks that were written. Rewritten blocks \
+                  may reach it once, every block must. How many are different follows from the order of offsets, to a few \
+                  percent, hence the slack; where the order does not tell, or the file is compressed, it is not checked.",
         provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate -s 0 FILE; truncate \
                   -s 1g FILE` in another terminal.",
         repair: "Let nobody delete or truncate the file while it is measured. Do not accept it: the data were never stored.",
@@ -58,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
             return Err("the job trims what it writes, and trimmed pages count as dropped ones".into());
         }
         let sentence = format!(
-            "{} of what was written were dropped from memory before they were ever stored: somebody deleted or truncated the file.",
+            "{} of what was written were dropped from memory before they were ever stored.",
             show_bytes(cancelled)
         );
         return Ok(Answer::Finding(found(sentence, numbers)));
@@ -80,7 +81,8 @@ fn look(case: &Case) -> Known<Answer> {
         );
     }
     let sentence = format!(
-        "Even after the final sync the device had written only {} of {} of different blocks ({}).",
+        "Even after the final sync the device had written only {} of {} of different blocks ({}): somebody deleted or truncated \
+         the file, or a layer lost them.",
         show_bytes(arrived),
         show_bytes(different as u64),
         show_share(arrived as f64 / different)

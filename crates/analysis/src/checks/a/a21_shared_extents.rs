@@ -18,6 +18,8 @@ const GROWN_FROM: f64 = 2.0;
 const FEW: u64 = 16;
 /// Share of bytes never written from which writes split unwritten extents, in place.
 const UNWRITTEN_ABOVE: f64 = 0.001;
+/// Share of compressed bytes from which their extents are many by nature.
+const ENCODED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
     id: "A21",
@@ -28,7 +30,8 @@ pub(super) const CHECK: Check = Check {
                 shared.",
         formula: "Shared bytes / bytes of the file > 1 % before the run, or at the end of it at least twice as many extents as \
                   before and 16 more. An overwrite in place changes neither. The second is not asked where parts of the file \
-                  were never written, since filling those splits extents in place (B16), nor where the job trims.",
+                  were never written, since filling those splits extents in place (B16), where it is stored compressed, since \
+                  such extents are short (A07), nor where the job trims.",
         provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. Or `fathom run --rw \
                   randwrite DIR` on btrfs.",
         repair: "Measure a file without copies and snapshots; on btrfs `chattr +C` on the empty directory makes writes go in place. \
@@ -54,7 +57,9 @@ fn look(case: &Case) -> Known<Answer> {
             + share(before.delayed_bytes as f64, span);
         let enough = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
             && after.count.saturating_sub(before.count) >= FEW;
-        if enough && never <= UNWRITTEN_ABOVE && !trims {
+        // Compressed extents are at most 128 KiB long, wherever they are (A07).
+        let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
+        if enough && never <= UNWRITTEN_ABOVE && !encoded && !trims {
             grown = grown.or(Some((before.count, after.count)));
         }
     }
@@ -123,6 +128,12 @@ fn a_file_that_came_apart_was_not_overwritten_in_place() {
         }
     });
     assert_eq!(crate::checks::severity(&CHECK, &allocating), None, "unwritten extents are split in place");
+    let compressed = super::forged::extents(&Forge::honest_write(), |moment, e| {
+        if moment == Moment::Synced {
+            (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
+        }
+    });
+    assert_eq!(crate::checks::severity(&CHECK, &compressed), None, "compressed extents are short");
 }
 
 #[test]
