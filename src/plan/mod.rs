@@ -102,7 +102,9 @@ fn device_name(said: &str) -> Result<String, Failure> {
         Failure::Usage(format!("--expect-device {said}: {e}; `lsblk` lists the devices that are here"))
     })?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-    name.ok_or_else(|| Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1")))
+    name.ok_or_else(|| {
+        Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1"))
+    })
 }
 
 /// The streams of a job.

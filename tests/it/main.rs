@@ -12,6 +12,7 @@ mod honesty;
 mod lifecycle;
 mod matrix;
 mod open_loop;
+mod place;
 mod safety;
 mod sim;
 mod stage;
