@@ -127,6 +127,9 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME")]
     destroy: Vec<String>,
+    /// Withhold every number unless this block device (name, path or serial) is below each target
+    #[arg(long, value_name = "NAME")]
+    expect_device: Option<String>,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
@@ -183,6 +186,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             targets: targets.into_iter().collect(),
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
+            expect_device: self.expect_device,
         }
     }
 }

@@ -63,6 +63,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         if cold { "yes: evicted before each run" } else { "no: measured as it is" },
         "role and --cache",
     );
+    let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
+    origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
     let plan = Plan {
         command: request.command.clone(),
@@ -76,6 +78,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),
         hook: request.hook,
+        expect_device,
     };
     Ok((plan, machine))
 }
@@ -86,6 +89,24 @@ fn title(request: &Request) -> String {
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
+}
+
+/// The kernel's name of a device that was named by a path, which may be a link such as those in /dev/disk. A word without
+/// a slash is kept: a name or a serial number.
+fn device_name(said: &str) -> Result<String, Failure> {
+    if said.trim().is_empty() {
+        return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
+    }
+    if !said.contains('/') {
+        return Ok(said.to_owned());
+    }
+    let path = std::fs::canonicalize(said).map_err(|e| {
+        Failure::Usage(format!("--expect-device {said}: {e}; `lsblk` lists the devices that are here"))
+    })?;
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+    name.ok_or_else(|| {
+        Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1"))
+    })
 }
 
 /// The streams of a job.

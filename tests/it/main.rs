@@ -13,6 +13,7 @@ mod honesty;
 mod lifecycle;
 mod matrix;
 mod open_loop;
+mod place;
 mod provoke;
 mod safety;
 mod sim;

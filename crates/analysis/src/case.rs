@@ -3,6 +3,8 @@
 //! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
 //! entry is missing. Not for: opinions; thresholds live with the checks.
 
+mod stored;
+
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;

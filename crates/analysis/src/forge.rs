@@ -11,7 +11,7 @@ use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Pl
 use model::plan::{Plan, Role, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, StreamEnd, WorkerEnd,
+    RunStart, SelfTest, StreamEnd, WorkerEnd, Written,
 };
 use std::collections::BTreeMap;
 
@@ -179,6 +179,7 @@ impl Forge {
             mount_point: "/".into(),
             options: self.options.into(),
             attributes: Vec::new(),
+            root: "/".into(),
         };
         Place {
             path: "/data".into(),
@@ -243,6 +244,7 @@ impl Forge {
                 KindEnd { bytes: self.ops * bytes, latency, open: self.open_parts() },
             )]),
             issued: BTreeMap::from([(kind, issued)]),
+            data: (kind == Kind::Write).then_some(Written { compress_percent: 0.2, dedup_percent: 0.0 }),
             ..StreamEnd::default()
         }
     }
@@ -483,6 +485,7 @@ fn plan(forges: &[Forge]) -> Plan {
         baseline_ns: 0,
         origins: Vec::new(),
         hook: None,
+        expect_device: None,
     }
 }
 

@@ -22,6 +22,7 @@ mod name;
 mod notes;
 mod stalls;
 pub mod strategy;
+mod two_samples;
 mod verdict;
 
 pub use verdict::exit_code;

@@ -109,6 +109,15 @@ const DAMAGES: &[Damage] = &[
             t.extents = Some(Ok(model::evidence::Extents::default()));
         });
     },
+    |r| {
+        let absurd = model::evidence::Probe {
+            block_bytes: 0,
+            zero_blocks: u64::MAX,
+            first_ns: vec![0; 9],
+            again_ns: vec![u64::MAX; 300],
+        };
+        r.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| t.probe = Some(Ok(absurd.clone())));
+    },
     |r| places(r).for_each(|p| p.layers.clear()),
     |r| places(r).for_each(|p| p.tops = vec![99]),
     |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.below = vec![0, 99]),

@@ -32,6 +32,9 @@ pub struct Plan {
     /// Fault put in on purpose by fathom's own tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
+    /// Kernel name or serial number of the device that the user believes to be below every target, where one was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_device: Option<String>,
 }
 
 /// A file or device of the plan.
