@@ -5,10 +5,27 @@
 mod d01_foreign_io;
 pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
+mod d12_clocking;
+mod d13_bad_clock;
+mod d14_memory_pressure;
+mod d15_thermal;
+mod d16_link_degraded;
+mod d17_power_state;
 mod d18_virtual;
+mod kernel_text;
 
 use super::Check;
 
 /// The checks of the group, in the order of the catalogue.
-pub(super) const CHECKS: &[Check] =
-    &[d01_foreign_io::CHECK, d06_cpu_bound::CHECK, d07_tool_overhead::CHECK, d18_virtual::CHECK];
+pub(super) const CHECKS: &[Check] = &[
+    d01_foreign_io::CHECK,
+    d06_cpu_bound::CHECK,
+    d07_tool_overhead::CHECK,
+    d12_clocking::CHECK,
+    d13_bad_clock::CHECK,
+    d14_memory_pressure::CHECK,
+    d15_thermal::CHECK,
+    d16_link_degraded::CHECK,
+    d17_power_state::CHECK,
+    d18_virtual::CHECK,
+];
