@@ -141,6 +141,7 @@ pub(crate) fn severity(check: &Check, record: &model::record::Record) -> Option<
 const NEED_HARDWARE: &[(&str, &str)] = &[
     ("D15", "a drive that shows its temperature"),
     ("D16", "a drive that shows its link"),
+    ("D23", "an array of several drives"),
 ];
 
 #[test]

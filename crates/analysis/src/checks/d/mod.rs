@@ -12,6 +12,13 @@ mod d15_thermal;
 mod d16_link_degraded;
 mod d17_power_state;
 mod d18_virtual;
+mod d19_cloud_burst;
+mod d20_nearly_full;
+mod d21_numa_remote;
+mod d22_scheduler_effects;
+mod d23_raid_state;
+mod d24_remote_fs;
+mod d25_container_view;
 mod kernel_text;
 
 use super::Check;
@@ -28,4 +35,11 @@ pub(super) const CHECKS: &[Check] = &[
     d16_link_degraded::CHECK,
     d17_power_state::CHECK,
     d18_virtual::CHECK,
+    d19_cloud_burst::CHECK,
+    d20_nearly_full::CHECK,
+    d21_numa_remote::CHECK,
+    d22_scheduler_effects::CHECK,
+    d23_raid_state::CHECK,
+    d24_remote_fs::CHECK,
+    d25_container_view::CHECK,
 ];
