@@ -10,6 +10,7 @@ mod disk;
 mod fidelity;
 mod honesty;
 mod lifecycle;
+mod long;
 mod matrix;
 mod open_loop;
 mod safety;
