@@ -11,6 +11,7 @@ mod evidence;
 mod fidelity;
 mod honesty;
 mod lifecycle;
+mod long;
 mod matrix;
 mod open_loop;
 mod place;

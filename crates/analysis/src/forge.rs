@@ -423,6 +423,7 @@ const FACTS: &[(&str, &str)] = &[
     (kept::VENDOR, "ACME\n"),
     (kept::PRODUCT, "Server 1\n"),
     (kept::LIBRARIES, "/usr/lib/libc.so.6\n"),
+    (kept::NODES, "/sys/devices/system/node/node0/cpulist: 0-1\n"),
 ];
 
 /// The machine's own counters at a time: two CPUs, nearly idle, nothing swapped, nothing dirty, nobody short of anything.

@@ -5,9 +5,6 @@
 use model::record::{Record, Run, RunEnding};
 use model::report::Ending;
 
-/// Drift of the stamps' clock from which latencies are off by more than a histogram's bucket.
-const DRIFT_PPM: f64 = 1_000.0;
-
 /// How the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
     match record.end.as_ref().map(|e| &e.ending) {
@@ -33,11 +30,6 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     }
     if let Some(end) = &record.end {
         end.notes.iter().cloned().for_each(&mut tell);
-        if let Some(ppm) = end.clock_drift_ppm.filter(|d| d.abs() > DRIFT_PPM) {
-            tell(format!(
-                "the clock of the stamps ran {ppm:.0} ppm off the kernel's; latencies and rates are off by that"
-            ));
-        }
     }
     told.into_iter().map(|(s, times)| if times > 1 { format!("{s} ({times} times)") } else { s }).collect()
 }

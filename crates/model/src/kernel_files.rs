@@ -36,3 +36,5 @@ pub const RAID: &str = "/proc/mdstat";
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns: it grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";
+/// A fact: the CPUs of each memory node, as lists such as `0-3,8`.
+pub const NODES: &str = "/sys/devices/system/node/node*/cpulist";

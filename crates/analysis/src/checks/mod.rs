@@ -145,7 +145,12 @@ pub(crate) fn severity(check: &Check, record: &model::record::Record) -> Option<
 /// Checks of hardware that no forged machine has, with what that is. About an honest record they may say that they cannot see,
 /// and their own tests show on recorded text that they hold.
 #[cfg(test)]
-const NEED_HARDWARE: &[(&str, &str)] = &[("A19", "a drive that shows its link")];
+const NEED_HARDWARE: &[(&str, &str)] = &[
+    ("A19", "a drive that shows its link"),
+    ("D15", "a drive that shows its temperature"),
+    ("D16", "a drive that shows its link"),
+    ("D23", "an array of several drives"),
+];
 
 #[test]
 fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked_on_a_blind_one() {

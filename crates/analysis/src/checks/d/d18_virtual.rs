@@ -15,7 +15,16 @@ pub(super) const CHECK: Check = Check {
     id: "D18",
     name: "VIRTUAL",
     belief: "everything down to the medium can be seen",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of `/sys/class/dmi/id/`, and \
+                the drivers of the devices below the target.",
+        formula: "A note wherever a hypervisor or a driver of virtual disks is found. There is no threshold: below a virtual disk \
+                  lie a cache, limits and neighbours of which the guest learns nothing, so every figure is of the disk as the \
+                  host serves it at this hour.",
+        provoke: "`fathom run DIR` in any virtual machine.",
+        repair: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for limits, and \
+                 say in a report that the disk is virtual. A note needs no --accept.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
@@ -32,16 +41,8 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let machine = case.machine.ok_or("the record names no host")?;
-    let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
-    let driver = drivers.into_iter().find(|d| VIRTUAL_DRIVERS.contains(d));
-    let by = match (&machine.virtual_by, driver) {
-        (Ok(Some(name)), _) => name.as_str(),
-        (_, Some(driver)) => driver,
-        (Ok(None), None) => {
-            return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
-        }
-        (Err(why), None) => return Err(why.clone()),
+    let Some(by) = virtual_by(case)? else {
+        return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
     };
     Ok(Answer::Finding(Found {
         severity: Severity::Note,
@@ -52,4 +53,35 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: evidence([]),
         renames: None,
     }))
+}
+
+/// Who simulates the machine or the disk; `None` where nobody does, as far as can be seen.
+fn virtual_by<'a>(case: &Case<'a>) -> Known<Option<&'a str>> {
+    let machine = case.machine.ok_or("the record names no host")?;
+    let drivers = case.places().flat_map(|p| &p.layers).filter_map(|l| l.driver.as_deref());
+    let driver = drivers.into_iter().find(|d| VIRTUAL_DRIVERS.contains(d));
+    match (&machine.virtual_by, driver) {
+        (Ok(Some(name)), _) => Ok(Some(name)),
+        (_, Some(driver)) => Ok(Some(driver)),
+        (Ok(None), None) => Ok(None),
+        (Err(why), None) => Err(why.clone()),
+    }
+}
+
+/// Whether somebody is known to simulate the machine or the disk.
+pub(super) fn is_virtual(case: &Case) -> bool {
+    virtual_by(case).is_ok_and(|by| by.is_some())
+}
+
+#[test]
+fn a_driver_of_virtual_disks_tells_where_the_cpu_does_not() {
+    let unknown = || crate::forge::Forge {
+        virtual_by: Err("cpuinfo: not found".into()),
+        ..crate::forge::Forge::honest()
+    };
+    let mut record = unknown().record();
+    record.header.hosts[0].places[0].layers[0].driver = Some("virtio_blk".into());
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Note));
+    record.header.hosts[0].places[0].layers[0].driver = Some("nvme".into());
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
 }

@@ -13,7 +13,21 @@ pub(super) mod d08_runqueue_wait;
 mod d09_tick_quantised;
 mod d10_steal;
 pub(super) mod d11_cpu_quota;
+mod d12_clocking;
+mod d13_bad_clock;
+mod d14_memory_pressure;
+mod d15_thermal;
+mod d16_link_degraded;
+mod d17_power_state;
 mod d18_virtual;
+mod d19_cloud_burst;
+mod d20_nearly_full;
+mod d21_numa_remote;
+mod d22_scheduler_effects;
+mod d23_raid_state;
+mod d24_remote_fs;
+mod d25_container_view;
+mod kernel_text;
 
 use super::Check;
 
@@ -30,5 +44,18 @@ pub(super) const CHECKS: &[Check] = &[
     d09_tick_quantised::CHECK,
     d10_steal::CHECK,
     d11_cpu_quota::CHECK,
+    d12_clocking::CHECK,
+    d13_bad_clock::CHECK,
+    d14_memory_pressure::CHECK,
+    d15_thermal::CHECK,
+    d16_link_degraded::CHECK,
+    d17_power_state::CHECK,
     d18_virtual::CHECK,
+    d19_cloud_burst::CHECK,
+    d20_nearly_full::CHECK,
+    d21_numa_remote::CHECK,
+    d22_scheduler_effects::CHECK,
+    d23_raid_state::CHECK,
+    d24_remote_fs::CHECK,
+    d25_container_view::CHECK,
 ];

@@ -1,0 +1,150 @@
+//! D12: CPUs that save power while they wait for the storage.
+//!
+//! For: how CPUs choose their frequency, and what waking from sleep takes of an operation. Not for: drives that save power
+//! (D17), nor CPUs at their end (D06).
+
+use super::kernel_text::entries;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::{GOVERNORS, SLEEPS};
+use model::units::show_ns;
+use std::collections::BTreeSet;
+
+/// The governor that always asks for the highest frequency.
+const AT_FULL_CLOCK: &str = "performance";
+/// A CPU goes into a state of sleep when it expects to stay there for about so many times the time that waking takes: the
+/// ratio of target residency to exit latency in the kernel's own tables lies between two and four.
+const WORTH_SLEEPING: f64 = 3.0;
+/// Share of the median that waking may take before it is worth a word: as much as the catalogue's probe would tell apart.
+const WAKING_FROM: f64 = 0.1;
+/// Operations in flight per worker up to which a CPU has time to sleep between completions.
+const LOW_DEPTH: f64 = 4.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "D12",
+    name: "CLOCKING",
+    belief: "the CPUs are awake and at full clock",
+    page: Page {
+        reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the states of sleep in \
+                `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
+        formula: "A note where a governor is not `performance`, or where waking takes 10 % of the median or more while at most \
+                  4 operations per worker are in flight. The state that is reached is taken to be the deepest one whose exit \
+                  latency is at most a third of the median, since CPUs sleep only where it pays. How much it really costs is not \
+                  measured, hence never more than a note.",
+        provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare metal.",
+        repair: "`cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` against deep sleep. Leave it and compare \
+                 only with the same setting where the machine will work like this too.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
+    #[cfg(test)]
+    blind: || with(GOVERNORS, Ok("")),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let governors = machine.fact(GOVERNORS)?;
+    if governors.is_empty() {
+        return Err(
+            "the kernel shows no frequency of the CPUs; on a virtual machine the host chooses it".into()
+        );
+    }
+    let others: BTreeSet<&str> = entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
+    let waking = machine.fact(SLEEPS).and_then(|sleeps| waking(case, sleeps));
+    let costly = waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM * median);
+    let mut words = Vec::new();
+    if !others.is_empty() {
+        let names: Vec<&str> = others.into_iter().collect();
+        words.push(format!("the frequency of the CPUs is left to the governor {}", names.join(" and ")));
+    }
+    if let Some((ns, median)) = costly {
+        words.push(format!(
+            "waking from the sleep that they reach between two operations takes about {} of the median of {}",
+            show_ns(ns),
+            show_ns(median)
+        ));
+    }
+    let numbers = match waking.as_ref().ok().copied().flatten() {
+        Some((ns, median)) => evidence([("waking_ns", ns), ("median_ns", median)]),
+        None => evidence([]),
+    };
+    if words.is_empty() {
+        waking?;
+        return Ok(Answer::Holds("The CPUs run at full clock and sleep no deeper than is cheap.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!("Power saving is part of these latencies: {}.", words.join(", and ")),
+        cure: "Type cpupower frequency-set -g performance, and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// ns that waking takes from the deepest state of sleep that is worth it between two operations, and the median that this was
+/// held against. `None` where no operation leaves a CPU the time, or no state is that cheap.
+fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
+    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
+    let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
+    if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {
+        return Ok(None);
+    }
+    let mut deepest = None;
+    for (path, text) in entries(sleeps) {
+        let us: f64 = text.parse().map_err(|_| format!("{path} is no number: '{text}'"))?;
+        let ns = us * 1e3;
+        if ns.is_finite() && ns * WORTH_SLEEPING <= median {
+            deepest = Some(ns.max(deepest.unwrap_or(0.0)));
+        }
+    }
+    Ok(deepest.map(|ns| (ns, median)))
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// One operation at a time, 100 us each, on a machine with this fact.
+#[cfg(test)]
+fn with(fact: &str, text: Result<&str, &str>) -> model::record::Record {
+    let forge = Forge { depth: 1, depth_seen: 1.0, latency_ns: Some(100_000), ..Forge::honest() };
+    let mut record = forge.record();
+    let text = text.map(str::to_owned).map_err(str::to_owned);
+    record.header.hosts[0].facts.insert(fact.into(), text);
+    record
+}
+
+/// As a server with `intel_idle` shows them.
+#[cfg(test)]
+fn sleeps(second_us: u32) -> String {
+    let dir = "/sys/devices/system/cpu/cpu0/cpuidle";
+    format!("{dir}/state0/latency: 0\n{dir}/state1/latency: {second_us}\n{dir}/state2/latency: 133\n")
+}
+
+#[test]
+fn waking_counts_from_a_tenth_of_the_median_and_states_too_deep_are_not_reached() {
+    assert_eq!(severity(&CHECK, &with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
+    assert!(matches!(ask_one(&CHECK, &with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
+    let mut deep = Forge::honest().record();
+    deep.header.hosts[0].facts.insert(SLEEPS.into(), Ok(sleeps(900)));
+    assert!(matches!(ask_one(&CHECK, &deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
+}
+
+#[test]
+fn a_governor_is_told_even_where_sleep_cannot_be_seen_and_only_sleep_unseen_is_not_checked() {
+    let two = "/a/cpu0: powersave\n/a/cpu1: powersave\n/a/cpu2: schedutil\n";
+    let mut record = with(GOVERNORS, Ok(two));
+    record.header.hosts[0].facts.insert(SLEEPS.into(), Err("Permission denied".into()));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("powersave and schedutil"), "{}", f.sentence);
+    assert!(ask_one(&CHECK, &with(SLEEPS, Err("Permission denied"))).is_err());
+    assert!(ask_one(&CHECK, &with(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
+}

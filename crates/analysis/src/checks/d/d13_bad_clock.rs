@@ -1,0 +1,196 @@
+//! D13: a clock that cannot stamp operations.
+//!
+//! For: a machine that slept during a run, a counter that ran away from the kernel's clock, a clock that is coarse or dear.
+//! Not for: what our whole loop takes (D07).
+
+use super::kernel_text::grown;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::SUSPENDED;
+use model::units::{show_ns, show_share};
+
+/// Sleep within a run from which it is no error of reading two clocks one after another: a reader that loses its CPU in
+/// between is back within some ten ms, and no machine sleeps and wakes in less than this.
+const ASLEEP_NS: u64 = 100_000_000;
+/// Drift that the kernel's own corrections (at most 500 ppm) and our calibration (5 ppm) cannot explain.
+const DRIFT_BIASED_PPM: f64 = 1_000.0;
+/// Drift with which rates are off by a percent: no counter that runs at one rate does that.
+const DRIFT_VOID_PPM: f64 = 10_000.0;
+/// What reading a clock may take: a counter takes some ten ns, a chip on the board about a microsecond and more.
+const DEAR_PS: u64 = 1_000_000;
+/// Share of the median from which a dear clock is no side matter.
+const DEAR_SHARE: f64 = 0.05;
+/// Clocks of the kernel that only move with its tick.
+const COARSE: &[&str] = &["jiffies", "refined-jiffies"];
+
+pub(super) const CHECK: Check = Check {
+    id: "D13",
+    name: "BAD_CLOCK",
+    belief: "the clock is right",
+    page: Page {
+        reads: "The clock of the stamps, what reading it takes (20,000 reads before the first run), how far it moved against \
+                `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at \
+                start and stop of each run, which grows while the machine is suspended.",
+        formula: "Void where the machine slept 100 ms or more in a run, where the clock drifted by more than 10,000 ppm (1 %), or \
+                  where the kernel's clock moves only with its tick. Biased from 1,000 ppm, twice what the kernel corrects by, \
+                  and where reading takes more than 1 us and more than 5 % of the median.",
+        provoke: "Suspend the machine in the middle of `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
+                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`.",
+        repair: "Let the machine not sleep (`systemd-inhibit fathom ...`). For the clock source see \
+                 `/sys/devices/system/clocksource/clocksource0/` and what `dmesg` says about tsc. Nothing makes up for a clock \
+                 that is wrong, so do not accept this one.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| slept(10_000_000_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
+        files.for_each(|f| drop(f.insert(SUSPENDED.into(), Err("Invalid argument (os error 22)".into()))));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let clock = &case.record.header.clock;
+    let by_counter = clock.name == "tsc";
+    let source = case.machine.map(|m| m.clocksource.clone());
+    if let Some(Ok(name)) = source.as_ref().filter(|_| !by_counter)
+        && COARSE.contains(&name.trim())
+    {
+        let sentence =
+            format!("The kernel's clock ({}) moves only with its tick: no latency can be told.", name.trim());
+        return Ok(found(Severity::Void, sentence, evidence([])));
+    }
+    let slept = slept_ns(case);
+    if let Ok(ns) = slept.as_ref().map(|ns| *ns)
+        && ns >= ASLEEP_NS
+    {
+        let sentence = format!(
+            "The machine slept {} in the middle of a run: its times mean nothing.",
+            show_ns(ns as f64)
+        );
+        return Ok(found(Severity::Void, sentence, evidence([("slept_ns", ns as f64)])));
+    }
+    let drift = drift_ppm(case, by_counter);
+    if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
+        let severity = if ppm.abs() > DRIFT_VOID_PPM { Severity::Void } else { Severity::Biased };
+        let sentence = format!(
+            "The clock of the stamps ran {ppm:.0} ppm off the kernel's: all times and rates are off by that."
+        );
+        return Ok(found(severity, sentence, evidence([("drift_ppm", ppm)])));
+    }
+    let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
+    let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
+    let part = median.map(|m| cost_ns / (m as f64).max(1.0));
+    if let Some(part) = part.filter(|p| clock.cost_ps > DEAR_PS && *p > DEAR_SHARE) {
+        let sentence = format!(
+            "Reading the clock ({}) takes {}, {} of the median: each latency holds that too.",
+            clock.name,
+            show_ns(cost_ns),
+            show_share(part)
+        );
+        return Ok(found(Severity::Biased, sentence, evidence([("clock_ns", cost_ns), ("share", part)])));
+    }
+    slept?;
+    let mut numbers = evidence([("clock_ns", cost_ns)]);
+    numbers.extend(drift?.map(|ppm| ("drift_ppm".to_owned(), ppm)));
+    if !by_counter {
+        source.ok_or("the record names no host")??;
+    }
+    Ok(Answer::Holds("The clock kept time, and the machine did not sleep.", numbers))
+}
+
+fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
+    let cure = "Keep the machine awake, let the kernel use its time stamp counter (dmesg | grep -i tsc), and measure again.";
+    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+}
+
+/// Longest sleep within a run.
+fn slept_ns(case: &Case) -> Known<u64> {
+    let read = |text: &str| {
+        let text = text.trim();
+        text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is no number: '{text}'"))
+    };
+    let each: Vec<u64> = case.runs.iter().map(|r| grown(r, SUSPENDED, read)).collect::<Known<_>>()?;
+    each.into_iter().max().ok_or_else(crate::case::no_run)
+}
+
+/// How far the counter drifted; `None` where the kernel's clock itself is used.
+fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
+    let end = case.record.end.as_ref();
+    let end = end.ok_or("the session was not closed, so nobody knows how far the clock drifted")?;
+    match end.clock_drift_ppm {
+        None if by_counter => Err("the session was too short to see how far the clock drifted".into()),
+        Some(ppm) if !ppm.is_finite() => Err("how far the clock drifted is no number".into()),
+        drift => Ok(drift),
+    }
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record of a machine that slept so long in its second run.
+#[cfg(test)]
+fn slept(ns: u64) -> Record {
+    let mut record = Forge::honest().record();
+    for snapshot in record.runs.iter_mut().skip(1).flat_map(|r| &mut r.evidence).skip(1) {
+        snapshot.files.insert(SUSPENDED.into(), Ok(format!("{ns}\n")));
+    }
+    record
+}
+
+#[cfg(test)]
+fn drifted(ppm: Option<f64>) -> Record {
+    let mut record = Forge::honest().record();
+    record.end.as_mut().unwrap().clock_drift_ppm = ppm;
+    record
+}
+
+#[test]
+fn a_sleep_of_seconds_voids_and_the_jitter_of_two_clocks_does_not() {
+    assert_eq!(severity(&CHECK, &slept(3_000_000_000)), Some(Severity::Void));
+    assert!(matches!(ask_one(&CHECK, &slept(20_000_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
+    assert_eq!(severity(&CHECK, &drifted(Some(-2_000.0))), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &drifted(Some(20_000.0))), Some(Severity::Void));
+    assert!(matches!(ask_one(&CHECK, &drifted(Some(600.0))), Ok(Answer::Holds(..))));
+    assert!(ask_one(&CHECK, &drifted(None)).is_err());
+    let mut killed = Forge::honest().record();
+    killed.end = None;
+    assert!(ask_one(&CHECK, &killed).is_err());
+}
+
+#[test]
+fn a_dear_clock_counts_against_the_median_and_a_coarse_one_always() {
+    let with = |cost_ps, latency_ns| {
+        let mut record = Forge { latency_ns: Some(latency_ns), ..Forge::honest() }.record();
+        record.header.clock.cost_ps = cost_ps;
+        record
+    };
+    assert_eq!(severity(&CHECK, &with(1_500_000, 20_000)), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &with(1_500_000, 80_000)), None, "2 % of the median");
+    assert_eq!(severity(&CHECK, &with(900_000, 10_000)), None, "below a microsecond it is D07's");
+    let mut coarse = drifted(None);
+    coarse.header.clock.name = "clock_monotonic".into();
+    coarse.header.hosts[0].clocksource = Ok("jiffies\n".into());
+    assert_eq!(severity(&CHECK, &coarse), Some(Severity::Void));
+    coarse.header.hosts[0].clocksource = Ok("kvm-clock\n".into());
+    assert!(matches!(ask_one(&CHECK, &coarse), Ok(Answer::Holds(..))));
+    coarse.header.hosts[0].clocksource = Err("no such file".into());
+    assert!(ask_one(&CHECK, &coarse).is_err());
+}

@@ -1,0 +1,180 @@
+//! D14: a machine that was short of memory while it measured.
+//!
+//! For: time that tasks stalled on memory, swapping, and writers that the kernel held back because too much was dirty.
+//! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
+
+use super::kernel_text::{grown, keyed, pressure_us};
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+const VMSTAT: &str = "/proc/vmstat";
+const PRESSURE: &str = "/proc/pressure/memory";
+/// Bytes of a page in the counters of `/proc/vmstat`; larger ones would make more of the same count, never less.
+const PAGE_BYTES: u64 = 4096;
+/// Share of the time in which some task waited for memory. A machine with room shows 0; a percent can already be what a
+/// percentile is made of.
+const STALLED_FROM: f64 = 0.01;
+/// Pages swapped in a second from which it is not a leftover that somebody touched: 1 MiB.
+const SWAPPED_PAGES_PER_S: f64 = 256.0;
+/// Share of the limit of dirty pages from which the kernel holds writers back: half way between the background limit and
+/// this one, which by default is half of it (mm/page-writeback.c, `dirty_freerun_ceiling`).
+const DIRTY_FROM: f64 = 0.75;
+
+pub(super) const CHECK: Check = Check {
+    id: "D14",
+    name: "MEMORY_PRESSURE",
+    belief: "there was memory enough",
+    page: Page {
+        reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, `nr_writeback` and \
+                `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
+        formula: "Biased where some task waited for memory in 1 % of the time or more, or where 256 pages a second or more were \
+                  swapped; all runs together. A note where our own writes through the page cache end with dirty pages above \
+                  75 % of their limit: from there on the kernel makes writers wait.",
+        provoke: "In a group with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run --rw randread \
+                  --cache mmap --engine mmap --size 1g DIR`.",
+        repair: "End what needs the memory, make the file smaller, or raise the limit of the group. Accept it where the machine \
+                 that you mean is as short of memory.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| pressed(50_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
+        files.for_each(|f| drop(f.insert(PRESSURE.into(), Err("not built into this kernel".into()))));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let active =
+        case.runs.iter().try_fold(0_u64, |sum, r| Ok::<_, String>(sum.saturating_add(r.active_ns()?)))?
+            as f64;
+    let sum = |file: &str, read: &dyn Fn(&str) -> Known<u64>| {
+        case.runs.iter().try_fold(0_u64, |sum, r| Ok::<_, String>(sum.saturating_add(grown(r, file, read)?)))
+    };
+    let stalled_us = sum(PRESSURE, &|text| pressure_us(text, "some"));
+    let swapped = sum(VMSTAT, &|text| Ok(keyed(text, "pswpin")?.saturating_add(keyed(text, "pswpout")?)));
+    let faults = sum(VMSTAT, &|text| keyed(text, "pgmajfault"));
+    let stalled = stalled_us.map(|us| share(us as f64 * 1e3, active));
+    let pages_per_s = swapped.clone().map(|pages| share(pages as f64, active / 1e9));
+    let mut numbers = evidence([("active_ns", active)]);
+    numbers.extend(stalled.as_ref().ok().map(|s| ("stalled_share".to_owned(), *s)));
+    numbers.extend(swapped.as_ref().ok().map(|p| ("swapped_pages".to_owned(), *p as f64)));
+    numbers.extend(faults.ok().map(|f| ("major_faults".to_owned(), f as f64)));
+    let mut words = Vec::new();
+    if let Ok(s) = stalled.as_ref().map(|s| *s)
+        && s >= STALLED_FROM
+    {
+        words.push(format!("tasks waited for memory in {} of the time", show_share(s)));
+    }
+    if let (Ok(rate), Ok(pages)) = (&pages_per_s, &swapped)
+        && *rate >= SWAPPED_PAGES_PER_S
+    {
+        words.push(format!("{} were swapped", show_bytes(pages.saturating_mul(PAGE_BYTES))));
+    }
+    if !words.is_empty() {
+        let sentence = format!("The machine was short of memory: {}.", words.join(", and "));
+        let cure = "End what needs the memory, or make the file smaller, and measure again.";
+        return Ok(found(Severity::Biased, sentence, cure, numbers));
+    }
+    let dirty = held_back(case)?;
+    if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
+        numbers.insert("dirty_share_of_limit".into(), part);
+        let sentence = format!(
+            "Dirty pages reached {} of their limit, where the kernel makes writers wait: part of this rate is memory's, \
+             part the disk's.",
+            show_share(part)
+        );
+        let cure = "Write past the page cache (--cache direct), or long enough that the first part is a side matter.";
+        return Ok(found(Severity::Note, sentence, cure, numbers));
+    }
+    stalled?;
+    pages_per_s?;
+    Ok(Answer::Holds("There was memory enough.", numbers))
+}
+
+fn found(severity: Severity, sentence: String, cure: &str, evidence: crate::checks::Evidence) -> Answer {
+    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+}
+
+/// The highest share of the limit of dirty pages at the stop of a run; `None` where our writes make none.
+fn held_back(case: &Case) -> Known<Option<f64>> {
+    if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
+        return Ok(None);
+    }
+    let of = |ran: &crate::case::Ran| {
+        let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
+        let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
+        Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))
+    };
+    let all: Vec<f64> = case.runs.iter().map(of).collect::<Known<_>>()?;
+    Ok(all.into_iter().max_by(f64::total_cmp))
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::record::Record;
+
+/// What a file says at the stop of each run, out of the number of the run.
+#[cfg(test)]
+fn at_stop(forge: &Forge, file: &str, text: impl Fn(u64) -> String) -> Record {
+    let mut record = forge.record();
+    for run in &mut record.runs {
+        for snapshot in run.evidence.iter_mut().filter(|s| s.moment == Moment::Stop) {
+            snapshot.files.insert(file.into(), Ok(text(u64::from(run.start.repeat))));
+        }
+    }
+    record
+}
+
+/// A record in which tasks waited so many us in each second.
+#[cfg(test)]
+fn pressed(us: u64) -> Record {
+    at_stop(&Forge::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
+}
+
+#[cfg(test)]
+fn vmstat(swapped: u64, dirty: u64) -> String {
+    format!(
+        "nr_dirty {dirty}\nnr_writeback 0\nnr_dirty_threshold 100000\npgmajfault 3\npswpin 0\npswpout {swapped}\n"
+    )
+}
+
+#[test]
+fn waiting_for_memory_counts_from_a_percent_of_the_time() {
+    assert_eq!(severity(&CHECK, &pressed(12_000)), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &pressed(8_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn swapping_counts_even_where_pressure_cannot_be_seen() {
+    let with = |pages| at_stop(&Forge::honest(), VMSTAT, |_| vmstat(pages, 0));
+    let mut much = with(300);
+    assert_eq!(severity(&CHECK, &much), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &with(200)), Ok(Answer::Holds(..))));
+    let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
+    files.for_each(|f| drop(f.remove(PRESSURE)));
+    assert_eq!(severity(&CHECK, &much), Some(Severity::Biased));
+}
+
+#[test]
+fn writers_are_held_back_only_where_they_are_ours_and_near_the_limit() {
+    let buffered = Forge { cache: model::job::Cache::Buffered, ..Forge::honest_write() };
+    let with = |forge: &Forge, dirty| at_stop(forge, VMSTAT, |_| vmstat(0, dirty));
+    assert_eq!(severity(&CHECK, &with(&buffered, 80_000)), Some(Severity::Note));
+    assert_eq!(severity(&CHECK, &with(&buffered, 70_000)), None);
+    assert_eq!(severity(&CHECK, &with(&Forge::honest_write(), 99_000)), None);
+}

@@ -1,0 +1,164 @@
+//! D15: a drive at the temperature at which it slows itself down.
+//!
+//! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
+
+use super::kernel_text::entries;
+use crate::case::{Case, no_run};
+use crate::checks::d::d18_virtual::is_virtual;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::kernel_files::TEMPERATURES;
+use std::collections::BTreeMap;
+
+/// How near its limit a drive is hot, in thousandths of a degree: sensors show whole degrees and lag behind, and drives
+/// begin to slow down just below what they call their maximum.
+const NEAR_MILLIDEGREES: i64 = 2_000;
+/// Sensors of drives, where the text names them.
+const DRIVES: &[&str] = &["nvme", "drivetemp"];
+
+pub(super) const CHECK: Check = Check {
+    id: "D15",
+    name: "THERMAL",
+    belief: "the drive was cool enough to go on like this",
+    page: Page {
+        reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at \
+                start and stop of each run.",
+        formula: "Biased where a sensor comes within 2 degrees of `temp1_max`, the limit that the drive itself gives. A virtual \
+                  disk has no temperature, so the question is not asked there.",
+        provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g DIR`, and \
+                  `watch sensors` beside it. Drives without a sensor driver need `modprobe drivetemp` (SATA).",
+        repair: "Give the drive air or a heat sink, and rest between runs. Accept it where the drive will be as warm in use: then \
+                 this is its sustained speed.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| heated(NVME, 83_850)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge::honest().record(),
+};
+
+/// A sensor in thousandths of a degree.
+#[derive(Clone, Debug, Default)]
+struct Sensor {
+    name: Option<String>,
+    now: Option<i64>,
+    most: Option<i64>,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let moments = case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]);
+    let mut hottest: Option<(String, i64, i64)> = None;
+    for snapshot in moments {
+        for (place, sensor) in sensors(snapshot?.text(TEMPERATURES)?) {
+            let (Some(now), Some(most)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
+            let left = |h: &(String, i64, i64)| h.2.saturating_sub(h.1);
+            if hottest.as_ref().is_none_or(|h| most.saturating_sub(now) < left(h)) {
+                let kind = sensor.name.map_or_else(String::new, |n| format!(" ({n})"));
+                hottest = Some((format!("{place}{kind}"), now, most));
+            }
+        }
+    }
+    if case.runs.is_empty() {
+        return Err(no_run());
+    }
+    let Some((which, now, most)) = hottest else {
+        let nothing = "no drive shows its temperature together with its limit";
+        return if is_virtual(case) { Ok(Answer::DoesNotApply) } else { Err(nothing.into()) };
+    };
+    let numbers = evidence([("degrees", now as f64 / 1e3), ("degrees_max", most as f64 / 1e3)]);
+    if most.saturating_sub(now) > NEAR_MILLIDEGREES {
+        return Ok(Answer::Holds(
+            "The drives stayed below the temperature at which they slow down.",
+            numbers,
+        ));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The drive's sensor {which} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
+            now as f64 / 1e3,
+            most as f64 / 1e3
+        ),
+        cure: "Cool the drive, rest between runs, and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The sensors of drives, by their place: `hwmon3`.
+fn sensors(text: &str) -> BTreeMap<String, Sensor> {
+    let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
+    for (path, value) in entries(text) {
+        let mut parts = path.rsplit('/');
+        let (Some(file), Some(place)) = (parts.next(), parts.next()) else { continue };
+        let sensor = out.entry(place.to_owned()).or_default();
+        match file {
+            "name" => sensor.name = Some(value.to_owned()),
+            "temp1_input" => sensor.now = value.parse().ok(),
+            "temp1_max" => sensor.most = value.parse().ok(),
+            _ => {}
+        }
+    }
+    // Where the text does not name its sensors, whoever read them left only drives in.
+    out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
+    out
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
+#[cfg(test)]
+const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
+/sys/class/hwmon/hwmon1/temp1_crit: 100000
+/sys/class/hwmon/hwmon1/temp1_input: 99000
+/sys/class/hwmon/hwmon1/temp1_max: 100000
+/sys/class/hwmon/hwmon3/name: nvme
+/sys/class/hwmon/hwmon3/temp1_alarm: 0
+/sys/class/hwmon/hwmon3/temp1_crit: 84850
+/sys/class/hwmon/hwmon3/temp1_input: NOW
+/sys/class/hwmon/hwmon3/temp1_max: 84850
+/sys/class/hwmon/hwmon3/temp1_min: -273150
+";
+/// A SATA drive, as `drivetemp` shows it, where names are left out.
+#[cfg(test)]
+const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
+/sys/class/hwmon/hwmon0/temp1_input: NOW
+/sys/class/hwmon/hwmon0/temp1_lcrit: 0
+/sys/class/hwmon/hwmon0/temp1_max: 60000
+";
+
+/// A record whose last stop is this warm.
+#[cfg(test)]
+fn heated(text: &str, millidegrees: i64) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(TEMPERATURES.into(), Ok(text.replace("NOW", "41850")));
+    }
+    let last = record.runs.last_mut().and_then(|r| r.evidence.last_mut()).unwrap();
+    last.files.insert(TEMPERATURES.into(), Ok(text.replace("NOW", &millidegrees.to_string())));
+    record
+}
+
+#[test]
+fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
+    assert_eq!(severity(&CHECK, &heated(NVME, 82_850)), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &heated(NVME, 81_850)), Ok(Answer::Holds(..))));
+    assert_eq!(severity(&CHECK, &heated(SATA, 61_000)), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &heated(SATA, 55_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn no_sensor_is_no_pass_and_a_virtual_disk_has_no_temperature() {
+    assert!(ask_one(&CHECK, &Forge::honest().record()).is_err());
+    assert!(ask_one(&CHECK, &heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
+    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    assert_eq!(ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,183 @@
+//! D16: a link to the drive that runs slower or narrower than both ends could.
+//!
+//! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
+
+use crate::case::Case;
+use crate::checks::d::d18_virtual::is_virtual;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::machine::Layer;
+use model::units::show_share;
+
+/// Share of what the link carries from which it holds the number back: protocol and queueing take the rest long before all
+/// of it is used.
+const HOLDS_BACK_FROM: f64 = 0.5;
+/// Fastest PCI Express lane, in transfers per second, that spends ten bits on a byte; faster ones spend 130 on sixteen.
+const TEN_BITS_UP_TO: f64 = 5e9;
+
+pub(super) const CHECK: Check = Check {
+    id: "D16",
+    name: "LINK_DEGRADED",
+    belief: "the link to the drive runs at full speed",
+    page: Page {
+        reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's PCI function, or \
+                `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
+        formula: "A finding where the current speed or width is below the largest one. Biased where the measured rate is 50 % or \
+                  more of what the link carries as it is (speed times lanes, less 2 of 10 bits up to 5 GT/s and on SATA, 2 of \
+                  130 above), since then the link holds the number back; else a note. A virtual disk has no link.",
+        provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
+                  `fathom run --rw read --bs 1m --depth 8 DIR`.",
+        repair: "Reseat the drive, take another slot, cable or riser, and look for a limit in the firmware (`lspci -vv`, \
+                 LnkCap and LnkSta). Accept it where the drive will stay in that slot, or is too old for the \
+                 port.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| linked(NVME_X2)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge::honest().record(),
+};
+
+/// A link as it is and as it could be.
+struct Link {
+    /// Bytes per second that it carries as it is.
+    bytes_per_s: f64,
+    /// What it is below its best, in words; `None` where nothing is.
+    below: Option<String>,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let leaves: Vec<&Layer> = case.places().flat_map(model::machine::Place::leaves).collect();
+    if leaves.is_empty() {
+        return Err("no block device is known below".into());
+    }
+    let links: Known<Vec<(&Layer, Link)>> = leaves.iter().map(|l| Ok((*l, link(l)?))).collect();
+    let links = match links {
+        // What a hypervisor hands through has a link; what it simulates has none.
+        Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
+        links => links?,
+    };
+    let Some((layer, link)) = links.iter().find(|(_, link)| link.below.is_some()) else {
+        let slowest = links.iter().map(|(_, l)| l.bytes_per_s).min_by(f64::total_cmp);
+        let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
+        return Ok(Answer::Holds("The links to the drives run at full speed and width.", numbers));
+    };
+    let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
+    // Several drives share what was moved; evenly, since nothing here says how.
+    let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
+    let part = rate / link.bytes_per_s;
+    let held = part >= HOLDS_BACK_FROM;
+    let how = link.below.as_deref().unwrap_or_default();
+    let so = if held {
+        format!("this rate is {} of what that carries", show_share(part))
+    } else {
+        "that did not hold this rate back".to_owned()
+    };
+    Ok(Answer::Finding(Found {
+        severity: if held { Severity::Biased } else { Severity::Note },
+        sentence: format!("The link to {} runs {how}; {so}.", layer.name),
+        cure: "Reseat the drive or take another slot or cable, and look at lspci -vv (LnkSta).".into(),
+        evidence: evidence([("link_bytes_per_s", link.bytes_per_s), ("share_of_link", part)]),
+        renames: None,
+    }))
+}
+
+/// The link of a drive.
+fn link(layer: &Layer) -> Known<Link> {
+    let text = |key: &str| layer.device.get(key).map(|t| t.trim());
+    if let Some(now) = text("sata_spd").and_then(leading) {
+        let limits =
+            ["sata_spd_limit", "hw_sata_spd_limit"].into_iter().filter_map(|key| leading(text(key)?));
+        let best = limits.max_by(f64::total_cmp);
+        let below = best.filter(|b| now < *b).map(|b| format!("at {now} Gbit/s of {b}"));
+        return Ok(Link { bytes_per_s: now * 1e9 * 0.8 / 8.0, below });
+    }
+    let read = |key: &str| {
+        let text = text(key).ok_or_else(|| format!("the kernel shows no link to {} ({key})", layer.name))?;
+        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{text}'", layer.name))
+    };
+    let (speed, width) = (read("current_link_speed")?, read("current_link_width")?);
+    let (best_speed, best_width) = (read("max_link_speed")?, read("max_link_width")?);
+    let mut below = Vec::new();
+    if speed < best_speed {
+        below.push(format!("at {speed} GT/s of {best_speed}"));
+    }
+    if width < best_width {
+        below.push(format!("on {width} of {best_width} lanes"));
+    }
+    let per_s = speed * 1e9;
+    let payload = if per_s <= TEN_BITS_UP_TO { 0.8 } else { 128.0 / 130.0 };
+    let below = (!below.is_empty()).then(|| below.join(" and "));
+    Ok(Link { bytes_per_s: per_s * payload / 8.0 * width, below })
+}
+
+/// The positive number at the beginning: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
+fn leading(text: &str) -> Option<f64> {
+    let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// A drive for four lanes of PCI Express 3.0 in a slot of two, as `/sys/block/nvme0n1/device/device/` shows it.
+#[cfg(test)]
+const NVME_X2: &[(&str, &str)] = &[
+    ("current_link_speed", "8.0 GT/s PCIe\n"),
+    ("current_link_width", "2\n"),
+    ("max_link_speed", "8.0 GT/s PCIe\n"),
+    ("max_link_width", "4\n"),
+];
+#[cfg(test)]
+const NVME_X4: &[(&str, &str)] = &[
+    ("current_link_speed", "16.0 GT/s PCIe\n"),
+    ("current_link_width", "4\n"),
+    ("max_link_speed", "16.0 GT/s PCIe\n"),
+    ("max_link_width", "4\n"),
+];
+
+/// Reads of 64 KiB at 10,000 a second, 655 MB/s, over such a link.
+#[cfg(test)]
+fn linked(files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Forge { block_bytes: 65_536, ..Forge::honest() }.record();
+    let device = &mut record.header.hosts[0].places[0].layers[0].device;
+    device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    record
+}
+
+#[test]
+fn a_narrow_link_is_told_and_biases_only_what_it_holds_back() {
+    // Two lanes carry 1.97 GB/s, of which 655 MB/s are a third; one lane of the second generation carries 500 MB/s.
+    assert_eq!(severity(&CHECK, &linked(NVME_X2)), Some(Severity::Note));
+    let narrow =
+        [NVME_X2[2], NVME_X2[3], ("current_link_speed", "5.0 GT/s PCIe"), ("current_link_width", "1")];
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &linked(&narrow)) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("at 5 GT/s of 8 and on 1 of 4 lanes"), "{}", f.sentence);
+    assert!(matches!(ask_one(&CHECK, &linked(NVME_X4)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn sata_links_have_a_speed_and_a_limit() {
+    let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
+    assert_eq!(severity(&CHECK, &linked(&slow)), Some(Severity::Biased));
+    for limit in ["3.0 Gbps\n", "<unknown>\n"] {
+        let full = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", limit)]);
+        assert!(matches!(ask_one(&CHECK, &full), Ok(Answer::Holds(..))), "{limit}");
+    }
+}
+
+#[test]
+fn a_link_that_is_not_shown_is_not_checked_and_a_virtual_disk_has_none() {
+    let unknown = [NVME_X2[0], NVME_X2[1], NVME_X2[2], ("max_link_width", "Unknown")];
+    assert!(ask_one(&CHECK, &linked(&unknown)).is_err());
+    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    assert_eq!(ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+}

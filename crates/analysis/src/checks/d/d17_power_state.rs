@@ -1,0 +1,162 @@
+//! D17: a drive that had to wake before it could answer.
+//!
+//! For: the first operations of each run against all later ones. Not for: CPUs that sleep (D12), nor slow starts that take
+//! longer than a moment (E03).
+
+use crate::case::{Case, Ran, no_run, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::record::Interval;
+use model::units::{show_count, show_ns, show_share};
+
+/// How much longer than the median, and than the longest operation of all the rest of the run, the first ones take where
+/// something woke.
+const TIMES: u64 = 3;
+/// What waking takes at least: states that a drive leaves faster are not told apart from the start of our own threads.
+const LEAST_NS: u64 = 1_000_000;
+/// Runs that must all begin so. One that does is chance: some interval has to hold the longest operation.
+const FEWEST_RUNS: usize = 3;
+/// What is so long that one run is enough: a disk that spins up. Nothing else makes only the first operation wait that long.
+const SPIN_UP_NS: u64 = 1_000_000_000;
+/// Intervals that the first one is held against.
+const FEWEST_INTERVALS: usize = 5;
+/// Share of the window from which waking is no side matter of the mean.
+const BIASES_FROM: f64 = 0.05;
+/// The file that says how long the drive may take to wake.
+const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
+
+pub(super) const CHECK: Check = Check {
+    id: "D17",
+    name: "POWER_STATE",
+    belief: "the drive was awake",
+    page: Page {
+        reads: "The longest latency of the first interval of each run's window and of all later ones, the medians of the \
+                intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive where it is shown.",
+        formula: "In a run something woke where the longest operation of its first interval took 1 ms or more, three times the \
+                  median, and three times the longest of all later intervals. It is a finding where every run began so and there \
+                  are 3 runs, or where it took a second, as a disk that spins up. Biased where waking is 5 % of the windows, \
+                  else a note.",
+        provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a spinning disk, which \
+                  then has to spin up.",
+        repair: "Leave a warm-up (--warmup 1s), or switch power saving off: `nvme_core.default_ps_max_latency_us=0`, \
+                 `hdparm -B 255`, link power `max_performance`. Accept it where the drive will sleep in use too.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| woken(&crate::forge::Forge::honest(), 80_000_000, 5)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        record.runs.iter_mut().for_each(|r| r.intervals.clear());
+        record
+    },
+};
+
+/// How a run began: its first interval's longest operation, the longest of all the rest, and the median.
+struct Begin {
+    first: u64,
+    rest: u64,
+    median: u64,
+}
+
+impl Begin {
+    fn woke(&self) -> bool {
+        let times = |ns: u64| ns.saturating_mul(TIMES);
+        self.first >= LEAST_NS && self.first >= times(self.median) && self.first >= times(self.rest)
+    }
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let begins: Vec<Begin> = case.runs.iter().map(|r| begin(case, r)).collect::<Known<_>>()?;
+    let longest = begins.iter().map(|b| b.first).max().ok_or_else(no_run)?;
+    let woke = begins.iter().filter(|b| b.woke()).count();
+    let of_window = share(begins.iter().map(|b| b.first as f64).sum(), case.window_ns());
+    let mut numbers = evidence([("runs_that_woke", woke as f64), ("longest_ns", longest as f64)]);
+    let layers = || case.places().flat_map(|p| &p.layers);
+    numbers
+        .extend(layers().find_map(|l| Some((TOLERANCE.to_owned(), l.device_number(TOLERANCE).ok()? as f64))));
+    let enough = begins.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
+    if woke < begins.len() || !enough {
+        return Ok(Answer::Holds("The first operations were no slower than later ones can be.", numbers));
+    }
+    numbers.insert("share_of_windows".into(), of_window);
+    let median = begins.iter().map(|b| b.median).max().unwrap_or(0);
+    Ok(Answer::Finding(Found {
+        severity: if of_window >= BIASES_FROM { Severity::Biased } else { Severity::Note },
+        sentence: format!(
+            "Each of {} began with an operation that took up to {}, where the median is {}: the drive had to wake. That is {} of \
+             the time measured.",
+            if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
+            show_ns(longest as f64),
+            show_ns(median as f64),
+            show_share(of_window)
+        ),
+        cure: "Leave a warm-up (--warmup 1s), or switch the drive's power saving off.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn begin(case: &Case, ran: &Ran) -> Known<Begin> {
+    let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
+    rows.sort_by_key(|i| i.start_ns);
+    let moving = |i: &&Interval| {
+        Kind::MOVING.iter().filter_map(|k| i.cells.get(k)).map(|c| (c.2, c.4)).max_by_key(|c| c.1)
+    };
+    let cells: Vec<(u64, u64)> = rows.iter().filter_map(moving).collect();
+    let Some((first, rest)) = cells.split_first().filter(|(_, rest)| rest.len() >= FEWEST_INTERVALS) else {
+        return Err("the runs are too short to tell their first operations from the others".into());
+    };
+    let mut medians: Vec<u64> = rest.iter().map(|c| c.0).collect();
+    medians.sort_unstable();
+    let median = medians.get(medians.len() / 2).copied().unwrap_or(0);
+    Ok(Begin { first: first.1, rest: rest.iter().map(|c| c.1).max().unwrap_or(0), median })
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// A record whose first runs begin with an operation that long.
+#[cfg(test)]
+fn woken(forge: &Forge, ns: u64, runs: usize) -> model::record::Record {
+    let mut record = forge.record();
+    for run in record.runs.iter_mut().take(runs) {
+        run.intervals[0].cells.values_mut().for_each(|c| c.4 = ns);
+    }
+    record
+}
+
+#[test]
+fn every_run_must_begin_so_and_what_takes_long_biases() {
+    let honest = Forge::honest();
+    assert_eq!(
+        severity(&CHECK, &woken(&honest, 80_000_000, 5)),
+        Some(Severity::Biased),
+        "8 % of each second"
+    );
+    assert_eq!(severity(&CHECK, &woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
+    assert!(matches!(ask_one(&CHECK, &woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
+    // The forged median is 3.15 ms, and so is the longest of all others.
+    assert!(matches!(ask_one(&CHECK, &woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn one_run_tells_only_a_disk_that_spins_up() {
+    let one = Forge { runs: 1, ..Forge::honest() };
+    assert_eq!(severity(&CHECK, &woken(&one, 900_000_000, 1)), None);
+    assert_eq!(severity(&CHECK, &woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
+}
+
+#[test]
+fn few_intervals_tell_nothing() {
+    let mut record = woken(&Forge::honest(), 80_000_000, 5);
+    record.runs.iter_mut().for_each(|r| r.intervals.truncate(5));
+    assert!(ask_one(&CHECK, &record).is_err());
+}

@@ -1,0 +1,219 @@
+//! D19: a cloud's disk that was fast on credit.
+//!
+//! For: a rate that stands, falls once, and stands again, on disks of clouds that sell bursts. Not for: cliffs of other
+//! disks, nor their shape (E02).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::{PRODUCT, VENDOR};
+use model::units::{show_ns, show_rate};
+
+/// What machines and disks of clouds with burst credits call themselves, in lower case, and the cloud's name.
+const CLOUDS: &[(&str, &str)] = &[
+    ("amazon elastic block store", "Amazon EBS"),
+    ("amazon ec2", "Amazon EC2"),
+    ("google", "Google Cloud"),
+    ("microsoft corporation virtual machine", "Microsoft Azure"),
+    ("msft nvme", "Microsoft Azure"),
+    ("alibaba cloud", "Alibaba Cloud"),
+];
+/// Disks of clouds that are inside the host: limited, but without credits.
+const WITHOUT_CREDIT: &str = "instance storage";
+/// How long the usual credits last at full use: those of Amazon's gp2 and of Azure's disks half an hour. Twice that, since
+/// a disk whose base rate is near the burst rate spends them more slowly.
+const CREDIT_NS: f64 = 3600e9;
+/// How much the rate falls at least: base rates lie far below burst rates, noise does not take a fifth.
+const FALLS_TO: f64 = 0.8;
+/// Spread (standard deviation by mean) of a rate that a limiter holds: it is flat. Before the fall the disk may still be
+/// limited by the workload, hence more.
+const FLAT_AFTER: f64 = 0.03;
+const FLAT_BEFORE: f64 = 0.1;
+/// Intervals on either side of the fall that make a plateau.
+const PLATEAU: usize = 8;
+
+pub(super) const CHECK: Check = Check {
+    id: "D19",
+    name: "CLOUD_BURST",
+    belief: "the disk can go on at this rate",
+    page: Page {
+        reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and our own rate in each interval of \
+                all runs, one after another.",
+        formula: "Biased where a disk of a cloud that sells bursts shows two plateaus of at least 8 intervals: the second one at \
+                  80 % of the first or less, and flat (spread of 3 %), as only a limiter makes it. Without a fall it is not \
+                  checked below one hour of measuring, because the usual credits last for half an hour or longer.",
+        provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. Elsewhere, a limit put on \
+                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud.",
+        repair: "Quote the second rate, or measure for more than an hour once the credits are spent. Accept it where the load \
+                 comes in bursts shorter than the credits last.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| forged("Amazon EC2\n", 3_000, 1_200, 30)),
+    #[cfg(test)]
+    blind: || forged("Amazon EC2\n", 3_000, 3_000, 30),
+};
+
+/// Where a rate falls, and the rates before and after, in operations per second.
+struct Fall {
+    at: usize,
+    before: f64,
+    after: f64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let Some(cloud) = cloud(case)? else {
+        return Ok(Answer::Holds(
+            "The disk is of no cloud that is known for bursts on credit.",
+            evidence([]),
+        ));
+    };
+    // A schedule decides about the rate, not the disk.
+    if !case.stream.is_unheld() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let rates = rates(case);
+    let measured = case.window_ns();
+    let Some(fall) = fall(&rates) else {
+        if measured < CREDIT_NS {
+            return Err(format!(
+                "this is a disk of {cloud}, whose credits for bursts can last longer than the {} that were measured",
+                show_ns(measured)
+            ));
+        }
+        return Ok(Answer::Holds(
+            "The disk kept its rate for longer than credits for bursts last.",
+            Evidence::new(),
+        ));
+    };
+    let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
+             credits looks like.",
+            show_rate(fall.before),
+            show_ns(ns),
+            show_rate(fall.after)
+        ),
+        cure: "Quote the second rate, or measure again for longer when the credits are spent.".into(),
+        evidence: evidence([("before", fall.before), ("after", fall.after), ("until_ns", ns)]),
+        renames: None,
+    }))
+}
+
+/// The cloud that the machine or a disk names; `None` where both are known and neither does.
+fn cloud(case: &Case) -> Known<Option<&'static str>> {
+    let machine = case.machine.ok_or("the record names no host")?;
+    let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());
+    let models: Vec<String> = models.map(str::to_lowercase).collect();
+    if models.iter().any(|m| m.contains(WITHOUT_CREDIT)) {
+        return Ok(None);
+    }
+    let firmware = [machine.fact(VENDOR), machine.fact(PRODUCT)];
+    let said: Vec<&str> = firmware.iter().filter_map(|f| f.as_ref().ok().copied()).collect();
+    let said = format!("{} {}", said.join(" "), models.join(" ")).to_lowercase();
+    if let Some((_, name)) = CLOUDS.iter().find(|(hint, _)| said.contains(hint)) {
+        return Ok(Some(name));
+    }
+    firmware.into_iter().collect::<Known<Vec<_>>>().map(|_| None)
+}
+
+/// Operations per second of the stream in each interval, over all runs.
+fn rates(case: &Case) -> Vec<f64> {
+    let rows = case.runs.iter().flat_map(|r| &r.run.intervals).filter(|i| i.stream == case.index);
+    let rate = |row: &model::record::Interval| {
+        let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
+        let ns = row.end_ns.checked_sub(row.start_ns).filter(|ns| *ns > 0)?;
+        Some(ops / (ns as f64 / 1e9))
+    };
+    rows.filter_map(rate).collect()
+}
+
+/// The place that parts the rates into two plateaus best, where both are plateaus and the second is far lower.
+fn fall(rates: &[f64]) -> Option<Fall> {
+    // Sums up to each place, so that all places together take as long as one.
+    let mut sums = vec![0.0];
+    for rate in rates {
+        sums.push(sums.last().copied().unwrap_or(0.0) + rate);
+    }
+    let whole = *sums.last()?;
+    let between = |at: usize| {
+        let (n, m) = (at as f64, (rates.len() - at) as f64);
+        let apart = sums[at] / n - (whole - sums[at]) / m;
+        apart * apart * n * m
+    };
+    let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
+    let at = places.max_by(|a, b| between(*a).total_cmp(&between(*b)))?;
+    let (first, second) = rates.split_at(at);
+    let (before, after) = (plateau(first, FLAT_BEFORE)?, plateau(second, FLAT_AFTER)?);
+    (after <= before * FALLS_TO).then_some(Fall { at, before, after })
+}
+
+/// The mean of rates that are as flat as this.
+fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
+    let n = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / n;
+    let variance = rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
+    (mean > 0.0 && variance.sqrt() <= flat * mean).then_some(mean)
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+
+/// One long run of 60 intervals of a second on such a machine, with so many operations in each until this interval, and so
+/// many after it.
+#[cfg(test)]
+fn forged(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
+    let mut record = crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record();
+    record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
+    let row = record.runs[0].intervals[0].clone();
+    let rows = (0..60_usize).map(|i| {
+        let mut row = row.clone();
+        (row.start_ns, row.end_ns) = (i as u64 * 1_000_000_000, (i as u64 + 1) * 1_000_000_000);
+        // A little noise, the same each time.
+        let noise = [0, 7, 3, 11, 5][i % 5];
+        row.cells.values_mut().for_each(|c| c.0 = if i < until { before } else { after } + noise);
+        row
+    });
+    record.runs[0].intervals = rows.collect();
+    record
+}
+
+#[test]
+fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
+    assert_eq!(severity(&CHECK, &forged("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
+    assert!(ask_one(&CHECK, &forged("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
+    assert!(ask_one(&CHECK, &forged("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
+    assert!(matches!(ask_one(&CHECK, &forged("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_rate_that_trembles_after_the_fall_is_no_limiter() {
+    let mut record = forged("Amazon EC2\n", 3_000, 1_200, 30);
+    for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
+        row.cells.values_mut().for_each(|c| c.0 += 120);
+    }
+    assert!(ask_one(&CHECK, &record).is_err());
+}
+
+#[test]
+fn an_hour_without_a_fall_holds_and_the_disk_inside_the_host_has_no_credit() {
+    let mut record = forged("Amazon EC2\n", 3_000, 3_000, 30);
+    let end = record.runs[0].end.as_mut().unwrap();
+    end.streams[0].window_ns = 3_600_000_000_000;
+    assert!(matches!(ask_one(&CHECK, &record), Ok(Answer::Holds(..))));
+    let mut inside = forged("Amazon EC2\n", 3_000, 1_200, 30);
+    inside.header.hosts[0].places[0].layers[0].model = Some("Amazon EC2 NVMe Instance Storage".into());
+    assert!(matches!(ask_one(&CHECK, &inside), Ok(Answer::Holds(..))));
+    let mut unknown = forged("ACME\n", 3_000, 1_200, 30);
+    unknown.header.hosts[0].facts.insert(VENDOR.into(), Err("no such file".into()));
+    assert!(ask_one(&CHECK, &unknown).is_err());
+    unknown.header.hosts[0].places[0].layers[0].model = Some("MSFT NVMe Accelerator v1.0".into());
+    assert_eq!(severity(&CHECK, &unknown), Some(Severity::Biased));
+}

@@ -1,0 +1,115 @@
+//! D20: a file system with hardly any room left.
+//!
+//! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::{Moment, Room};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share of free room below which allocators search long and scatter what they find. File systems reserve up to 5 % for
+/// root besides, which is not counted as free.
+const FREE_BELOW: f64 = 0.1;
+
+pub(super) const CHECK: Check = Check {
+    id: "D20",
+    name: "NEARLY_FULL",
+    belief: "there was room enough to write as usual",
+    page: Page {
+        reads: "`statvfs` of the file systems of the targets at the start of each run: their size, and what anybody but root may \
+                still use.",
+        formula: "Where less than 10 % is free: biased for writes, because the allocator scatters them; a note for reads, which only \
+                  feel how the file was laid out. How full a drive is inside cannot be seen.",
+        provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run --rw randwrite \
+                  --size 64m DIR; rm DIR/fill`.",
+        repair: "Free some room, run `fstrim` on flash, and measure again. Accept it where the disk will be as full in use.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_free(&crate::forge::Forge::honest_write(), 5)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest_write().record();
+        let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+        states.for_each(|t| t.room = Some(Err("Permission denied (os error 13)".into())));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let states = case.states(Moment::Start)?;
+    let rooms = states.iter().flatten().filter_map(|s| s.room.clone());
+    let rooms: Vec<Room> = rooms.collect::<Known<_>>()?;
+    let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
+    // Some file systems of a network say that they have no size.
+    let known = rooms.iter().filter(|r| r.total_bytes > 0);
+    let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
+    let fullest = fullest.ok_or("nobody said how full the file system is")?;
+    let part = free(fullest);
+    let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
+    if part >= FREE_BELOW {
+        return Ok(Answer::Holds("There was room enough on the file system.", numbers));
+    }
+    let writes = case.does(Kind::Write);
+    let so = if writes {
+        "writes land wherever a gap is"
+    } else {
+        "the file was laid out in whatever gaps there were"
+    };
+    Ok(Answer::Finding(Found {
+        severity: if writes { Severity::Biased } else { Severity::Note },
+        sentence: format!(
+            "Only {} of the file system is free ({} of {}): {so}.",
+            show_share(part),
+            show_bytes(fullest.free_bytes),
+            show_bytes(fullest.total_bytes)
+        ),
+        cure: "Free some room, and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// A record of a file system of which so many percent are free.
+#[cfg(test)]
+fn with_free(forge: &Forge, percent: u64) -> model::record::Record {
+    let mut record = forge.record();
+    let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+    states.for_each(|t| t.room = Some(Ok(Room { total_bytes: 100 << 30, free_bytes: percent << 30 })));
+    record
+}
+
+#[test]
+fn writes_are_biased_and_reads_noted_below_a_tenth() {
+    assert_eq!(severity(&CHECK, &with_free(&Forge::honest_write(), 9)), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &with_free(&Forge::honest(), 9)), Some(Severity::Note));
+    assert!(matches!(ask_one(&CHECK, &with_free(&Forge::honest_write(), 10)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_device_has_no_room_and_a_size_of_nothing_is_no_answer() {
+    let device = Forge { role: model::plan::Role::Device, ..Forge::honest_write() };
+    assert_eq!(ask_one(&CHECK, &with_free(&device, 1)), Ok(Answer::DoesNotApply));
+    let mut network = with_free(&Forge::honest(), 0);
+    let states = network.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+    states.for_each(|t| t.room = Some(Ok(Room::default())));
+    assert!(ask_one(&CHECK, &network).is_err());
+    let mut old = Forge::honest().record();
+    old.runs
+        .iter_mut()
+        .flat_map(|r| &mut r.evidence)
+        .flat_map(|s| &mut s.targets)
+        .for_each(|t| t.room = None);
+    assert!(ask_one(&CHECK, &old).is_err());
+}

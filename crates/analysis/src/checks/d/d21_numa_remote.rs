@@ -1,0 +1,156 @@
+//! D21: workers away from the memory node that the device is at.
+//!
+//! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
+
+use super::kernel_text::entries;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Placement;
+use model::kernel_files::NODES;
+use std::collections::BTreeSet;
+
+/// The file that says at which node a device is.
+const NODE_OF_DEVICE: &str = "device/numa_node";
+
+pub(super) const CHECK: Check = Check {
+    id: "D21",
+    name: "NUMA_REMOTE",
+    belief: "the workers run next to the device",
+    page: Page {
+        reads: "`device/numa_node` of the devices with nothing below, `/sys/devices/system/node/node*/cpulist`, and where the plan \
+                puts the workers and their memory (--cpus, --node).",
+        formula: "A note where the machine has several memory nodes and a worker or its memory may be at one that no device of the \
+                  target is at. It is a note because what the way costs differs from machine to machine.",
+        provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the choice to the kernel.",
+        repair: "Put the workers next to the device: `fathom run --node N DIR`, where N is what \
+                 `cat /sys/block/nvme0n1/device/numa_node` says. A note needs no --accept.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
+    #[cfg(test)]
+    blind: || on_two_nodes(&Placement::default(), "-1\n"),
+};
+
+/// A node and ranges of its CPUs, ends included.
+type Node = (u32, Vec<(u32, u32)>);
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    let nodes = nodes(machine.fact(NODES)?)?;
+    match nodes.len() {
+        0 => return Err("the kernel shows no memory nodes".into()),
+        1 => return Ok(Answer::Holds("All CPUs are at the same memory node.", evidence([("nodes", 1.0)]))),
+        _ => {}
+    }
+    let at_device = device_nodes(case)?;
+    let at_workers = worker_nodes(&case.stream.place, &nodes);
+    let numbers = evidence([("nodes", nodes.len() as f64), ("worker_nodes", at_workers.len() as f64)]);
+    if at_workers.is_subset(&at_device) {
+        return Ok(Answer::Holds("The workers are at the memory node of the device.", numbers));
+    }
+    let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "The workers and their memory may be at memory node {}, and the device is at {}: some operations cross between them.",
+            list(&at_workers),
+            list(&at_device)
+        ),
+        cure: format!("Type --node {}.", at_device.first().copied().unwrap_or(0)),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The nodes with their CPUs, out of lines `path: 0-3,8`.
+fn nodes(text: &str) -> Known<Vec<Node>> {
+    let node = |(path, list): (&str, &str)| {
+        let number = path.rsplit('/').find_map(|part| part.strip_prefix("node")?.parse().ok());
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        };
+        // A node of memory alone has no CPUs.
+        let cpus: Option<Vec<(u32, u32)>> =
+            list.split(',').filter(|p| !p.trim().is_empty()).map(range).collect();
+        Some((number?, cpus?))
+    };
+    let lines =
+        entries(text).map(|e| node(e).ok_or_else(|| format!("{} is no list of CPUs: '{}'", e.0, e.1)));
+    lines.collect()
+}
+
+/// The nodes that the devices of the target are at.
+fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
+    let mut out = BTreeSet::new();
+    for layer in case.places().flat_map(model::machine::Place::leaves) {
+        // -1 stands for a device that belongs to no node, or whose firmware does not say.
+        let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
+        out.insert(node.ok_or_else(|| format!("nobody says at which memory node {} is", layer.name))?);
+    }
+    if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
+}
+
+/// The nodes that a worker or its memory may be at.
+fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
+    let mut out: BTreeSet<u32> = place.node.into_iter().collect();
+    let anywhere = place.cpus.is_empty();
+    if anywhere && place.node.is_some() {
+        return out;
+    }
+    for (number, ranges) in nodes {
+        let has = |cpu: &u32| ranges.iter().any(|(first, last)| (first..=last).contains(&cpu));
+        if (anywhere && !ranges.is_empty()) || place.cpus.iter().any(has) {
+            out.insert(*number);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Workers placed so, on a machine of two sockets with a device at this node.
+#[cfg(test)]
+fn on_two_nodes(place: &Placement, device: &str) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    let dir = "/sys/devices/system/node";
+    let text = format!("{dir}/node0/cpulist: 0-15,32-47\n{dir}/node1/cpulist: 16-31,48-63\n");
+    let machine = &mut record.header.hosts[0];
+    machine.facts.insert(NODES.into(), Ok(text));
+    machine.places[0].layers[0].device.insert(NODE_OF_DEVICE.into(), device.into());
+    record.header.plan.jobs[0].phases[0].streams[0].place = place.clone();
+    record
+}
+
+#[test]
+fn only_workers_that_are_put_next_to_the_device_are_near() {
+    let near = [
+        Placement { node: Some(1), ..Placement::default() },
+        Placement { cpus: vec![16, 31, 63], ..Placement::default() },
+    ];
+    for place in near {
+        assert!(matches!(ask_one(&CHECK, &on_two_nodes(&place, "1\n")), Ok(Answer::Holds(..))), "{place:?}");
+        assert_eq!(severity(&CHECK, &on_two_nodes(&place, "0\n")), Some(Severity::Note), "{place:?}");
+    }
+    let both = Placement { cpus: vec![16, 47], ..Placement::default() };
+    assert_eq!(severity(&CHECK, &on_two_nodes(&both, "1\n")), Some(Severity::Note));
+}
+
+#[test]
+fn nodes_without_cpus_count_and_what_is_no_list_is_not_checked() {
+    assert_eq!(nodes("/n/node2/cpulist: \n"), Ok(vec![(2, Vec::new())]));
+    assert_eq!(nodes("/n/node0/cpulist: 0,4-7\n"), Ok(vec![(0, vec![(0, 0), (4, 7)])]));
+    assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());
+    let mut none = Forge::honest().record();
+    none.header.hosts[0].facts.insert(NODES.into(), Ok(String::new()));
+    assert!(ask_one(&CHECK, &none).is_err());
+}

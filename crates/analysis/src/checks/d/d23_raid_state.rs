@@ -1,0 +1,204 @@
+//! D23: an array or cache below that is not whole, or busy with itself.
+//!
+//! For: software RAID and bcache in the stack, before and during the runs. Not for: arrays inside a controller, which the
+//! kernel does not see, nor arrays that the target is not on.
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::kernel_files::RAID;
+use model::machine::{Layer, LayerKind};
+
+/// What an array can be busy with (`mdstat`, `md/sync_action`).
+const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "repair"];
+/// States of bcache in which reads and writes do not take the way that was set up.
+const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
+
+pub(super) const CHECK: Check = Check {
+    id: "D23",
+    name: "RAID_STATE",
+    belief: "the array below is whole and at rest",
+    page: Page {
+        reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays in the stack, and \
+                `bcache/state`.",
+        formula: "Biased where an array of the stack has fewer members than it should, or resyncs, recovers, checks, repairs or \
+                  reshapes itself, or where a bcache has lost its cache. There is no threshold: a missing member changes what \
+                  each operation costs, and a resync is foreign I/O of the kernel's own.",
+        provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, and measure.",
+        repair: "Wait for the end (`watch cat /proc/mdstat`), or replace the member, and measure again. Accept it where the speed of \
+                 the broken array is what you want to know.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| on_array(DEGRADED)),
+    #[cfg(test)]
+    blind: || on_array_with(Err("Permission denied (os error 13)"), &[]),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let layers: Vec<&Layer> = case.places().flat_map(|p| &p.layers).collect();
+    let arrays: Vec<&Layer> = layers.iter().copied().filter(|l| l.kind == LayerKind::Raid).collect();
+    let caches: Vec<(&Layer, &str)> =
+        layers.iter().filter_map(|l| Some((*l, l.device.get("bcache/state")?.trim()))).collect();
+    if !case.on_device() || (arrays.is_empty() && caches.is_empty()) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut words: Vec<String> = Vec::new();
+    let mut blind = None;
+    for array in &arrays {
+        match of_array(case, array) {
+            Ok(said) => words.extend(said),
+            Err(why) => blind = Some(why),
+        }
+    }
+    let broken = caches.iter().filter(|(_, state)| BROKEN_CACHE.contains(state));
+    words.extend(broken.map(|(layer, state)| format!("{} says '{state}'", layer.name)));
+    words.sort();
+    words.dedup();
+    let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
+    if words.is_empty() {
+        return blind.map_or(Ok(Answer::Holds("The arrays below were whole and at rest.", numbers)), Err);
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!("What lies below was not in order: {}.", words.join("; ")),
+        cure: "Wait until it is whole and at rest (cat /proc/mdstat), and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// What is wrong with an array, by the kernel's own files before the runs and by its summary around each run.
+fn of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
+    let mut out = Vec::new();
+    let degraded = array.device_number("md/degraded");
+    if let Ok(missing) = degraded.as_ref().map(|n| *n)
+        && missing > 0
+    {
+        out.push(format!("{} lacks {missing} of its members", array.name));
+    }
+    if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {
+        out.push(format!("{} is busy with {action}", array.name));
+    }
+    let mut looked = false;
+    let mut blind = format!("{RAID} was not read");
+    for snapshot in case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]) {
+        match snapshot.and_then(|s| s.text(RAID)).and_then(|text| in_mdstat(text, &array.name)) {
+            Ok(said) => {
+                looked = true;
+                out.extend(said);
+            }
+            Err(why) => blind = why,
+        }
+    }
+    if out.is_empty() && !looked { Err(blind) } else { Ok(out) }
+}
+
+/// What the summary says against an array: a line with its name, then lines that are indented.
+fn in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
+    let mut lines = text.lines().skip_while(|l| l.split(" : ").next().map(str::trim) != Some(name));
+    lines.next().ok_or_else(|| format!("{RAID} does not name {name}"))?;
+    let mut out = Vec::new();
+    for line in lines.take_while(|l| l.starts_with(char::is_whitespace)) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        for word in &words {
+            let members =
+                word.strip_prefix('[').and_then(|w| w.strip_suffix(']')).and_then(|w| w.split_once('/'));
+            let Some((all, here)) = members else { continue };
+            if let (Ok(all), Ok(here)) = (all.parse::<u32>(), here.parse::<u32>())
+                && here < all
+            {
+                out.push(format!("{name} lacks {} of its members", all - here));
+            }
+        }
+        // `resync=DELAYED` and `resync=PENDING` are one word and do nothing yet.
+        let busy = words.windows(2).find(|w| w[1] == "=" && BUSY.contains(&w[0]));
+        out.extend(busy.map(|w| format!("{name} is busy with {}", w[0])));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+const WHOLE: &str = "Personalities : [raid1] [raid6] [raid5] [raid4]
+md0 : active raid1 sdb1[1] sda1[0]
+      976630336 blocks super 1.2 [2/2] [UU]
+      \tresync=DELAYED
+      bitmap: 0/8 pages [0KB], 65536KB chunk
+
+md1 : active raid5 sdc1[0] sdd1[1]
+      3906764800 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/2] [UU_]
+
+unused devices: <none>
+";
+#[cfg(test)]
+const DEGRADED: &str = "Personalities : [raid1]
+md0 : active raid1 sda1[0]
+      976630336 blocks super 1.2 [2/1] [U_]
+      bitmap: 3/8 pages [12KB], 65536KB chunk
+
+unused devices: <none>
+";
+#[cfg(test)]
+const RECOVERS: &str = "Personalities : [raid6] [raid5] [raid4]
+md0 : active raid5 sdd1[3] sdc1[1] sdb1[0]
+      1953260544 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]
+      [==>..................]  check = 12.6% (37043392/976630272) finish=127.5min speed=33440K/sec
+
+unused devices: <none>
+";
+
+#[cfg(test)]
+fn on_array_with(mdstat: Result<&str, &str>, files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    let layer = &mut record.header.hosts[0].places[0].layers[0];
+    (layer.name, layer.kind) = ("md0".into(), LayerKind::Raid);
+    layer.device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(RAID.into(), mdstat.map(str::to_owned).map_err(str::to_owned));
+    }
+    record
+}
+
+/// A record of the array md0 with this summary.
+#[cfg(test)]
+fn on_array(mdstat: &str) -> model::record::Record {
+    on_array_with(Ok(mdstat), &[("md/degraded", "0\n"), ("md/sync_action", "idle\n")])
+}
+
+#[test]
+fn members_that_lack_and_work_of_its_own_are_told_of_our_array_alone() {
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &on_array(DEGRADED)) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("md0 lacks 1 of its members"), "{}", f.sentence);
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &on_array(RECOVERS)) else { panic!("silent") };
+    assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
+    assert!(matches!(ask_one(&CHECK, &on_array(WHOLE)), Ok(Answer::Holds(..))), "md1 is not below");
+    assert_eq!(ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn the_state_before_the_runs_counts_where_the_summary_cannot_be_read() {
+    let busy = on_array_with(Err("gone"), &[("md/degraded", "1\n"), ("md/sync_action", "recover\n")]);
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &busy) else { panic!("silent") };
+    assert!(f.sentence.contains("busy with recover; md0 lacks 1"), "{}", f.sentence);
+    assert!(ask_one(&CHECK, &on_array_with(Err("gone"), &[("md/degraded", "0\n")])).is_err());
+    assert!(ask_one(&CHECK, &on_array("Personalities :\nunused devices: <none>\n")).is_err());
+}
+
+#[test]
+fn a_cache_that_is_gone_is_told() {
+    let with = |state: &str| {
+        let mut record = Forge::honest().record();
+        record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());
+        record
+    };
+    assert_eq!(severity(&CHECK, &with("no cache\n")), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &with("dirty\n")), Ok(Answer::Holds(..))));
+}

@@ -1,0 +1,231 @@
+//! D24: a file system whose data are elsewhere, or behind a program.
+//!
+//! For: network file systems, those of a virtual machine's host, and FUSE; and what the NFS client answered from memory.
+//! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
+
+use crate::case::{Case, Ran};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::MOUNT_STATS;
+use model::machine::FileSystem;
+use model::units::show_share;
+
+/// Kinds whose data are on another machine.
+const NETWORK: &[&str] = &[
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gfs2", "ocfs2", "gpfs", "beegfs",
+    "orangefs",
+];
+/// Kinds whose data are with the host of a virtual machine.
+const OF_HOST: &[&str] = &["9p", "virtiofs"];
+/// Kinds whose client counts what it answers itself.
+const COUNTED: &[&str] = &["nfs", "nfs4"];
+/// Share of the reads that never left this machine from which they are worth a word: the same as of a local page cache (A01).
+const HITS_FROM: f64 = 0.05;
+/// Share from which the number is about that cache.
+const CACHE_FROM: f64 = 0.5;
+
+pub(super) const CHECK: Check = Check {
+    id: "D24",
+    name: "REMOTE_FS",
+    belief: "the file is on a disk of this machine",
+    page: Page {
+        reads: "The type of the file system in `/proc/self/mountinfo`, and for NFS the line `bytes:` of `/proc/self/mountstats` at \
+                start and stop of each run: what was read through the cache, past it, and from the server.",
+        formula: "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
+                  (FUSE). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
+                  is told from 5 %, and from 50 % the number is named after that cache. What the server caches cannot be seen.",
+        provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
+        repair: "Measure on the server for its disks. Accept it (`--accept D24`) where the whole way is what you mean, and read past \
+                 the client's cache with --cache direct.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| on_nfs(&Forge::honest(), Ok(0))),
+    #[cfg(test)]
+    blind: || {
+        let mut record = Forge::honest().record();
+        record.header.hosts[0].places.clear();
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut places = 0;
+    let mut elsewhere: Option<(&FileSystem, &str)> = None;
+    for place in case.places() {
+        let unseen =
+            || place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path));
+        let Some(fs) = &place.file_system else { return Err(unseen()) };
+        places += 1;
+        elsewhere = elsewhere.or_else(|| way(&fs.kind).map(|w| (fs, w)));
+    }
+    if places == 0 {
+        return Err("the file system is not in the record".into());
+    }
+    let Some((fs, way)) = elsewhere else {
+        return Ok(Answer::Holds(
+            "The file system is on this machine, without a program between.",
+            evidence([]),
+        ));
+    };
+    let mut sentence = format!("This is {} ({}): {way}.", fs.kind, fs.source);
+    let mut numbers = evidence([]);
+    let mut rename = Rename::Condition(format!("through {}", fs.kind));
+    if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
+        match hits(case, fs) {
+            Ok(share) => {
+                numbers = evidence([("client_hit_share", share)]);
+                if share >= HITS_FROM {
+                    sentence += &format!(" {} of what was read never left this machine.", show_share(share));
+                }
+                if share >= CACHE_FROM {
+                    rename = Rename::Medium(format!("page cache above {}", fs.kind));
+                }
+            }
+            Err(why) => {
+                sentence +=
+                    &format!(" How much of it this machine's own cache answered was not seen: {why}.");
+            }
+        }
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence,
+        cure: "Measure where the disks are; or accept it, where the whole way is what you mean.".into(),
+        evidence: numbers,
+        renames: Some(rename),
+    }))
+}
+
+/// What lies between this machine and the data, in words; `None` for a local file system.
+fn way(kind: &str) -> Option<&'static str> {
+    match kind {
+        k if NETWORK.contains(&k) => {
+            Some("the data are on another machine, whose caches cannot be seen from here")
+        }
+        k if OF_HOST.contains(&k) => {
+            Some("the data are with the host of this virtual machine, whose cache cannot be seen")
+        }
+        k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
+            Some("a program in user space answers, and what it does below cannot be seen")
+        }
+        _ => None,
+    }
+}
+
+/// The share of the bytes read that the client's cache answered, over all runs.
+fn hits(case: &Case, fs: &FileSystem) -> Known<f64> {
+    let (mut asked, mut served) = (0_u64, 0_u64);
+    for ran in &case.runs {
+        let [a, s] = moved(ran, fs)?;
+        asked = asked.saturating_add(a);
+        served = served.saturating_add(s);
+    }
+    if asked == 0 {
+        return Err("the client counted no reads".into());
+    }
+    // Read-ahead makes the server send more than was asked for.
+    Ok((1.0 - served as f64 / asked as f64).max(0.0))
+}
+
+/// Bytes that were read from the client, and those that it read from the server, in a run.
+fn moved(ran: &Ran, fs: &FileSystem) -> Known<[u64; 2]> {
+    let before = counts(ran.at(Moment::Start)?, fs)?;
+    let after = counts(ran.at(Moment::Stop)?, fs)?;
+    let grew =
+        |i: usize| after[i].checked_sub(before[i]).ok_or_else(|| format!("{MOUNT_STATS} went backwards"));
+    Ok([grew(0)?, grew(1)?])
+}
+
+/// The same since the mount was made: the line `bytes:` below the line that names the mount.
+fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
+    let name = format!(" mounted on {} with fstype ", fs.mount_point);
+    let mut lines = snapshot.text(MOUNT_STATS)?.lines().skip_while(|l| !l.contains(&name));
+    lines.next().ok_or_else(|| format!("{MOUNT_STATS} does not name {}", fs.mount_point))?;
+    let mut own = lines.take_while(|l| !l.starts_with("device "));
+    let bytes = own.find_map(|l| l.trim().strip_prefix("bytes:"));
+    let numbers: Option<Vec<u64>> =
+        bytes.and_then(|b| b.split_ascii_whitespace().map(|w| w.parse().ok()).collect());
+    match numbers.as_deref() {
+        Some([normal, _, direct, _, server, ..]) => Ok([normal.saturating_add(*direct), *server]),
+        _ => Err(format!("{MOUNT_STATS} has no count of bytes for {}", fs.mount_point)),
+    }
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// The beginning of what a client of NFS 4.2 shows, with a mount of something else before it.
+#[cfg(test)]
+fn mountstats(normal: u64, direct: u64, server: u64) -> String {
+    format!(
+        "device tmpfs mounted on /run with fstype tmpfs\n\
+         device server:/export mounted on / with fstype nfs4 statvers=1.1\n\
+         \topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,acregmin=3,hard,proto=tcp,timeo=600,retrans=2\n\
+         \tage:\t1234\n\
+         \tcaps:\tcaps=0xfffbc0bf,wtmult=512,dtsize=1048576,bsize=0,namlen=255\n\
+         \tevents:\t42 180 0 0 12 9 191 0 0 0 0 2 0 0 3 0 0 0 0 0 0 0 0 0 0 0 0\n\
+         \tbytes:\t{normal} 0 {direct} 0 {server} 0 100 0\n\
+         \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
+         device server:/other mounted on /other with fstype nfs4 statvers=1.1\n\tbytes:\t9 9 9 9 9 9 9 9\n"
+    )
+}
+
+/// A record on NFS, where this many percent were answered by the client.
+#[cfg(test)]
+fn on_nfs(forge: &Forge, hits: Result<u64, &str>) -> model::record::Record {
+    let mut record = Forge { kind: "nfs4", ..forge.clone() }.record();
+    record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
+    let mut asked = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = hits.map(|percent| mountstats(asked / 2, asked / 2, asked / 100 * (100 - percent)));
+        snapshot.files.insert(MOUNT_STATS.into(), text.map_err(str::to_owned));
+        asked += 100_000_000;
+    }
+    record
+}
+
+#[cfg(test)]
+fn found(record: &model::record::Record) -> Found {
+    let Ok(Answer::Finding(found)) = ask_one(&CHECK, record) else { panic!("silent") };
+    found
+}
+
+#[test]
+fn what_the_client_answered_is_told_from_a_twentieth_and_names_the_number_from_a_half() {
+    let few = found(&on_nfs(&Forge::honest(), Ok(4)));
+    assert!(!few.sentence.contains("never left"), "{}", few.sentence);
+    assert_eq!(few.renames, Some(Rename::Condition("through nfs4".into())));
+    let some = found(&on_nfs(&Forge::honest(), Ok(6)));
+    assert!(some.sentence.contains("6.0 % of what was read never left"), "{}", some.sentence);
+    let most = found(&on_nfs(&Forge::honest(), Ok(90)));
+    assert_eq!(most.renames, Some(Rename::Medium("page cache above nfs4".into())));
+}
+
+#[test]
+fn without_the_counters_of_nfs_it_is_still_remote_and_says_what_was_not_seen() {
+    let record = on_nfs(&Forge::honest(), Err("Permission denied"));
+    assert!(found(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
+    let writes = found(&on_nfs(&Forge::honest_write(), Err("Permission denied")));
+    assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
+}
+
+#[test]
+fn programs_and_hosts_are_elsewhere_and_local_file_systems_are_not() {
+    for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
+        let record = Forge { kind, ..Forge::honest() }.record();
+        assert_eq!(severity(&CHECK, &record), Some(Severity::Rename), "{kind}");
+    }
+    for kind in ["ext4", "xfs", "btrfs", "fusectl"] {
+        let record = Forge { kind, ..Forge::honest() }.record();
+        assert!(matches!(ask_one(&CHECK, &record), Ok(Answer::Holds(..))), "{kind}");
+    }
+}

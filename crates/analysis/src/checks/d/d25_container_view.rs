@@ -1,0 +1,133 @@
+//! D25: a view of the machine that somebody has narrowed.
+//!
+//! For: targets on a container's overlay, and facts that were refused. Not for: what the machine simply does not have; each
+//! check says that for itself.
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::machine::Machine;
+use model::units::show_count;
+
+/// Reasons with which the kernel or a container's runtime refuses to show something that is there.
+const REFUSALS: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
+/// Most names in a sentence.
+const MOST_NAMES: usize = 4;
+
+pub(super) const CHECK: Check = Check {
+    id: "D25",
+    name: "CONTAINER_VIEW",
+    belief: "the whole machine can be seen from here",
+    page: Page {
+        reads: "The file systems of the targets (an overlay is what containers live on), what could not be followed below them, and \
+                the reasons for facts that could not be read: limits, governors, firmware names, our own cgroup.",
+        formula: "A note where a target is on an overlay, or where a fact was refused (permission denied, not permitted). A file \
+                  that does not exist is no sign: many machines lack it. The sentence lists what was not seen, since checks that \
+                  need it say NOT CHECKED.",
+        provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
+        repair: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers. A note \
+                 needs no --accept.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| Forge { kind: "overlay", ..Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || {
+        let mut record = Forge::honest().record();
+        record.header.hosts[0].facts.clear();
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    if machine.places.is_empty() {
+        return Err("where the targets are is not in the record".into());
+    }
+    let overlay = case.places().find(|p| p.kind() == "overlay");
+    let hidden = hidden(machine);
+    let numbers = evidence([("refused", hidden.len() as f64)]);
+    if overlay.is_none() && hidden.is_empty() {
+        if machine.facts.is_empty() {
+            return Err("this session holds no facts about the machine".into());
+        }
+        return Ok(Answer::Holds("Nothing that fathom wanted to see of the machine was refused.", numbers));
+    }
+    let mut sentence = String::from("fathom sees only part of the machine");
+    if let Some(place) = overlay {
+        sentence += &format!(": {} is on the layers of a container", place.path);
+        sentence += &place.blind.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    }
+    if !hidden.is_empty() {
+        let named = hidden.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+        let more = hidden.len().saturating_sub(MOST_NAMES);
+        let more = if more > 0 { format!(" and {} more", show_count(more as f64)) } else { String::new() };
+        sentence +=
+            &format!("{} it was refused {named}{more}", if overlay.is_some() { "; and" } else { ":" });
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: sentence + ".",
+        cure: "Measure outside the container, or on a volume of it.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// What was refused, by name.
+fn hidden(machine: &Machine) -> Vec<&str> {
+    let refused = |why: &String| {
+        let why = why.to_lowercase();
+        REFUSALS.iter().any(|r| why.contains(r))
+    };
+    let facts = machine.facts.iter().filter_map(|(name, f)| Some((name.as_str(), f.as_ref().err()?)));
+    let others = [
+        ("the memory's size", machine.memory_bytes.as_ref().err()),
+        ("the clock source", machine.clocksource.as_ref().err()),
+        ("a cgroup of its own", machine.cgroup.as_ref().err()),
+    ];
+    let others = others.into_iter().filter_map(|(name, why)| Some((name, why?)));
+    facts.chain(others).filter(|(_, why)| refused(why)).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::kernel_files::{LIMITS, PRODUCT, SLEEPS, VENDOR};
+
+#[cfg(test)]
+fn refused(names: &[&str], why: &str) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    let facts = &mut record.header.hosts[0].facts;
+    names.iter().for_each(|name| drop(facts.insert((*name).into(), Err(why.into()))));
+    record
+}
+
+#[test]
+fn what_is_refused_is_listed_and_what_is_not_there_is_no_sign() {
+    let denied = refused(&[LIMITS], "Permission denied (os error 13)");
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &denied) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Note);
+    assert!(f.sentence.ends_with(&format!("machine: it was refused {LIMITS}.")), "{}", f.sentence);
+    assert!(matches!(ask_one(&CHECK, &refused(&[VENDOR, PRODUCT], "no such file")), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
+    let mut record = refused(&[LIMITS, PRODUCT, SLEEPS, VENDOR], "Operation not permitted (os error 1)");
+    let machine = &mut record.header.hosts[0];
+    machine.cgroup = Err("/sys/fs/cgroup: Read-only file system (os error 30)".into());
+    machine.places[0].blind = Some("overlay: its directories cannot be seen from here".into());
+    machine.places[0].file_system.as_mut().unwrap().kind = "overlay".into();
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
+    assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
+    let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), ..Forge::honest() };
+    assert_eq!(severity(&CHECK, &tmpfs.record()), None);
+}

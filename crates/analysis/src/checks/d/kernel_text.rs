@@ -1,0 +1,56 @@
+//! Numbers out of kernel text that several checks of this group read.
+//!
+//! For: lines of a key and a number, pressure files, and lines `path: value` of a name with a `*`. Not for: thresholds, nor
+//! text that only one check reads.
+
+use crate::case::Ran;
+use model::Known;
+use model::evidence::Moment;
+
+/// The number behind a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
+///
+/// # Errors
+/// That the key is not there, or has no number.
+pub(super) fn keyed(text: &str, key: &str) -> Known<u64> {
+    let mut lines = text.lines().map(str::split_ascii_whitespace);
+    let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
+    let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
+    value.parse().map_err(|_| format!("{key} is no number: '{value}'"))
+}
+
+/// The total of a line (`some`, `full`) of a pressure file, in us.
+///
+/// # Errors
+/// That there is no such line, or no number in it.
+pub(super) fn pressure_us(text: &str, line: &str) -> Known<u64> {
+    let words = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
+    let total = words.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
+    total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
+}
+
+/// Paths and values of text that has a line `path: value` for each file.
+pub(super) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
+}
+
+/// How far a counter went from the start to the stop of a run.
+///
+/// # Errors
+/// Why it could not be read at one of the two, or that it went backwards.
+pub(super) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+    let at = |moment| read(ran.at(moment)?.text(file)?);
+    let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
+    after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
+}
+
+#[test]
+fn keys_pressures_and_entries_are_read_and_what_is_missing_is_no_zero() {
+    assert_eq!(keyed("pswpin 7\npswpout 12\n", "pswpout"), Ok(12));
+    assert!(keyed("pswpin 7\n", "pswp").is_err() && keyed("pswpin x\n", "pswpin").is_err());
+    let psi =
+        "some avg10=0.00 avg60=0.10 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+    assert_eq!((pressure_us(psi, "some"), pressure_us(psi, "full")), (Ok(4711), Ok(9)));
+    assert!(pressure_us("", "some").is_err() && pressure_us("some total=x", "some").is_err());
+    let lines: Vec<_> = entries("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
+    assert_eq!(lines, [("/sys/a", "1"), ("/sys/b", "two words")]);
+}

@@ -1,0 +1,196 @@
+//! Long stories: how often a check cries without a reason, and how often it is silent with one.
+//!
+//! For: hundreds of honest runs, and each provocation over and over; `./test --long` tells these and prints what came of
+//! them. Not for: `./test`, which they would make take an hour; nor for figures.
+//! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
+
+use crate::honesty::{self, Provocation};
+use crate::stage::{Outcome, Stage};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Honest runs, where nothing else is said.
+const HONEST_RUNS: usize = 200;
+/// Honest runs for each repetition of a provocation.
+const RUNS_PER_PROVOCATION: usize = 10;
+/// A file that fits no cache line or two, and is written once.
+const FILE_MIB: usize = 256;
+/// Short runs whose report is JSON; three of them, so that what needs several is asked too.
+const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
+/// Severities that act on the number. A note says something that is true of any run here.
+const ACTING: &[&str] = &["void", "rename", "biased"];
+
+/// The axes of an honest workload. Each combination is one shape.
+const ORDERS: &[&str] = &["randread", "randwrite", "read", "write"];
+const SIZES: &[&str] = &["4k", "16k", "64k", "1m"];
+const DEPTHS: &[u32] = &[1, 4, 32];
+const CACHES: &[&str] = &["direct", "direct-dsync", "direct-sync"];
+/// Shapes that lie between one run and the next, so that few runs already mix all axes. Prime to the number of shapes.
+const STRIDE: usize = 55;
+
+/// A workload that asks for nothing that its storage could not give.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    order: &'static str,
+    size: &'static str,
+    depth: u32,
+    cache: &'static str,
+}
+
+/// A finding that acts on the number of an honest run, and is true.
+struct True {
+    id: &'static str,
+    of: fn(&Shape) -> bool,
+    why: &'static str,
+}
+
+const TRUE_HERE: &[True] = &[
+    True {
+        id: "B05",
+        of: Shape::waits_for_syncs,
+        why: "a file system carries out stable writes of one file one at a time",
+    },
+    True {
+        id: "D06",
+        of: |s| s.depth > 1,
+        why: "on few CPUs a fast disk at depth leaves a worker no time to spare",
+    },
+];
+
+impl Shape {
+    fn of(run: usize) -> Self {
+        let mut rest = run * STRIDE;
+        let mut take = |of: usize| {
+            let at = rest % of;
+            rest /= of;
+            at
+        };
+        Self {
+            order: ORDERS[take(ORDERS.len())],
+            size: SIZES[take(SIZES.len())],
+            depth: DEPTHS[take(DEPTHS.len())],
+            cache: CACHES[take(CACHES.len())],
+        }
+    }
+
+    fn writes(&self) -> bool {
+        self.order.ends_with("write")
+    }
+
+    fn waits_for_syncs(&self) -> bool {
+        self.cache != "direct" && self.writes()
+    }
+
+    fn words(&self) -> String {
+        format!("--rw {} --bs {} --depth {} --cache {}", self.order, self.size, self.depth, self.cache)
+    }
+
+    /// Why this check is right to fire on it; `None` where it is not.
+    fn excuse(&self, id: &str) -> Option<&'static str> {
+        TRUE_HERE.iter().find(|t| t.id == id && (t.of)(self)).map(|t| t.why)
+    }
+}
+
+/// How many honest runs there are.
+fn runs() -> usize {
+    let said = std::env::var("FATHOM_LONG_RUNS").ok();
+    said.map_or(HONEST_RUNS, |n| n.parse().unwrap_or_else(|_| panic!("FATHOM_LONG_RUNS is no number: {n}")))
+}
+
+/// How often checks fired, by id and severity, and the shapes of what was not excused.
+#[derive(Default)]
+struct Alarms {
+    fired: BTreeMap<(String, String), usize>,
+    unexcused: BTreeMap<String, Vec<String>>,
+}
+
+impl Alarms {
+    fn take(&mut self, shape: &Shape, out: &Outcome) {
+        for finding in out.report().0["findings"].as_array().unwrap() {
+            if finding["outcome"] != "finding" {
+                continue;
+            }
+            let word = |key: &str| finding[key].as_str().unwrap().to_owned();
+            let (id, severity) = (word("id"), word("severity"));
+            *self.fired.entry((id.clone(), severity.clone())).or_default() += 1;
+            if ACTING.contains(&severity.as_str()) && shape.excuse(&id).is_none() {
+                let said = format!("{}: {}", shape.words(), word("sentence"));
+                self.unexcused.entry(id).or_default().push(said);
+            }
+        }
+    }
+
+    fn table(&self, runs: usize) -> String {
+        let mut out = format!("{:4} {:8} fired in {runs} honest runs\n", "id", "severity");
+        for ((id, severity), times) in &self.fired {
+            let acts = ACTING.contains(&severity.as_str());
+            let why = TRUE_HERE.iter().find(|t| acts && t.id == id).map_or("", |t| t.why);
+            writeln!(out, "{id:4} {severity:8} {times:5}  {why}").unwrap();
+        }
+        out
+    }
+}
+
+#[test]
+#[ignore = "long"]
+fn honest_runs_raise_no_alarm() {
+    let stage = Stage::new();
+    let file = stage.file("data", FILE_MIB);
+    let mut alarms = Alarms::default();
+    let runs = runs();
+    for run in 0..runs {
+        let shape = Shape::of(run);
+        let allowed = if shape.writes() { format!("--destroy {}", file.display()) } else { String::new() };
+        let words = format!("run {} {allowed} {SHORT}", shape.words());
+        let out = stage.fathom(&words, &file);
+        assert!(matches!(out.code, Some(0 | 1)), "{}: {out:?}", shape.words());
+        alarms.take(&shape, &out);
+    }
+    println!("{}", alarms.table(runs));
+    assert!(alarms.unexcused.is_empty(), "alarms without a reason: {:#?}", alarms.unexcused);
+}
+
+/// What is provoked: the check, what it must answer, and how.
+const PROVOKED: &[(&str, &str, Provocation)] = &[
+    ("A01", "finding", honesty::reads_of_a_cached_file),
+    ("A04", "finding", honesty::reads_of_a_truncated_file),
+    ("A04", "finding", honesty::reads_of_an_allocated_file),
+    ("A11", "finding", honesty::reads_of_memory),
+    ("A12", "finding", honesty::reads_above_a_cached_image),
+    ("A13", "not_checked", honesty::reads_that_nobody_counts),
+    ("B05", "finding", honesty::depth_of_an_engine_that_has_none),
+    ("D01", "finding", honesty::reads_beside_others),
+];
+
+#[test]
+#[ignore = "long"]
+fn what_is_provoked_is_caught_each_time() {
+    let times = (runs() / RUNS_PER_PROVOCATION).max(1);
+    let mut missed = Vec::new();
+    for (id, answer, provocation) in PROVOKED {
+        let (mut caught, mut told) = (0, 0);
+        for _ in 0..times {
+            let Some(out) = provocation(&Stage::new()) else { break };
+            told += 1;
+            caught += usize::from(out.report().says(id, answer));
+        }
+        println!("{id:4} caught {caught} of {told}");
+        if caught < told {
+            missed.push(*id);
+        }
+    }
+    assert!(missed.is_empty(), "not caught each time: {missed:?}");
+}
+
+#[test]
+fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
+    let all = ORDERS.len() * SIZES.len() * DEPTHS.len() * CACHES.len();
+    let words =
+        |runs: usize| (0..runs).map(|r| Shape::of(r).words()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(words(all).len(), all);
+    let first: String = words(20).into_iter().collect();
+    assert!(
+        ORDERS.iter().chain(SIZES).chain(CACHES).all(|word| first.contains(&format!(" {word}"))),
+        "{first}"
+    );
+}
