@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod explain;
 mod run;
 mod show;
 mod verify;
@@ -34,4 +35,6 @@ pub enum Command {
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
+    /// Say what a check looks at, by which formula, how to see it fire and what repairs it
+    Explain(explain::Args),
 }
