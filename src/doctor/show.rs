@@ -1,0 +1,91 @@
+//! A diagnosis as text.
+//!
+//! For: one line per look, and at the end what to do before measuring, worst first. Not for: JSON, which is the data itself.
+
+use model::diagnosis::{Diagnosis, Look};
+use model::finding::{Outcome, Severity};
+use report::prose::prose;
+
+/// Columns of the longest word that a line begins with.
+const WORD: usize = "NOT CHECKED".len();
+/// Columns of the gap between a word and what it is about.
+const GAP: usize = 2;
+
+pub(super) fn text(diagnosis: &Diagnosis, colour: bool) -> String {
+    let mut out = prose("", "  ", &diagnosis.chain);
+    for group in &diagnosis.groups {
+        out += &format!("\n{}\n", group.heading);
+        for look in &group.looks {
+            out += &line(look, colour);
+        }
+    }
+    out + &before_you_measure(diagnosis)
+}
+
+fn line(look: &Look, colour: bool) -> String {
+    let (word, code) = match look.outcome {
+        Outcome::Holds => ("OK", "32"),
+        Outcome::Finding => ("FINDING", "33"),
+        Outcome::NotChecked => ("NOT CHECKED", "2"),
+    };
+    let indent = " ".repeat(2 + WORD + GAP);
+    let padded = format!("{word:WORD$}");
+    let about = match look.severity {
+        Some(severity) => format!("{} ({}{})", look.about, effect(severity), id(look)),
+        None => look.about.clone(),
+    };
+    let said =
+        prose(&format!("  {padded}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
+    let painted =
+        if colour { said.replacen(&padded, &format!("\x1b[{code}m{padded}\x1b[0m"), 1) } else { said };
+    if look.cure.is_empty() {
+        return painted;
+    }
+    painted + &prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure)
+}
+
+/// What a finding would do to a number measured now.
+fn effect(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "voids a number",
+        Severity::Rename => "renames it",
+        Severity::Biased => "biases it",
+        Severity::Note => "note",
+    }
+}
+
+fn id(look: &Look) -> String {
+    if look.check.is_empty() { String::new() } else { format!(", {}", look.check) }
+}
+
+fn before_you_measure(diagnosis: &Diagnosis) -> String {
+    let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let unseen = match blind {
+        0 => String::new(),
+        1 => " 1 thing could not be looked at, which is no pass.".into(),
+        n => format!(" {n} things could not be looked at, which is no pass."),
+    };
+    let worst = diagnosis.worst_first();
+    let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();
+    let notes = worst.len() - acting.len();
+    let notes = match notes {
+        0 => String::new(),
+        1 => " 1 note is worth knowing.".into(),
+        n => format!(" {n} notes are worth knowing."),
+    };
+    if acting.is_empty() {
+        let said = format!(
+            "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
+        );
+        return format!("\n{}", prose("", "  ", &said));
+    }
+    let mut out = String::from("\nBefore you measure:\n");
+    for (i, look) in acting.iter().enumerate() {
+        let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
+        let about = format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), id(look));
+        out += &prose(&format!("  {}. ", i + 1), "     ", &about);
+    }
+    let rest = format!("{notes}{unseen}");
+    if rest.is_empty() { out } else { out + &prose("", "  ", rest.trim()) }
+}
