@@ -95,6 +95,9 @@ fn dirty(seen: &Seen, pages: &Pages) -> Look {
 fn stored(seen: &Seen, e: &Extents) -> Vec<Look> {
     let share = |bytes: u64| bytes as f64 / e.span_bytes.max(1) as f64;
     let mut looks = vec![hollow(seen, e, share(e.hole_bytes.saturating_add(e.unwritten_bytes)))];
+    if e.count == 0 {
+        return looks;
+    }
     if e.inline_bytes > 0 {
         let sentence =
             format!("{} of it are inside the inode or packed with other files.", show_bytes(e.inline_bytes));
@@ -107,7 +110,7 @@ fn stored(seen: &Seen, e: &Extents) -> Vec<Look> {
     looks.push(form(share(e.encoded_bytes)));
     looks.push(sharing(share(e.shared_bytes)));
     looks.push(pieces(seen, e));
-    looks.extend(alignment(seen, e));
+    looks.push(alignment(seen, e));
     looks
 }
 
@@ -185,13 +188,10 @@ fn spinning(seen: &Seen) -> bool {
     bare && seen.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
 }
 
-fn alignment(seen: &Seen, e: &Extents) -> Option<Look> {
+fn alignment(seen: &Seen, e: &Extents) -> Look {
     const ABOUT: &str = "place on the device";
-    if e.count == 0 {
-        return None;
-    }
     let physical = seen.leaves().iter().filter_map(|l| l.queue_number("physical_block_size").ok()).max();
-    Some(match (e.physical_align, physical) {
+    match (e.physical_align, physical) {
         (Some(align), Some(block)) if align < block => Look::finding(
             ABOUT,
             Severity::Biased,
@@ -209,7 +209,7 @@ fn alignment(seen: &Seen, e: &Extents) -> Option<Look> {
         ),
         (None, _) => Look::unknown(ABOUT, "the file system does not tell where its extents are").check("B11"),
         (_, None) => Look::unknown(ABOUT, "no device below tells the size of its blocks").check("B11"),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -265,6 +265,9 @@ mod tests {
         assert_eq!(answer(&seen, "shared").outcome, Outcome::Holds);
         extents(&mut seen).inline_bytes = 1;
         assert_eq!(answer(&seen, "inline").check, "A06");
+        *extents(&mut seen) = Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
+        // Of nothing there is only to say that it is nothing.
+        assert_eq!(looks(&seen).len(), 3);
         seen.end.targets[0].extents = None;
         assert_eq!(answer(&seen, "how it is stored").outcome, Outcome::NotChecked);
     }
