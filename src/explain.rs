@@ -7,6 +7,9 @@ use report::prose::prose;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
+/// Heading of what makes a check fire: mostly commands.
+const TO_FIRE: &str = "To see it fire";
+
 /// What was asked for.
 pub struct Wish {
     /// Checks, in the order in which they were named; none means all.
@@ -80,7 +83,7 @@ fn parts(check: &Check) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         ("What it reads", page.reads),
         ("Formula", page.formula),
-        ("To see it fire", page.provoke),
+        (TO_FIRE, page.provoke),
         ("What to do", page.repair),
     ];
     all.into_iter().filter(|(_, text)| !text.is_empty())
@@ -107,19 +110,23 @@ fn text_page(check: &Check) -> String {
     for (heading, text) in parts(check) {
         out += &format!("\n  {heading}\n");
         for line in text.lines() {
-            out += &text_line(line);
+            out += &text_line(heading, line);
         }
     }
     out + &format!("\n  To accept it for the exit code: --accept {}\n", check.id)
 }
 
-/// A line that is indented is a command, and keeps its form; any other is a paragraph.
-fn text_line(line: &str) -> String {
-    match line {
-        "" => "\n".into(),
-        command if command.starts_with(' ') => format!("    {command}\n"),
-        sentence => prose("    ", "    ", sentence),
+fn text_line(heading: &str, line: &str) -> String {
+    if line.is_empty() {
+        return "\n".into();
     }
+    if is_command(heading, line) { format!("      {}\n", line.trim()) } else { prose("    ", "    ", line) }
+}
+
+/// Whether a line is a command to type, which keeps its form: one that is indented, or of [`TO_FIRE`] one that neither ends as a
+/// sentence does nor marks its commands itself.
+fn is_command(heading: &str, line: &str) -> bool {
+    line.starts_with(' ') || (heading == TO_FIRE && !line.ends_with(['.', ':', ';']) && !line.contains('`'))
 }
 
 fn document() -> String {
@@ -148,18 +155,19 @@ fn markdown_page(check: &Check) -> String {
     out + &format!("\nTo accept it for the exit code: `--accept {}`.\n", check.id)
 }
 
-/// One line stays a paragraph; of several each is an item, and an indented one a command.
+/// One sentence stays a paragraph; of several lines each is an item, and a command is marked as one.
 fn markdown_part(heading: &str, text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    if let [only] = lines.as_slice() {
-        return format!("\n**{heading}.** {}\n", only.trim());
-    }
-    let item = |line: &&str| match line.trim() {
-        said if said.starts_with("- ") => format!("{said}\n"),
-        command if line.starts_with(' ') => format!("- `{command}`\n"),
-        sentence => format!("- {sentence}\n"),
+    let item = |line: &str| match line.trim() {
+        command if is_command(heading, line) => format!("`{command}`"),
+        said => said.trim_start_matches("- ").to_owned(),
     };
-    format!("\n**{heading}**\n\n{}", lines.iter().map(item).collect::<String>())
+    let lines: Vec<String> = text.lines().filter(|l| !l.trim().is_empty()).map(item).collect();
+    match lines.as_slice() {
+        [only] => format!("\n**{heading}.** {only}\n"),
+        several => {
+            format!("\n**{heading}**\n\n- {}\n", several.join("\n- "))
+        }
+    }
 }
 
 fn json_page(check: &Check) -> Value {
@@ -211,14 +219,15 @@ mod tests {
 
     #[test]
     fn commands_of_a_page_keep_their_form() {
-        assert_eq!(text_line("  fathom run  --bs 4k"), "      fathom run  --bs 4k\n");
-        assert_eq!(text_line("A sentence."), "    A sentence.\n");
+        assert_eq!(text_line("Formula", "  fathom run  --bs 4k"), "      fathom run  --bs 4k\n");
+        assert_eq!(text_line(TO_FIRE, "fathom run --bs 4k"), "      fathom run --bs 4k\n");
+        assert_eq!(text_line(TO_FIRE, "A sentence."), "    A sentence.\n");
+        assert_eq!(text_line(TO_FIRE, "`a` and `b`"), "    `a` and `b`\n");
+        assert_eq!(text_line("Formula", "a > 1"), "    a > 1\n");
         assert_eq!(markdown_part("Formula", "One line."), "\n**Formula.** One line.\n");
-        let several = "Make it.\n  dd if=/dev/zero of=x\n\n- Look.";
-        assert_eq!(
-            markdown_part("See", several),
-            "\n**See**\n\n- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n"
-        );
+        let several = "Make it.\ndd if=/dev/zero of=x\n\n- Look.";
+        let items = "- Make it.\n- `dd if=/dev/zero of=x`\n- Look.\n";
+        assert_eq!(markdown_part(TO_FIRE, several), format!("\n**{TO_FIRE}**\n\n{items}"));
     }
 
     #[test]

@@ -154,12 +154,14 @@ fn queue(layer: &Layer) -> Look {
         Ok(n) => n,
         Err(why) => return Look::unknown(ABOUT, why).check("B09"),
     };
-    let queues = layer.device_number("mq").unwrap_or(1).max(1);
-    let room = requests.saturating_mul(queues);
-    let sentence = format!(
-        "{requests} requests in each of {queues} hardware queue{}.",
-        if queues == 1 { "" } else { "s" }
-    );
+    let queues = layer.device_number("mq");
+    let room = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
+    let sentence = match queues {
+        Ok(1) => format!("{requests} requests in its one hardware queue."),
+        Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
+        // How many there are may be unknown; that there is room in one is not.
+        Err(_) => format!("{requests} requests in each hardware queue."),
+    };
     if room < DEEPEST {
         return Look::finding(
             ABOUT,
@@ -169,11 +171,7 @@ fn queue(layer: &Layer) -> Look {
         .cure(setting("nr_requests", &DEEPEST.to_string()))
         .check("B09");
     }
-    // How many queues there are may be unknown; that there is room is not.
-    match layer.device_number("mq") {
-        Ok(_) => Look::ok(ABOUT, sentence),
-        Err(_) => Look::ok(ABOUT, format!("{requests} requests in each hardware queue.")),
-    }
+    Look::ok(ABOUT, sentence)
 }
 
 fn write_cache(layer: &Layer) -> Look {
