@@ -3,12 +3,14 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod engine;
 mod origins;
 mod stream;
 mod target;
 
 use crate::failure::Failure;
 use crate::request::{Request, Work};
+pub(crate) use engine::problems;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;

@@ -1,7 +1,8 @@
 //! The doctor: what would spoil a number is found before one is measured, and nothing is touched.
 
 use crate::disk::{Device, Disk, Image};
-use crate::stage::{Outcome, Stage, is_root, names, skip, tool};
+use crate::provoke::{Group, inside};
+use crate::stage::{Outcome, Stage, is_root, names, skip, tool, wait};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -119,6 +120,21 @@ fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
         return skip(&why);
     }
     Diagnosis::of(&stage.fathom(WORDS, &device.path)).must_say("backing of", "holds");
+}
+
+#[test]
+fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let Some(group) = Group::new() else { return };
+    group.limit_reads(&disk.number(), 100_000);
+    let seen = Diagnosis::of(&wait(&mut inside(&disk, &group, &stage, WORDS)));
+    let limit = seen.must_say("I/O limits", "finding");
+    assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100000"), "{limit:#}");
+    Diagnosis::of(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");
 }
 
 #[test]

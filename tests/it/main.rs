@@ -8,11 +8,13 @@
 mod bad_input;
 mod disk;
 mod doctor;
+mod evidence;
 mod fidelity;
 mod honesty;
 mod lifecycle;
 mod matrix;
 mod open_loop;
+mod provoke;
 mod safety;
 mod sim;
 mod stage;

@@ -6,13 +6,17 @@
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+mod device;
 pub mod error;
 mod extents;
+mod facts;
 pub mod host;
 mod in_use;
+mod limits;
 pub mod mountinfo;
 pub mod others;
 mod pages;
+pub mod probe;
 pub mod resolve;
 pub mod rest;
 pub mod rights;
@@ -22,3 +26,4 @@ pub mod signature;
 pub mod snapshot;
 mod stack;
 pub mod test_file;
+mod threads;
