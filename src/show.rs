@@ -101,7 +101,8 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_bytes(bytes: &[u8]) {
+/// Writes to standard output.
+pub(crate) fn print_bytes(bytes: &[u8]) {
     // `fathom ... | head` closes the pipe early; there is nobody left to tell.
     let _ = std::io::stdout().lock().write_all(bytes);
 }

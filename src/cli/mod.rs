@@ -2,6 +2,8 @@
 
 mod bench;
 mod common;
+mod doctor;
+mod explain;
 mod run;
 mod show;
 mod verify;
@@ -34,4 +36,8 @@ pub enum Command {
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
+    /// Look at a place before measuring it: what would spoil a number, and what repairs that
+    Doctor(doctor::Args),
+    /// Say what a check looks at, by which formula, how to see it fire and what repairs it
+    Explain(explain::Args),
 }

@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod disk;
+mod doctor;
 mod evidence;
 mod fidelity;
 mod honesty;

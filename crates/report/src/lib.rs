@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod formats;
+pub mod prose;
 
 use model::report::Report;
 use std::path::Path;

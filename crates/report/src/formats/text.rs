@@ -4,13 +4,12 @@
 //! Not for: machines to read; that is `json`.
 
 use crate::Style;
+use crate::prose::prose;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Columns that lines of prose are broken at; the table is as wide as its figures.
-const WIDTH: usize = 110;
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
@@ -45,21 +44,7 @@ impl Page {
 
     /// A paragraph broken at the width, its further lines indented.
     fn prose(&mut self, first: &str, indent: &str, text: &str) {
-        let mut line = first.to_owned();
-        let mut empty = true;
-        for word in text.split_whitespace() {
-            if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(&line);
-                indent.clone_into(&mut line);
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line += word;
-            empty = false;
-        }
-        self.line(&line);
+        self.text += &prose(first, indent, text);
     }
 
     fn paint(&self, text: &str, code: &str) -> String {
