@@ -74,6 +74,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),
         hook: request.hook,
+        layers: None,
     };
     Ok((plan, machine))
 }

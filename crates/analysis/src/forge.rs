@@ -483,6 +483,7 @@ fn plan(forges: &[Forge]) -> Plan {
         baseline_ns: 0,
         origins: Vec::new(),
         hook: None,
+        layers: None,
     }
 }
 

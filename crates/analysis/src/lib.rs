@@ -16,6 +16,7 @@ mod findings;
 #[cfg(test)]
 mod forge;
 mod interval;
+mod ledger;
 mod limiter;
 mod name;
 mod notes;
@@ -65,6 +66,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        layers: None,
     }
 }
 
@@ -88,6 +90,7 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        ledger: ledger::ledger(case),
     }
 }
 

@@ -27,7 +27,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
 }
 
 fn text(format: &Format, report: &Report, colour: bool) -> String {
-    String::from_utf8_lossy(&(format.render)(report, Style { colour })).into_owned()
+    String::from_utf8_lossy(&(format.render)(report, Style { colour, ..Style::default() })).into_owned()
 }
 
 #[test]
@@ -75,4 +75,36 @@ fn a_format_is_found_by_its_name_and_by_extension() {
         assert_eq!(report::by_extension(&file).map(|f| f.name), Some(format.name));
     }
     assert!(report::find("pdf").is_none() && report::by_extension(Path::new("json")).is_none());
+}
+
+/// A result with a loop device, the disk below it, and a counter that could not be read.
+fn with_ledger() -> Result<Report, Box<dyn std::error::Error>> {
+    let mut report: Report = serde_json::from_slice(&std::fs::read(golden().join("valid.json"))?)?;
+    let ledger = std::fs::read(golden().join("ledger/ledger.json"))?;
+    report.results.truncate(1);
+    for result in &mut report.results {
+        result.ledger = serde_json::from_slice(&ledger)?;
+    }
+    Ok(report)
+}
+
+#[test]
+fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
+    let report = with_ledger()?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    let shown = |ledger| {
+        let bytes = (format.render)(&report, Style { colour: false, ledger });
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let all = shown(true);
+    let (_, from) = all.split_once("ledger ").ok_or("there is no ledger")?;
+    let (part, _) = from.split_once("\n\n").ok_or("it does not end")?;
+    let (part, file) = (format!("ledger {part}\n"), golden().join("ledger/ledger.txt"));
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        std::fs::write(&file, &part)?;
+    }
+    assert_eq!(part, std::fs::read_to_string(&file)?);
+    assert!(all.lines().all(|l| l.chars().count() <= 110));
+    assert!(!shown(false).contains("issued by fathom"));
+    Ok(())
 }
