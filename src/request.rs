@@ -35,6 +35,8 @@ pub enum Work {
     Profile(Option<&'static Profile>),
     /// The job that was said.
     Job,
+    /// The job that was said, at every layer of its target.
+    Layers,
 }
 
 impl Request {

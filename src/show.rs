@@ -97,6 +97,9 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
             );
         }
     }
+    for missing in plan.layers.iter().flat_map(|l| &l.missing) {
+        out += &format!("not measured: {}: {}\n", missing.name, missing.why);
+    }
     for place in &machine.places {
         out += &format!("\n{}\n", place.chain());
     }

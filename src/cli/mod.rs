@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod layers;
 mod run;
 mod show;
 mod verify;
@@ -30,6 +31,8 @@ pub enum Command {
     Bench(bench::Args),
     /// Measure one workload
     Run(run::Args),
+    /// Measure the same work at every layer of a place, and what each layer costs
+    Layers(layers::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

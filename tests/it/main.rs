@@ -9,6 +9,7 @@ mod bad_input;
 mod disk;
 mod fidelity;
 mod honesty;
+mod layers;
 mod lifecycle;
 mod matrix;
 mod open_loop;

@@ -90,6 +90,9 @@ pub struct LayerRow {
     pub device_with_sync: Option<Moved>,
     /// Its rate against that of the layer below; `None` on the ground.
     pub against: Option<Against>,
+    /// Ids of findings that void, rename or bias this row and are not what it is there to show. A comparison with such a
+    /// row compares something else.
+    pub findings: Vec<String>,
 }
 
 /// How often, how large and how long.

@@ -77,34 +77,45 @@ fn a_format_is_found_by_its_name_and_by_extension() {
     assert!(report::find("pdf").is_none() && report::by_extension(Path::new("json")).is_none());
 }
 
-/// A result with a loop device, the disk below it, and a counter that could not be read.
-fn with_ledger() -> Result<Report, Box<dyn std::error::Error>> {
-    let mut report: Report = serde_json::from_slice(&std::fs::read(golden().join("valid.json"))?)?;
-    let ledger = std::fs::read(golden().join("ledger/ledger.json"))?;
-    report.results.truncate(1);
-    for result in &mut report.results {
-        result.ledger = serde_json::from_slice(&ledger)?;
-    }
-    Ok(report)
+/// A golden file: a report, or a piece of one.
+fn read(file: &str) -> std::io::Result<Vec<u8>> {
+    std::fs::read(golden().join(file))
 }
 
-#[test]
-fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
-    let report = with_ledger()?;
+/// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
+fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find("text").ok_or("there is no format text")?;
-    let shown = |ledger| {
-        let bytes = (format.render)(&report, Style { colour: false, ledger });
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let all = shown(true);
-    let (_, from) = all.split_once("ledger ").ok_or("there is no ledger")?;
-    let (part, _) = from.split_once("\n\n").ok_or("it does not end")?;
-    let (part, file) = (format!("ledger {part}\n"), golden().join("ledger/ledger.txt"));
+    let bytes = (format.render)(report, Style { colour: false, ledger });
+    let all = String::from_utf8_lossy(&bytes).into_owned();
+    let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
+    let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
+    let (part, file) = (format!("{from}{part}\n"), golden().join(file));
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(&file, &part)?;
     }
     assert_eq!(part, std::fs::read_to_string(&file)?);
-    assert!(all.lines().all(|l| l.chars().count() <= 110));
-    assert!(!shown(false).contains("issued by fathom"));
+    Ok(())
+}
+
+#[test]
+fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.results.truncate(1);
+    for result in &mut report.results {
+        result.ledger = serde_json::from_slice(&read("pieces/ledger.json")?)?;
+    }
+    part_is(&report, true, "ledger ", "pieces/ledger.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    assert!(!text(format, &report, false).contains("issued by fathom"));
+    Ok(())
+}
+
+#[test]
+fn layers_stand_in_place_of_the_results() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;
+    part_is(&report, false, "layer ", "pieces/layers.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    assert!(!text(format, &report, false).contains("p99.9"));
     Ok(())
 }

@@ -22,8 +22,10 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page { text: String::new(), colour: style.colour };
     out.head(report);
-    if !report.results.is_empty() {
-        out.table(&report.results);
+    match &report.layers {
+        Some(layers) => super::layers::show(&mut out, layers),
+        None if report.results.is_empty() => {}
+        None => out.table(&report.results),
     }
     out.deductions(report);
     if style.ledger {
