@@ -36,7 +36,10 @@ impl Choice for SameEverywhere {
 ///
 /// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
 /// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
-/// what fathom counts stands what the device counted. A file or device of yours is only read, unless --destroy names it.
+/// what fathom counts stands what the device counted. A device below is read from its first byte on, --size bytes of it; so
+/// its row says something where these bytes were once written, as those of the test file are.
+///
+/// A file or device of yours is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]

@@ -181,7 +181,7 @@ impl Ground<'_> {
             climb,
             Rung { job: 0, name, work: heading(rw).into(), below, warm },
             rw,
-            (&self.path, cache, self.span),
+            (&self.said, cache, self.span),
         ))
     }
 

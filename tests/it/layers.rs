@@ -143,6 +143,24 @@ fn a_device_of_yours_is_read_only_unless_it_is_named() {
 }
 
 #[test]
+fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
+    let stage = Stage::new();
+    let file = stage.file("mine", 64);
+    let before = std::fs::read(&file).unwrap();
+    let named = |destroy: &str| {
+        let words = format!("layers --rw randwrite {destroy} {SHORT} --format json mine");
+        let mut command = stage.command(&[], &words, "".as_ref());
+        crate::stage::wait(command.current_dir(stage.path("")))
+    };
+    let refused = named("");
+    assert!(refused.code == Some(3) && refused.stderr.contains("--destroy"), "{refused:?}");
+    assert!(std::fs::read(&file).unwrap() == before, "it was written");
+    let report = named("--destroy mine").report().0;
+    assert_eq!(report["layers"]["rows"].as_array().unwrap().len(), 3, "{:#}", report["layers"]);
+    assert!(std::fs::read(&file).unwrap() != before, "it was not written");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_with_words_to_type() {
     let stage = Stage::new();
     let dir = stage.folder("place");

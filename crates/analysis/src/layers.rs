@@ -109,7 +109,8 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
     (issued > 0.0).then(|| Pace {
         iops: tool_iops * done.ios as f64 / issued,
         bytes: per_request(done.bytes as f64),
-        latency_ns: per_request(done.ms as f64 * 1e6),
+        // Counted in whole ms: none in all says nothing of one.
+        latency_ns: per_request(done.ms as f64 * 1e6).filter(|ns| *ns > 0.0),
     })
 }
 

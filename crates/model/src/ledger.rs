@@ -102,7 +102,7 @@ pub struct Pace {
     pub iops: f64,
     /// Mean bytes of one; `None` where there was none.
     pub bytes: Option<f64>,
-    /// Mean latency of one in ns; `None` where there was none.
+    /// Mean latency of one in ns; `None` where there was none, or a device counted less than a ms in all.
     pub latency_ns: Option<f64>,
 }
 

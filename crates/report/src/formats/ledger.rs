@@ -78,7 +78,7 @@ fn row(name: &str, moved: &Moved, word: &str) -> [String; HEADINGS.len()] {
         show_bytes(moved.bytes),
         moved.merges.map_or_else(String::new, |m| show_count(m as f64)),
         moved.bytes.checked_div(moved.ios).map_or_else(|| "-".into(), short_bytes),
-        moved.ms.map_or_else(String::new, |ms| show_ns(ms as f64 * 1e6)),
+        moved.ms.filter(|_| moved.ios > 0).map_or_else(String::new, |ms| show_ns(ms as f64 * 1e6)),
         word.to_owned(),
     ]
 }
