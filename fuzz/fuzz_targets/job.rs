@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use model::wish::{JobWish, keys};
 
 fuzz_target!(|text: &str| {
-    match job::parse("job.toml", text) {
+    match job::parse("job.toml", text, |_| Vec::new()) {
         Ok(job) => {
             assert_eq!(job.check(), []);
             assert!(job.phases.iter().all(|p| !p.streams.is_empty()));

@@ -87,7 +87,7 @@ fn read(path: &Path) -> Result<JobWish, Failure> {
         let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
         Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
     })?;
-    dialect::job::parse(&name, &text).map_err(|trouble| {
+    dialect::job::parse(&name, &text, crate::plan::problems).map_err(|trouble| {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Failure::Usage(if colour { trouble.coloured() } else { trouble.to_string() })
     })

@@ -7,7 +7,7 @@ use super::origins::Origins;
 use super::{stream, target};
 use crate::failure::Failure;
 use crate::request::Request;
-use engine::engines::{self, Entry};
+use engine::engines::Entry;
 use machine::root::Root;
 use machine::safety;
 use model::job::{Cache, PerKind, Sizes};
@@ -53,10 +53,13 @@ pub(super) fn climb(request: &Request, root: &Root, origins: &mut Origins) -> Re
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
     let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
-    let engine = wish.engine.as_ref().map_or("io_uring", |e| e.name.as_str());
-    let engine = engines::find(engine).filter(|e| e.moves_bytes).ok_or_else(|| {
-        Failure::Usage(format!("--engine {engine}: it moves no bytes, so every layer is the same to it"))
-    })?;
+    let engine = super::engine::find(&wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    if !engine.moves_bytes {
+        let name = engine.name;
+        return Err(Failure::Usage(format!(
+            "--engine {name}: it moves no bytes, so every layer is the same to it; leave --engine out"
+        )));
+    }
     let works = works(wish.rw, origins)?;
     let bs = Sizes::Fixed(BLOCK_BYTES);
     let bs = PerKind { read: bs.clone(), write: bs.clone(), trim: bs };

@@ -3,6 +3,7 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod engine;
 mod layers;
 mod origins;
 mod stream;
@@ -10,6 +11,7 @@ mod target;
 
 use crate::failure::Failure;
 use crate::request::{Request, Work};
+pub(crate) use engine::problems;
 use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};

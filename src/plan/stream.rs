@@ -4,7 +4,7 @@
 
 use super::origins::Origins;
 use crate::failure::Failure;
-use engine::engines::{self, ENGINES, Entry, Number};
+use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Options, Order, Pace, PerKind, Placement,
     Sharing, Sizes, Steps, Stream, SyncCall,
@@ -30,7 +30,7 @@ pub(super) struct Draft {
 /// Fills a stream.
 pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = engine(wish, origins)?;
-    let cache = cache(wish, engine, origins)?;
+    let cache = cache(wish, engine, origins);
     let rw = origins.choose("--rw", wish.rw, Rw::Randread, |rw| rw.word().into());
     let access = access(wish, rw, origins);
     let sequential = access.pattern() == Some(model::job::Pattern::Sequential);
@@ -85,42 +85,12 @@ pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, F
 }
 
 fn engine(wish: &StreamWish, origins: &mut Origins) -> Result<&'static Entry, Failure> {
-    let default = if wish.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" };
+    let entry = super::engine::find(wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     let said = wish.engine.as_ref().map(|e| e.name.clone());
-    let name = origins.choose("--engine", said, default.into(), Clone::clone);
-    let entry = engines::find(&name).ok_or_else(|| {
-        let known: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
-        Failure::Usage(format!("--engine {name}: there is no such engine; there are {}", known.join(", ")))
-    })?;
-    if let Some(asked) = &wish.engine {
-        check_options(entry, &asked.options)?;
-        origins.note("engine options", (!asked.options.is_empty()).then_some(&asked.options), |o| {
-            option_words(o)
-        });
-    }
+    origins.choose("--engine", said, super::engine::default_of(wish).into(), Clone::clone);
+    let options = wish.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
+    origins.note("engine options", options, |o| option_words(o));
     Ok(entry)
-}
-
-/// An option that an engine does not have must not be taken for one that did something.
-fn check_options(entry: &Entry, options: &Options) -> Result<(), Failure> {
-    let refuse = |why: String| Err(Failure::Usage(format!("--engine {}: {why}", entry.name)));
-    for (name, value) in options {
-        let Some(option) = entry.options.iter().find(|o| o.name == name) else {
-            let known: Vec<&str> = entry.options.iter().map(|o| o.name).collect();
-            return refuse(match known.as_slice() {
-                [] => format!("it has no options, so not '{name}' either; leave it out"),
-                known => format!("it has no option '{name}'; it has {}", known.join(", ")),
-            });
-        };
-        match (option.number, value) {
-            (Number::No, Some(_)) => {
-                return refuse(format!("option '{name}' takes no number; type {name} alone"));
-            }
-            (Number::Must, None) => return refuse(format!("option '{name}' needs a number; type {name}=N")),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn option_words(options: &Options) -> String {
@@ -131,19 +101,9 @@ fn option_words(options: &Options) -> String {
     options.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn cache(wish: &StreamWish, engine: &Entry, origins: &mut Origins) -> Result<Cache, Failure> {
+fn cache(wish: &StreamWish, engine: &Entry, origins: &mut Origins) -> Cache {
     let default = engine.caches.first().copied().unwrap_or(Cache::Direct);
-    let cache = origins.choose("--cache", wish.cache, default, |c| c.word().into());
-    if engine.caches.contains(&cache) {
-        return Ok(cache);
-    }
-    let known: Vec<&str> = engine.caches.iter().map(|c| c.word()).collect();
-    Err(Failure::Usage(format!(
-        "--cache {}: the engine {} works with {} only; type one of these, or another --engine",
-        cache.word(),
-        engine.name,
-        known.join(", ")
-    )))
+    origins.choose("--cache", wish.cache, default, |c| c.word().into())
 }
 
 fn unable(engine: &Entry, kind: Kind) -> Failure {

@@ -509,58 +509,78 @@ fn zones_have_their_shares_and_are_even_inside() {
     });
 }
 
+/// Tells a story about times up to three times: a neighbour that takes a CPU for a moment moves what was punctual. A defect
+/// of ours is there each time.
+fn undisturbed(story: impl Fn() + std::panic::RefUnwindSafe) {
+    for _ in 0..2 {
+        if std::panic::catch_unwind(&story).is_ok() {
+            return;
+        }
+        println!("disturbed perhaps; once more");
+    }
+    story();
+}
+
 #[test]
 fn constant_arrivals_keep_their_schedule() {
-    let words = "--rw randread --rate 500 --arrivals constant --depth 32 --ops 1000";
-    on_device(&format!("{words} {COUNTED}"), |all| {
-        assert_eq!(all.len(), 1000);
-        let late: Vec<u64> = all.iter().enumerate().map(|(i, r)| r.at_ns - i as u64 * 2 * MS).collect();
-        let first = late.iter().min().unwrap();
-        let mut late: Vec<u64> = late.iter().map(|l| l - first).collect();
-        late.sort_unstable();
-        assert!(
-            late[late.len() / 2] < MS / 5,
-            "the schedule slips: half are {} ns late",
-            late[late.len() / 2]
-        );
+    undisturbed(|| {
+        let words = "--rw randread --rate 500 --arrivals constant --depth 32 --ops 1000";
+        on_device(&format!("{words} {COUNTED}"), |all| {
+            assert_eq!(all.len(), 1000);
+            let late: Vec<u64> = all.iter().enumerate().map(|(i, r)| r.at_ns - i as u64 * 2 * MS).collect();
+            let first = late.iter().min().unwrap();
+            let mut late: Vec<u64> = late.iter().map(|l| l - first).collect();
+            late.sort_unstable();
+            assert!(
+                late[late.len() / 2] < MS / 5,
+                "the schedule slips: half are {} ns late",
+                late[late.len() / 2]
+            );
+        });
     });
 }
 
 #[test]
 fn random_arrivals_are_a_poisson_process() {
-    let words = "--rw randread --rate 500 --arrivals poisson --depth 64 --ops 3000";
-    on_device(&format!("{words} {COUNTED}"), |all| {
-        let gaps: Vec<f64> =
-            all.windows(2).map(|w| (w[1].at_ns - w[0].at_ns) as f64 / (2 * MS) as f64).collect();
-        let count = gaps.len() as f64;
-        let mean = gaps.iter().sum::<f64>() / count;
-        let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / count;
-        // An exponential's mean and deviation are the same; the variance of a sample's variance is 8 / n of its square.
-        assert!((mean - 1.0).abs() < 5.0 / count.sqrt(), "the mean gap is {mean} of the one asked for");
-        assert!(
-            (variance - 1.0).abs() < 5.0 * (8.0 / count).sqrt(),
-            "the gaps' variance is {variance}, not 1"
-        );
-        share(gaps.iter().filter(|g| **g < std::f64::consts::LN_2).count(), gaps.len(), 0.5);
+    undisturbed(|| {
+        let words = "--rw randread --rate 500 --arrivals poisson --depth 64 --ops 3000";
+        on_device(&format!("{words} {COUNTED}"), |all| {
+            let gaps: Vec<f64> =
+                all.windows(2).map(|w| (w[1].at_ns - w[0].at_ns) as f64 / (2 * MS) as f64).collect();
+            let count = gaps.len() as f64;
+            let mean = gaps.iter().sum::<f64>() / count;
+            let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / count;
+            // An exponential's mean and deviation are the same; the variance of a sample's variance is 8 / n of its square.
+            assert!((mean - 1.0).abs() < 5.0 / count.sqrt(), "the mean gap is {mean} of the one asked for");
+            assert!(
+                (variance - 1.0).abs() < 5.0 * (8.0 / count).sqrt(),
+                "the gaps' variance is {variance}, not 1"
+            );
+            share(gaps.iter().filter(|g| **g < std::f64::consts::LN_2).count(), gaps.len(), 0.5);
+        });
     });
 }
 
 #[test]
 fn a_closed_loop_keeps_its_limit() {
-    let words = "--rw randread --limit-iops 500 --depth 8 --time 2s";
-    on_device(&format!("{words} {TIMED}"), |all| {
-        assert!((950..=1010).contains(&all.len()), "{} of 1000", all.len());
+    undisturbed(|| {
+        let words = "--rw randread --limit-iops 500 --depth 8 --time 2s";
+        on_device(&format!("{words} {TIMED}"), |all| {
+            assert!((950..=1010).contains(&all.len()), "{} of 1000", all.len());
+        });
     });
 }
 
 #[test]
 fn bursts_have_pauses_between_them() {
-    let words = "--rw randread --think 5ms --burst 4 --depth 8 --ops 200";
-    on_device(&format!("{words} {COUNTED}"), |all| {
-        for (i, w) in all.windows(2).enumerate() {
-            let gap = w[1].at_ns - w[0].at_ns;
-            assert_eq!(gap >= 5 * MS, i % 4 == 3, "{gap} ns between request {i} and the next");
-        }
+    undisturbed(|| {
+        let words = "--rw randread --think 5ms --burst 4 --depth 8 --ops 200";
+        on_device(&format!("{words} {COUNTED}"), |all| {
+            for (i, w) in all.windows(2).enumerate() {
+                let gap = w[1].at_ns - w[0].at_ns;
+                assert_eq!(gap >= 5 * MS, i % 4 == 3, "{gap} ns between request {i} and the next");
+            }
+        });
     });
 }
 
@@ -604,14 +624,18 @@ fn depth(words: &str, asked: u32) {
 
 #[test]
 fn the_depth_asked_for_is_in_flight_at_the_device() {
-    depth("--depth 8", 8);
-    depth("--depth 16 --workers 2", 32);
+    undisturbed(|| {
+        depth("--depth 8", 8);
+        depth("--depth 16 --workers 2", 32);
+    });
 }
 
 #[test]
 fn one_call_at_a_time_is_depth_one_per_worker() {
-    depth("--engine sync --depth 1", 1);
-    depth("--engine sync --depth 1 --workers 3", 3);
+    undisturbed(|| {
+        depth("--engine sync --depth 1", 1);
+        depth("--engine sync --depth 1 --workers 3", 3);
+    });
 }
 
 /// Runs on two devices; the requests of all workers with the index of their device, and all events.

@@ -23,7 +23,7 @@ fn every_example_is_a_job_that_says_what_it_is_for() {
     for entry in entries {
         let path = entry.unwrap_or_else(|e| panic!("{e}")).path();
         let text = read(&path);
-        let job = parse(&path.display().to_string(), &text).unwrap_or_else(|e| panic!("{e}"));
+        let job = parse(&path.display().to_string(), &text, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
         names.push(job.name.unwrap_or_else(|| panic!("{} has no name", path.display())));
         let comments = text.lines().take_while(|l| l.starts_with("# ")).count();
         assert_eq!(comments, 2, "{} begins with two lines that say what it is for", path.display());
@@ -58,7 +58,7 @@ fn the_jobs_in_the_document_are_jobs() {
         text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(jobs.len() >= 2);
     for job in jobs {
-        parse("docs/jobs.md", job).unwrap_or_else(|e| panic!("{e}"));
+        parse("docs/jobs.md", job, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

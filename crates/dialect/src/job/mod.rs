@@ -11,7 +11,7 @@ mod timeline;
 mod value;
 
 use crate::trouble::{Mark, Trouble};
-use model::wish::JobWish;
+use model::wish::{JobWish, Problem};
 use toml::de::DeTable;
 
 /// Largest job file in bytes; a thousand streams with every key take a quarter of it.
@@ -24,11 +24,12 @@ pub const STREAM: &str = "stream";
 /// Key of a phase: when it begins, from the beginning of the job.
 pub const AT: &str = "at";
 
-/// Reads a job file; `name` is what messages call it. What it gives contradicts itself nowhere.
+/// Reads a job file; `name` is what messages call it. What it gives contradicts itself nowhere, and `also` has nothing against
+/// it: what is known outside this crate, such as which engines there are.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with line, column and what to type instead.
-pub fn parse(name: &str, text: &str) -> Result<JobWish, Trouble> {
+pub fn parse(name: &str, text: &str, also: impl Fn(&JobWish) -> Vec<Problem>) -> Result<JobWish, Trouble> {
     if text.len() > MAX_FILE_BYTES {
         // Only its beginning is shown: no terminal wants a megabyte.
         let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
@@ -39,7 +40,7 @@ pub fn parse(name: &str, text: &str) -> Result<JobWish, Trouble> {
     if !errors.is_empty() {
         return Err(Trouble::new(name, text, errors.iter().map(|e| syntax(e, text)).collect()));
     }
-    reader::read(table.get_ref(), text).map_err(|marks| Trouble::new(name, text, marks))
+    reader::read(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
 }
 
 /// What the TOML parser found, with what to type where that is known.
@@ -60,16 +61,23 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     Mark::new(span, format!("{}; {advice}", what.replace("; ", ", ")))
 }
 
+/// Nothing that is known outside.
+#[cfg(test)]
+fn nothing(_: &JobWish) -> Vec<Problem> {
+    Vec::new()
+}
+
 #[cfg(test)]
 fn read(text: &str) -> JobWish {
-    parse("job.toml", text).unwrap_or_else(|e| panic!("{e}"))
+    parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Asserts that a text is refused at a line and column with all these words.
 #[cfg(test)]
 #[track_caller]
 fn refused(text: &str, place: &str, words: &[&str]) {
-    let trouble = parse("job.toml", text).map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
+    let parsed = parse("job.toml", text, nothing);
+    let trouble = parsed.map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
     assert!(trouble.contains(&format!("--> job.toml:{place}\n")), "not at {place}:\n{trouble}");
     for word in words {
         assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
@@ -196,18 +204,32 @@ fn every_mistake_has_its_place_and_its_cure() {
 #[test]
 fn all_mistakes_are_told_at_once_each_once() {
     let text = "fsync = 1\ndepth = 0\nbs = \"x\"\n";
-    let trouble = parse("job.toml", text).map_or_else(|e| e.to_string(), |_| String::new());
+    let trouble = parse("job.toml", text, nothing).map_or_else(|e| e.to_string(), |_| String::new());
     assert_eq!(trouble.matches("--> job.toml").count(), 2, "{trouble}");
     let text = format!("fsync = 1\n[[phase]]\n{}", "[[phase.stream]]\nrw = \"read\"\n".repeat(50));
-    let trouble = parse("job.toml", &text).map_or_else(|e| e.to_string(), |_| String::new());
+    let trouble = parse("job.toml", &text, nothing).map_or_else(|e| e.to_string(), |_| String::new());
     assert!(trouble.contains("for this stream") && !trouble.contains(" more in "), "{trouble}");
 }
 
 #[test]
 fn a_terminal_gets_colours_and_no_orders() {
-    let trouble = parse("a\u{1b}b.toml", "bs = \"\u{7f}\u{202e}\"\nrw = \"\\u001b[2J\"\n");
+    let trouble = parse("a\u{1b}b.toml", "bs = \"\u{7f}\u{202e}\"\nrw = \"\\u001b[2J\"\n", nothing);
     let trouble = trouble.map_or_else(|e| e, |job| panic!("{job:?}"));
     assert!(trouble.coloured().contains("\u{1b}[1m"));
     let plain = trouble.to_string();
     assert!(!plain.contains(['\u{1b}', '\u{202e}', '\u{7f}']), "{plain:?}");
+}
+
+#[test]
+fn what_is_known_outside_is_pointed_at_too() {
+    let no_engine = |job: &JobWish| {
+        let asked = |s: &model::wish::StreamWish| s.engine.is_some();
+        let found = job.phases.iter().position(|p| p.streams.iter().any(asked));
+        let problem =
+            |phase| Problem { keys: vec!["engine"], phase, stream: 0, message: "{engine x}: no".into() };
+        found.map(problem).into_iter().collect()
+    };
+    let text = "rw = \"read\"\n[[phase]]\ntime = \"1s\"\n[[phase]]\nengine = \"x\"\n";
+    let trouble = parse("job.toml", text, no_engine).map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(trouble.contains("--> job.toml:5:10\n") && trouble.contains("`engine = \"x\"`"), "{trouble}");
 }

@@ -59,7 +59,11 @@ struct Reader {
 }
 
 /// The job, or all that is wrong with it.
-pub(super) fn read(table: &DeTable<'_>, file: &str) -> Result<JobWish, Vec<Mark>> {
+pub(super) fn read(
+    table: &DeTable<'_>,
+    file: &str,
+    also: impl Fn(&JobWish) -> Vec<Problem>,
+) -> Result<JobWish, Vec<Mark>> {
     let start = 0..file.find('\n').unwrap_or(file.len());
     if table.is_empty() {
         return Err(vec![Mark::new(start, "the file says nothing; type at least rw = \"randread\"")]);
@@ -81,7 +85,8 @@ pub(super) fn read(table: &DeTable<'_>, file: &str) -> Result<JobWish, Vec<Mark>
         phase.streams = streams.iter().map(|s| s.stream.clone()).collect();
         reader.job.phases.push(phase);
     }
-    marks.extend(reader.job.check().iter().map(|problem| point(problem, &streams)));
+    let problems = reader.job.check().into_iter().chain(also(&reader.job));
+    marks.extend(problems.map(|problem| point(&problem, &streams)));
     if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
 }
 
