@@ -37,6 +37,8 @@ pub enum Work {
     Profile(Option<&'static Profile>),
     /// The job that was said.
     Job,
+    /// The job that was said, at every layer of its target.
+    Layers,
 }
 
 impl Request {

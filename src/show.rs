@@ -23,6 +23,8 @@ pub struct Showing {
     pub outputs: Vec<PathBuf>,
     /// Findings that the user accepts.
     pub accept: Vec<String>,
+    /// Show the ledger of each result.
+    pub ledger: bool,
     /// No progress.
     pub quiet: bool,
     /// Print the plan and stop.
@@ -47,14 +49,15 @@ pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
     for path in &showing.outputs {
         let format =
             report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
-        std::fs::write(path, (format.render)(judged, Style { colour: false })).map_err(|e| {
-            Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
-        })?;
+        std::fs::write(path, (format.render)(judged, Style { colour: false, ledger: showing.ledger }))
+            .map_err(|e| {
+                Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
+            })?;
     }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(format.render)(judged, Style { colour }));
+    print_bytes(&(format.render)(judged, Style { colour, ledger: showing.ledger }));
     Ok(())
 }
 
@@ -93,6 +96,9 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
                 stream.cache.word()
             );
         }
+    }
+    for missing in plan.layers.iter().flat_map(|l| &l.missing) {
+        out += &format!("not measured: {}: {}\n", missing.name, missing.why);
     }
     for place in &machine.places {
         out += &format!("\n{}\n", place.chain());

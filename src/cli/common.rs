@@ -148,6 +148,9 @@ pub(super) struct ShowingArgs {
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
+    /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
+    #[arg(long)]
+    ledger: bool,
     /// No progress on standard error
     #[arg(long)]
     quiet: bool,
@@ -213,7 +216,14 @@ impl ShowingArgs {
             }
         }
         let accept = self.accept.iter().map(|id| id.to_ascii_uppercase()).collect();
-        Ok(Showing { format: self.format, outputs: self.output, accept, quiet: self.quiet, explain })
+        Ok(Showing {
+            format: self.format,
+            outputs: self.output,
+            accept,
+            ledger: self.ledger,
+            quiet: self.quiet,
+            explain,
+        })
     }
 }
 

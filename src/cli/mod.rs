@@ -4,6 +4,7 @@ mod bench;
 mod common;
 mod doctor;
 mod explain;
+mod layers;
 mod run;
 mod show;
 mod verify;
@@ -32,6 +33,8 @@ pub enum Command {
     Bench(bench::Args),
     /// Measure one workload
     Run(run::Args),
+    /// Measure the same work at every layer of a place, and what each layer costs
+    Layers(layers::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

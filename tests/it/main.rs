@@ -11,6 +11,7 @@ mod doctor;
 mod evidence;
 mod fidelity;
 mod honesty;
+mod layers;
 mod lifecycle;
 mod long;
 mod matrix;

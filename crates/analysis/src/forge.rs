@@ -487,6 +487,7 @@ fn plan(forges: &[Forge]) -> Plan {
         origins: Vec::new(),
         hook: None,
         expect_device: None,
+        layers: None,
     }
 }
 

@@ -11,6 +11,7 @@ pub mod finding;
 pub mod histogram;
 pub mod job;
 pub mod kernel_files;
+pub mod ledger;
 pub mod machine;
 pub mod payload;
 pub mod plan;

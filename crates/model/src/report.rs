@@ -5,6 +5,7 @@
 
 use crate::finding::Finding;
 use crate::job::Job;
+use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
 use crate::record::Written;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Report {
     pub started: String,
     /// The session file that this was judged from; `None` where it was not kept.
     pub session: Option<String>,
+    /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Layers>,
 }
 
 /// Which program and contract made a report.
@@ -142,6 +146,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
+    #[serde(default)]
+    pub ledger: Option<Ledger>,
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.

@@ -14,6 +14,8 @@ use std::path::Path;
 pub struct Style {
     /// Whether escape sequences for colour are wanted: on a terminal only.
     pub colour: bool,
+    /// Whether the text shows the ledger of each result too; the JSON always has it.
+    pub ledger: bool,
 }
 
 /// One line of the table.

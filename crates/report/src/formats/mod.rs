@@ -1,4 +1,6 @@
 //! One file per format; the table is in the crate's root.
 
 pub(crate) mod json;
+mod layers;
+mod ledger;
 pub(crate) mod text;

@@ -21,30 +21,53 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page { text: String::new(), colour: style.colour };
     out.head(report);
-    if !report.results.is_empty() {
-        out.table(&report.results);
+    match &report.layers {
+        Some(layers) => super::layers::show(&mut out, layers),
+        None if report.results.is_empty() => {}
+        None => out.table(&report.results),
     }
     out.deductions(report);
+    if style.ledger {
+        super::ledger::show(&mut out, &report.results);
+    }
     out.findings(report);
     out.foot(report);
     out.text.into_bytes()
 }
 
 /// Text under way.
-struct Page {
+pub(super) struct Page {
     text: String,
     colour: bool,
 }
 
+/// A table with one rule below its headings; the first and the last column are words, and numbers stand to the right.
+pub(super) fn ruled(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(RULED).set_header(headings.iter().copied());
+    for (i, column) in table.column_iter_mut().enumerate() {
+        let left = i == 0 || i + 1 == headings.len();
+        column.set_padding((0, 1));
+        column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table
+}
+
 impl Page {
-    fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
     }
 
     /// A paragraph broken at the width, its further lines indented.
-    fn prose(&mut self, first: &str, indent: &str, text: &str) {
+    pub(super) fn prose(&mut self, first: &str, indent: &str, text: &str) {
         self.text += &prose(first, indent, text);
+    }
+
+    pub(super) fn table_of(&mut self, table: &Table) {
+        for line in table.to_string().lines() {
+            self.line(line.trim_end());
+        }
     }
 
     fn paint(&self, text: &str, code: &str) -> String {
@@ -75,19 +98,11 @@ impl Page {
     }
 
     fn table(&mut self, results: &[Measured]) {
-        let mut table = Table::new();
-        table.load_style(RULED).set_header(HEADINGS);
-        for (i, column) in table.column_iter_mut().enumerate() {
-            let words = i == 0 || i + 1 == HEADINGS.len();
-            column.set_padding((0, 1));
-            column.set_cell_alignment(if words { CellAlignment::Left } else { CellAlignment::Right });
-        }
+        let mut table = ruled(&HEADINGS);
         for row in results.iter().flat_map(rows) {
             table.add_row(row);
         }
-        for line in table.to_string().lines() {
-            self.line(line.trim_end());
-        }
+        self.table_of(&table);
         self.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from hand-over to completion; - = too few to say.");
         for result in results.iter().filter(|r| !r.void) {
             self.open_loop(result);
@@ -317,7 +332,7 @@ fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADI
 }
 
 /// Half the interval in percent of the value.
-fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
+pub(super) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),
         _ => "-".into(),
@@ -346,7 +361,7 @@ fn device(result: &Measured) -> String {
 }
 
 /// A mean size in few letters: `4K`, `1023K`, `1M`.
-fn short_bytes(bytes: u64) -> String {
+pub(super) fn short_bytes(bytes: u64) -> String {
     match bytes {
         b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
         b if b >= 10 << 10 => format!("{:.0}K", b as f64 / 1024.0),
