@@ -25,7 +25,7 @@ pub struct Showing {
     pub accept: Vec<String>,
     /// No progress.
     pub quiet: bool,
-    /// Print the plan and stop.
+    /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
 }
 
@@ -47,14 +47,15 @@ pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
     for path in &showing.outputs {
         let format =
             report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
-        std::fs::write(path, (format.render)(judged, Style { colour: false })).map_err(|e| {
-            Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
-        })?;
+        std::fs::write(path, (format.render)(judged, Style { colour: false, course: showing.explain }))
+            .map_err(|e| {
+                Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
+            })?;
     }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(format.render)(judged, Style { colour }));
+    print_bytes(&(format.render)(judged, Style { colour, course: showing.explain }));
     Ok(())
 }
 

@@ -475,7 +475,7 @@ fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// Sums two devices or two stretches of time.
-fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
+pub(crate) fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
     BlockStat {
         read: a.read.plus(&b.read),
         write: a.write.plus(&b.write),

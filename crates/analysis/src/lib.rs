@@ -9,16 +9,24 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
+mod change;
 pub mod checks;
+mod course;
 mod deduce;
+mod drift;
 mod figures;
 mod findings;
 #[cfg(test)]
 mod forge;
+mod independent;
 mod interval;
 mod limiter;
+mod modes;
+mod mser;
 mod name;
 mod notes;
+mod seconds;
+mod series;
 pub mod strategy;
 mod verdict;
 
@@ -88,6 +96,7 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        series: seconds::seconds(case),
     }
 }
 

@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Style {
     /// Whether escape sequences for colour are wanted: on a terminal only.
     pub colour: bool,
+    /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
+    pub course: bool,
 }
 
 /// One line of the table.

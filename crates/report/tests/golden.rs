@@ -27,7 +27,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
 }
 
 fn text(format: &Format, report: &Report, colour: bool) -> String {
-    String::from_utf8_lossy(&(format.render)(report, Style { colour })).into_owned()
+    String::from_utf8_lossy(&(format.render)(report, Style { colour, ..Style::default() })).into_owned()
 }
 
 #[test]
@@ -63,6 +63,26 @@ fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
         assert!(widest.chars().count() <= 110, "{}: {widest}", path.display());
         assert!(!plain.contains('\x1b') && plain.ends_with('\n'));
         assert!(text(format, &report, true).contains('\x1b'));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
+    let format = report::find("text").ok_or("there is no format text")?;
+    for (path, report) in reports()? {
+        let style = Style { course: true, ..Style::default() };
+        let shown = String::from_utf8_lossy(&(format.render)(&report, style)).into_owned();
+        let has_one = report.results.iter().any(|r| !r.series.is_empty());
+        assert_eq!(shown.contains("Course of "), has_one, "{}", path.display());
+        assert!(shown.lines().all(|l| l.chars().count() <= 110), "{}", path.display());
+        if has_one {
+            let file = path.with_extension("course.txt");
+            if std::env::var_os("FATHOM_BLESS").is_some() {
+                std::fs::write(&file, &shown)?;
+            }
+            assert_eq!(shown, std::fs::read_to_string(&file)?, "{} changed", file.display());
+        }
     }
     Ok(())
 }

@@ -1,0 +1,100 @@
+//! Seconds: what fathom did and what the device did beside it, second by second.
+//!
+//! For: the table of the report. Not for: conclusions; those ask `series` and `course`.
+
+use crate::case::{Case, Ran};
+use crate::course::Course;
+use crate::series::{moved, rows_of};
+use model::job::Kind;
+use model::report::{DeviceSecond, Second};
+
+/// Most rows per run: a run of more seconds gets rows of several, so that a report of a week stays a report.
+const MOST_ROWS: f64 = 3600.0;
+const SECOND_NS: f64 = 1e9;
+/// Part of a second that gets no row of its own at the end: it is rounding.
+const CRUMB: f64 = 0.01;
+
+/// The course of all runs of a case.
+pub(crate) fn seconds(case: &Case) -> Vec<Second> {
+    case.runs.iter().flat_map(|ran| of_run(case, ran)).collect()
+}
+
+fn of_run(case: &Case, ran: &Ran) -> Vec<Second> {
+    let (from, to) = rows_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
+    if to <= from {
+        return Vec::new();
+    }
+    let span = (to - from) as f64;
+    let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
+    let count = ((span / step - CRUMB).ceil().max(1.0)) as usize;
+    // A device does not know streams: what it did for several at once is nobody's alone, and is shown with each.
+    let device = case.has_storage().then(|| Course::of(ran, &case.tops().ok()?).ok()).flatten();
+    let row = |i: usize| {
+        let begin = from as f64 + step * i as f64;
+        let end = if i + 1 == count { to as f64 } else { begin + step };
+        of_ours(ran, (begin, end), from as f64, device.as_ref())
+    };
+    (0..count).map(row).collect()
+}
+
+fn of_ours(ran: &Ran, (begin, end): (f64, f64), from: f64, device: Option<&Course>) -> Second {
+    let (mut ops, mut bytes, mut p99) = (0.0, 0.0, None);
+    for row in rows_of(ran) {
+        let (a, b) = (row.start_ns as f64, row.end_ns as f64);
+        let part = (b.min(end) - a.max(begin)).max(0.0) / (b - a);
+        if part > 0.0 {
+            let (row_ops, row_bytes) = moved(row);
+            ops += part * row_ops as f64;
+            bytes += part * row_bytes as f64;
+            p99 = p99.max(row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max());
+        }
+    }
+    let seconds = (end - begin) / SECOND_NS;
+    Second {
+        run: ran.run.start.repeat,
+        start_s: (begin - from) / SECOND_NS,
+        seconds,
+        iops: ops / seconds,
+        mb_per_s: bytes / seconds / 1e6,
+        p99_at_most_ns: p99,
+        device: device.and_then(|d| d.between(begin, end)).map(|d| DeviceSecond {
+            iops: d.ios / d.seconds,
+            mb_per_s: d.bytes / d.seconds / 1e6,
+            latency_ns: d.latency_ns,
+            in_flight: d.in_flight,
+        }),
+    }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn each_second_has_ours_and_the_devices() {
+    let mut record = Forge { runs: 2, ..Forge::honest() }.record();
+    let case = &crate::case::cases(&record)[0];
+    let rows = seconds(case);
+    assert_eq!(rows.len(), 2, "two runs of a second");
+    assert!((rows[0].iops - 10_000.0).abs() < 1.0 && (rows[0].mb_per_s - 40.96).abs() < 0.01);
+    let device = rows[1].device.unwrap();
+    assert!(device.iops > 9_500.0 && device.iops < 11_500.0 && device.latency_ns.is_some(), "{device:?}");
+    assert!(rows[1].p99_at_most_ns.is_some_and(|ns| ns > 3_000_000));
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        (row.start_ns, row.end_ns) = (row.start_ns * 25, row.end_ns * 25);
+    }
+    let rows = seconds(&crate::case::cases(&record)[0]);
+    assert_eq!(rows.len(), 50);
+    assert!(rows[30].device.is_none(), "the device was not looked at so late");
+}
+
+#[test]
+fn a_run_of_days_has_few_rows_and_no_course_has_none() {
+    let mut record = Forge { runs: 1, ..Forge::honest() }.record();
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
+    }
+    let rows = seconds(&crate::case::cases(&record)[0]);
+    assert!(rows.len() <= 3600 && rows[0].seconds > 100.0, "{}", rows.len());
+    record.runs[0].intervals.clear();
+    assert!(seconds(&crate::case::cases(&record)[0]).is_empty());
+}
