@@ -18,6 +18,9 @@ use model::units::show_share;
 /// prove so little.
 const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 
+/// Seconds from which a drift is told by the minute.
+const A_MINUTE_FROM_S: f64 = 10.0;
+
 pub(super) const CHECK: Check = Check {
     id: "E01",
     name: "NOT_STEADY",
@@ -64,9 +67,10 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Finding(Found {
             severity: Severity::Biased,
             sentence: format!(
-                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s, {} a minute.",
+                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}.",
                 show_share(share.abs()),
-                show_share(share.abs() / seconds * 60.0)
+                // A second says nothing about a minute.
+                if seconds >= A_MINUTE_FROM_S { format!(", {} a minute", show_share(share.abs() / seconds * 60.0)) } else { String::new() }
             ),
             cure: "Measure longer (--time) or let it settle first (--warmup); fathom show --explain FILE prints the course.".into(),
             evidence: numbers,

@@ -78,7 +78,9 @@ fn found(case: &Case, ran: &Ran, course: &Series, step: &Step, count: usize) -> 
     let (before, after) = (show_rate(step.before), show_rate(step.after));
     let latencies = device(case, ran, course, step);
     let cause = cause(step, &latencies);
-    let severity = if step.size() >= RENAMED_FROM { Severity::Rename } else { Severity::Biased };
+    // A name is of the result, so most of its runs must have a step.
+    let named = step.size() >= RENAMED_FROM && 2 * count > case.runs.len();
+    let severity = if named { Severity::Rename } else { Severity::Biased };
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
     Found {
         severity,
@@ -97,7 +99,7 @@ fn found(case: &Case, ran: &Ran, course: &Series, step: &Step, count: usize) -> 
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
-        renames: (severity == Severity::Rename)
+        renames: named
             .then(|| Rename::Condition(format!("{before} IOPS until {second:.1} s and {after} after"))),
     }
 }
@@ -188,6 +190,12 @@ fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
     assert_eq!(severity(&CHECK, &stepped(2, 0.4)), Some(Severity::Rename));
     assert_eq!(severity(&CHECK, &stepped(60, 0.88)), Some(Severity::Biased));
     assert_eq!(severity(&CHECK, &stepped(60, 0.98)), None);
+}
+
+#[test]
+fn a_step_in_few_of_the_runs_biases_and_gives_no_name() {
+    let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
+    assert_eq!(severity(&CHECK, &super::shaped(&Forge::honest(), (25, 1), rate)), Some(Severity::Biased));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
-use super::{courses, step};
+use super::{ByLength, courses, step};
 use crate::case::Case;
 use crate::change::Change;
 use crate::checks::{Answer, Check, Found, Page, evidence};
@@ -13,8 +13,8 @@ use model::Known;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
 
-/// Change of the mean from which the beginning matters.
-const MATTERS_FROM: f64 = 0.01;
+/// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
+const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Standard errors of the rest that the change must exceed, so that noise at the beginning is no warm-up.
 const SURELY: f64 = 3.0;
 
@@ -25,7 +25,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
         formula: "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest surest, at most half. It fires \
-                  where most runs have such a beginning, and their means with it and without it differ by more than 1 % and by more than 3 \
+                  where most runs have such a beginning, and their means with it and without it differ by more than 1 % in runs of a minute (2 % from ten seconds on, 5 % below) and by more than 3 \
                   standard errors. The number is left as it is; the sentence says what it is without the beginning.",
         provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file somewhat larger than memory.",
         repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of what you measure.",
@@ -70,7 +70,8 @@ fn look(case: &Case) -> Known<Answer> {
         ("moved_share", moved),
     ]);
     let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    if 2 * warm <= courses.len() || moved.abs() <= MATTERS_FROM || (whole - rest).abs() <= SURELY * error {
+    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.of(c));
+    if 2 * warm <= courses.len() || moved.abs() <= matters_from || (whole - rest).abs() <= SURELY * error {
         return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
     }
     Ok(Answer::Finding(Found {
@@ -112,7 +113,7 @@ fn a_warm_up_is_told_with_both_means_and_noise_is_none() {
     let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
-    let weak = super::shaped(&Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.02 * (-t / 0.07).exp()));
+    let weak = super::shaped(&Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
     assert_eq!(severity(&CHECK, &weak), None);
     let alarms = (0..100).filter(|seed| {
         let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (25, 1), |_, t| {

@@ -32,6 +32,9 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
     let mut judged = 0;
     for kind in TIMED {
         let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };

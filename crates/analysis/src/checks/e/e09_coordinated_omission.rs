@@ -3,7 +3,7 @@
 //! For: closed loops, from the latency histogram alone. Not for: open loops, whose latencies count the waiting.
 
 use super::TIMED;
-use crate::case::Case;
+use crate::case::{Case, asked_depth};
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
@@ -17,6 +17,10 @@ const OMITTED_FROM: f64 = 10.0;
 const STALLED_FROM: f64 = 0.05;
 /// An operation of so many medians has stalled.
 const STALL_MEDIANS: f64 = 10.0;
+/// Stalls, each of a full queue, below which they are bad luck.
+const STALLS_FROM: f64 = 5.0;
+/// Share of the time in stalls that the threads' own waiting for a CPU must fill to be called their cause.
+const CPU_FROM: f64 = 0.5;
 /// Operations below which the percentile is luck.
 const FEWEST_OPS: u64 = 1_000;
 
@@ -28,7 +32,7 @@ pub(super) const CHECK: Check = Check {
         reads: "The latency histograms of the measured windows of a closed loop, per direction.",
         formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes at any moment, instead of when the loop is \
                   ready. It fires where that is at least 10 times the 99th percentile of operations, and at least 5 % of all waiting is in excess \
-                  of 10 medians. Fewer than 1,000 operations are not judged.",
+                  of 10 medians, in at least five full queues of stalled operations. Fewer than 1,000 operations are not judged.",
         provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that stalls 100 ms each 200 reads: p99 is 1 \
                   ms, an arriving user's 100 ms.",
         repair: "Type --rate with the load that your users make: then latency counts from when an operation should have begun. Accept it with --accept E09 \
@@ -55,7 +59,7 @@ struct Stalls {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    if case.stream.is_open_loop() {
+    if case.stream.is_open_loop() || !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
     let worst = TIMED
@@ -70,29 +74,44 @@ fn look(case: &Case) -> Known<Answer> {
         ("stalled_share", worst.share),
         ("stalled_operations", worst.stalled as f64),
     ]);
-    if ratio < OMITTED_FROM || worst.share < STALLED_FROM {
+    let queues = worst.stalled as f64 / asked_depth(case.stream).max(1.0);
+    if ratio < OMITTED_FROM || worst.share < STALLED_FROM || queues < STALLS_FROM {
         return Ok(Answer::Holds(
             "Percentiles of operations are not far from what a user at any moment would wait.",
             numbers,
         ));
     }
+    let cpu = if waited_for_cpu(case, worst.share) {
+        " Fathom's own threads waited for a CPU meanwhile (D08)."
+    } else {
+        ""
+    };
     Ok(Answer::Finding(Found {
         severity: Severity::Biased,
         sentence: format!(
-            "While the storage stalled it was asked nothing: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
-             the storage once asked; a user who comes at any moment meets {} in one case of a hundred.",
+            "While operations stalled nothing else was asked: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
+             the storage once asked; a user who comes at any moment meets {} in one case of a hundred.{}",
             show_share(worst.share),
             show_count(worst.stalled as f64),
             show_count(worst.ops as f64),
             worst.kind.word(),
             show_ns(worst.ops_p99),
-            show_ns(worst.moments_p99)
+            show_ns(worst.moments_p99),
+            cpu
         ),
         cure: "Type --rate with the load that you expect: then latency counts from the intended start."
             .into(),
         evidence: numbers,
         renames: None,
     }))
+}
+
+/// Whether the workers waited for a CPU for most of the time in stalls; false where that is not known.
+fn waited_for_cpu(case: &Case, share: f64) -> bool {
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+    let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
+    ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)
 }
 
 fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
@@ -143,6 +162,19 @@ fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
     assert_eq!(severity(&CHECK, &stalling(450_000, 200)), None, "nine medians");
     assert_eq!(severity(&CHECK, &stalling(20_000_000, 10_000)), None, "less than 5 % of the waiting");
     assert_eq!(severity(&CHECK, &stalling(100_000_000, 50)), None, "p99 itself says it");
+    let mut deep = stalling(100_000_000, 2_000);
+    assert!(severity(&CHECK, &deep).is_some());
+    deep.header.plan.jobs[0].phases[0].streams[0].depth = 32;
+    assert_eq!(severity(&CHECK, &deep), None, "25 operations are less than one full queue");
+}
+
+#[test]
+fn waiting_for_a_cpu_is_named() {
+    let mut record = stalling(100_000_000, 200);
+    let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+    workers.for_each(|w| w.ready_ns = Ok(w.wall_ns));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("D08"), "{}", f.sentence);
 }
 
 #[test]
