@@ -26,44 +26,62 @@ fn of_run(case: &Case, ran: &Ran) -> Vec<Second> {
     }
     let span = (to - from) as f64;
     let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
-    let count = ((span / step - CRUMB).ceil().max(1.0)) as usize;
+    let count = (span / step - CRUMB).ceil().max(1.0) as usize;
     // A device does not know streams: what it did for several at once is nobody's alone, and is shown with each.
     let device = case.has_storage().then(|| Course::of(ran, &case.tops().ok()?).ok()).flatten();
-    let row = |i: usize| {
-        let begin = from as f64 + step * i as f64;
-        let end = if i + 1 == count { to as f64 } else { begin + step };
-        of_ours(ran, (begin, end), from as f64, device.as_ref())
+    let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
+    let ours = ours(ran, from, count, step);
+    let second = |(i, ours): (usize, Ours)| {
+        let (begin, end) = (step * i as f64, end_of(i));
+        let seconds = (end - begin) / SECOND_NS;
+        let zero = from as f64;
+        Second {
+            run: ran.run.start.repeat,
+            start_s: begin / SECOND_NS,
+            seconds,
+            iops: ours.ops / seconds,
+            mb_per_s: ours.bytes / seconds / 1e6,
+            p99_at_most_ns: ours.p99_ns,
+            device: device.as_ref().and_then(|d| d.between(zero + begin, zero + end)).map(|d| DeviceSecond {
+                iops: d.ios / d.seconds,
+                mb_per_s: d.bytes / d.seconds / 1e6,
+                latency_ns: d.latency_ns,
+                in_flight: d.in_flight,
+            }),
+        }
     };
-    (0..count).map(row).collect()
+    ours.into_iter().enumerate().map(second).collect()
 }
 
-fn of_ours(ran: &Ran, (begin, end): (f64, f64), from: f64, device: Option<&Course>) -> Second {
-    let (mut ops, mut bytes, mut p99) = (0.0, 0.0, None);
+/// What fathom did in a row of the table.
+#[derive(Clone, Default)]
+struct Ours {
+    ops: f64,
+    bytes: f64,
+    p99_ns: Option<u64>,
+}
+
+/// Divides every interval among the rows that it overlaps. What is behind the last row belongs to it.
+fn ours(ran: &Ran, from: u64, count: usize, step: f64) -> Vec<Ours> {
+    let mut out = vec![Ours::default(); count];
     for row in rows_of(ran) {
-        let (a, b) = (row.start_ns as f64, row.end_ns as f64);
-        let part = (b.min(end) - a.max(begin)).max(0.0) / (b - a);
-        if part > 0.0 {
-            let (row_ops, row_bytes) = moved(row);
-            ops += part * row_ops as f64;
-            bytes += part * row_bytes as f64;
-            p99 = p99.max(row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max());
+        let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
+        let (ops, bytes) = moved(row);
+        let p99 = row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
+        let first = ((a / step) as usize).min(count.saturating_sub(1));
+        for (i, ours) in out.iter_mut().enumerate().skip(first) {
+            let begin = step * i as f64;
+            let end = if i + 1 == count { b } else { begin + step };
+            let part = (b.min(end) - a.max(begin)) / (b - a);
+            if part <= 0.0 && i > first {
+                break;
+            }
+            ours.ops += part.max(0.0) * ops as f64;
+            ours.bytes += part.max(0.0) * bytes as f64;
+            ours.p99_ns = ours.p99_ns.max(p99);
         }
     }
-    let seconds = (end - begin) / SECOND_NS;
-    Second {
-        run: ran.run.start.repeat,
-        start_s: (begin - from) / SECOND_NS,
-        seconds,
-        iops: ops / seconds,
-        mb_per_s: bytes / seconds / 1e6,
-        p99_at_most_ns: p99,
-        device: device.and_then(|d| d.between(begin, end)).map(|d| DeviceSecond {
-            iops: d.ios / d.seconds,
-            mb_per_s: d.bytes / d.seconds / 1e6,
-            latency_ns: d.latency_ns,
-            in_flight: d.in_flight,
-        }),
-    }
+    out
 }
 
 #[cfg(test)]
@@ -74,6 +92,7 @@ fn each_second_has_ours_and_the_devices() {
     let mut record = Forge { runs: 2, ..Forge::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     let rows = seconds(case);
+    assert!(rows.iter().all(|r| (r.seconds - 1.0).abs() < 1e-9));
     assert_eq!(rows.len(), 2, "two runs of a second");
     assert!((rows[0].iops - 10_000.0).abs() < 1.0 && (rows[0].mb_per_s - 40.96).abs() < 0.01);
     let device = rows[1].device.unwrap();

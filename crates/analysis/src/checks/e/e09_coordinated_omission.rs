@@ -13,8 +13,11 @@ use model::units::{show_count, show_ns, show_share};
 
 /// How much longer the operation that a moment falls into must be (99th percentile) than the 99th percentile of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Share of all waiting that is stalls, from which it matters.
-const STALLED_FROM: f64 = 0.05;
+/// Share of all waiting that is stalls, from which it matters, in ten seconds and more, and in less: the few pauses that a busy
+/// machine makes anyway are a larger part of a second.
+const STALLED_FROM: [f64; 2] = [0.05, 0.10];
+/// Seconds of measuring from which the first of them holds.
+const LONG_S: f64 = 9.9;
 /// An operation of so many medians has stalled.
 const STALL_MEDIANS: f64 = 10.0;
 /// Stalls, each of a full queue, below which they are bad luck.
@@ -31,7 +34,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The latency histograms of the measured windows of a closed loop, per direction.",
         formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes at any moment, instead of when the loop is \
-                  ready. It fires where that is at least 10 times the 99th percentile of operations, and at least 5 % of all waiting is in excess \
+                  ready. It fires where that is at least 10 times the 99th percentile of operations, and at least 5 % of all waiting (10 % in less than ten seconds of measuring) is in excess \
                   of 10 medians, in at least five full queues of stalled operations. Fewer than 1,000 operations are not judged.",
         provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that stalls 100 ms each 200 reads: p99 is 1 \
                   ms, an arriving user's 100 ms.",
@@ -74,8 +77,9 @@ fn look(case: &Case) -> Known<Answer> {
         ("stalled_share", worst.share),
         ("stalled_operations", worst.stalled as f64),
     ]);
+    let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
     let queues = worst.stalled as f64 / asked_depth(case.stream).max(1.0);
-    if ratio < OMITTED_FROM || worst.share < STALLED_FROM || queues < STALLS_FROM {
+    if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
         return Ok(Answer::Holds(
             "Percentiles of operations are not far from what a user at any moment would wait.",
             numbers,
