@@ -15,6 +15,8 @@ const SIDE: (usize, f64) = (4, 0.125);
 /// the error itself is the less certain the shorter the series; in simulations of noise this keeps false alarms below one
 /// in a hundred from 16 values on.
 const SURELY: (f64, f64) = (5.0, 100.0);
+/// Share of the mean below which a rate counts as that.
+const FLOOR: f64 = 0.01;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,20 +55,26 @@ fn apart(a: f64, b: f64) -> f64 {
 
 /// Looks for a step whose lower level is at least the share `smallest` below the higher.
 pub(crate) fn change(values: &[f64], smallest: f64) -> Change {
-    let Some(at) = best_split(values) else { return Change::None };
+    let logs = logarithms(values);
+    let Some(at) = best_split(&logs) else { return Change::None };
     let (head, tail) = values.split_at(at);
     let step = Step { at, before: mean(head), after: mean(tail) };
     // Medians too: a stall of a few values moves a mean far, and is no new level.
     if step.size() < smallest || apart(median(head), median(tail)) < smallest {
         return Change::None;
     }
-    let rest = without_levels(values, &step);
-    let n = values.len() as f64;
+    let (before, after) = (mean(&logs[..at]), mean(&logs[at..]));
+    let rest = without_levels(&logs, &Step { at, before, after });
     let (least, shortness) = SURELY;
-    if (step.after - step.before).abs() < (least + shortness / n) * error_of_difference(&rest, at) {
-        return Change::Unclear;
-    }
-    Change::Step(step)
+    let surely = (least + shortness / values.len() as f64) * error_of_difference(&rest, at);
+    if (after - before).abs() < surely { Change::Unclear } else { Change::Step(step) }
+}
+
+/// Rates vary by factors: on a logarithm a level of a few IOPS is as exact as one of many thousands. What is next to nothing
+/// counts as the share [`FLOOR`] of the mean, since zero has no logarithm.
+fn logarithms(values: &[f64]) -> Vec<f64> {
+    let floor = FLOOR * mean(values);
+    if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 
 /// What is left of the values when both levels are taken away.
@@ -161,6 +169,17 @@ fn noise_and_stalls_and_drift_are_no_step() {
     }
     let drift: Vec<f64> = (0..120).map(|i| 2.0 - f64::from(i) / 100.0).collect();
     assert_eq!(change(&drift, 0.2), Change::Unclear);
+}
+
+#[test]
+fn a_level_that_wanders_and_then_is_cut_off_is_a_step() {
+    let mut found = 0;
+    for seed in 0..40 {
+        let mut values = flat(100, 0.3, 0.8, seed);
+        values[64..].fill(0.0125);
+        found += usize::from(matches!(change(&values, 0.2), Change::Step(s) if s.at.abs_diff(64) <= 1));
+    }
+    assert!(found >= 38, "{found} of 40");
 }
 
 #[test]

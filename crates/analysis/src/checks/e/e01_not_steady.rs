@@ -26,16 +26,21 @@ pub(super) const CHECK: Check = Check {
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
     page: Page {
-        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No kernel file.",
-        formula: "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least squares; its 95 % interval is \
-                  widened by the correlation of neighbouring steps (Geyer's initial positive sequence). Drift is the change of the line from \
-                  beginning to end by the mean. It fires where the drift is surely above 5 % of a run of a minute or more, 10 % from ten \
-                  seconds on, 25 % below, in most of the runs and in one direction. It holds where the drift is surely no larger. What is \
-                  neither, or holds fewer than 10 independent steps, is not checked: no proof of change is no proof of steadiness.",
-        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. `fathom run --rw randread \
-                  --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory drifts up as the cache fills.",
-        repair: "Measure longer (--time 10m), or let it settle first (--warmup 60s). Accept it with --accept E01 where the course itself is \
-                 what you want to know; `fathom show --explain FILE` prints it second by second.",
+        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No \
+                  kernel file.",
+        formula: "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+                  squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+                  positive sequence). Drift is the change of the line from beginning to end by the mean. It fires \
+                  where the drift is surely above 5 % of a run of a minute or more, 10 % from ten seconds on, 25 % \
+                  below, in most of the runs and in one direction. It holds where the drift is surely no larger. \
+                  What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
+                  no proof of steadiness.",
+        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
+                  `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
+                  drifts up as the cache fills.",
+        repair: "Measure longer (--time 10m), or let it settle first (--warmup 60s). Accept it with --accept E01 \
+                  where the course itself is what you want to know; `fathom show --explain FILE` prints it second by \
+                  second.",
     },
     ask: look,
     #[cfg(test)]

@@ -20,19 +20,22 @@ pub(super) const CHECK: Check = Check {
     name: "CLIFF",
     belief: "the rate was one rate",
     page: Page {
-        reads: "fathom's own intervals (up to 32 a second); for the cause the `stat` file of the topmost device, read each half second \
-                within the run.",
-        formula: "The split of a run whose sides differ most (E-divisive) is a step where both means and both medians are apart: by 5 % in a run \
-                  of a minute or more, 20 % from ten seconds on, a half below, and by at least 5 + 100/n standard errors of n stretches, \
-                  widened by the correlation of neighbours (false alarms on noise below 1 % in simulations). From 20 % on the result gets both \
-                  levels as its name, below it is biased. The device's mean latency before and after tells the cause: where it moved at least \
-                  by the square root of the factor by which the rate did, the cause is in or below the device (its fast cache is full, garbage \
-                  collection, heat, a cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
-        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on its cgroup: `echo \
-                  \"MAJ:MIN 1000\" > /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a drive with a fast cache: `fathom run --rw \
-                  write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-        repair: "Do not quote the mean. Measure each level by itself: --warmup past the step for what lasts, --time before it for the burst. \
-                 Accept it with --accept E02 where the blend is what you want, as for a job that runs once.",
+        reads: "fathom's own intervals (up to 32 a second); for the cause the `stat` file of the topmost device, \
+                  read each half second within the run.",
+        formula: "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means \
+                  and both medians are apart: by 5 % in a run of a minute or more, 20 % from ten seconds on, a half \
+                  below, and by at least 5 + 100/n standard errors of n stretches, widened by the correlation of \
+                  neighbours (false alarms on noise below 1 % in simulations). Where most runs have one of 20 % or \
+                  more, both levels become the result's name; else it is biased. The device's mean latency before \
+                  and after tells the cause: where it moved at least by the square root of the factor by which the \
+                  rate did, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
+                  cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
+        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on its \
+                  cgroup: `echo \"MAJ:MIN 1000\" > /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a \
+                  drive with a fast cache: `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+        repair: "Do not quote the mean. Measure each level by itself: --warmup past the step for what lasts, --time \
+                  before it for the burst. Accept it with --accept E02 where the blend is what you want, as for a \
+                  job that runs once.",
     },
     ask: look,
     #[cfg(test)]
@@ -78,17 +81,18 @@ fn found(case: &Case, ran: &Ran, course: &Series, step: &Step, count: usize) -> 
     let (before, after) = (show_rate(step.before), show_rate(step.after));
     let latencies = device(case, ran, course, step);
     let cause = cause(step, &latencies);
+    let runs = case.runs.len();
     // A name is of the result, so most of its runs must have a step.
-    let named = step.size() >= RENAMED_FROM && 2 * count > case.runs.len();
+    let named = step.size() >= RENAMED_FROM && 2 * count > runs;
     let severity = if named { Severity::Rename } else { Severity::Biased };
+    let others = if runs > 1 { format!(" ({count} of {runs} runs have such a step)") } else { String::new() };
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
     Found {
         severity,
         sentence: format!(
-            "In run {} the rate was {before} IOPS until {second:.1} s and {after} IOPS after ({count} of {} runs have such a step): the mean describes \
+            "In run {} the rate was {before} IOPS until {second:.1} s and {after} IOPS after{others}: the mean describes \
              neither. {cause}",
             ran.run.start.repeat.saturating_add(1),
-            case.runs.len()
         ),
         cure: "Measure each level by itself, with --warmup past the step or --time before it; fathom show --explain FILE prints the course.".into(),
         evidence: evidence([

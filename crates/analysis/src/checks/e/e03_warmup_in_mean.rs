@@ -24,11 +24,15 @@ pub(super) const CHECK: Check = Check {
     belief: "the beginning was like the rest",
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest surest, at most half. It fires \
-                  where most runs have such a beginning, and their means with it and without it differ by more than 1 % in runs of a minute (2 % from ten seconds on, 5 % below) and by more than 3 \
-                  standard errors. The number is left as it is; the sentence says what it is without the beginning.",
-        provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file somewhat larger than memory.",
-        repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of what you measure.",
+        formula: "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest \
+                  surest, at most half. It fires where most runs have such a beginning, and their means with it and \
+                  without it differ by more than 1 % in runs of a minute (2 % from ten seconds on, 5 % below) and by \
+                  more than 3 standard errors. The number is left as it is; the sentence says what it is without the \
+                  beginning.",
+        provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
+                  somewhat larger than memory.",
+        repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of \
+                  what you measure.",
     },
     ask: look,
     #[cfg(test)]

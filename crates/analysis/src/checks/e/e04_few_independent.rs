@@ -22,12 +22,14 @@ pub(super) const CHECK: Check = Check {
     belief: "a long run is many observations",
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a pair is no longer positive (Geyer); \
-                  a step (E02) is taken out first. Observations are the stretches of all runs by that time. It fires below 10 in ten seconds \
-                  of measuring or more; with less time it is not checked.",
-        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR` where write back comes in waves of many seconds.",
-        repair: "Measure for at least ten times as long as the slowest wave that `fathom show --explain FILE` shows (--time), or more often (--runs). \
-                 Accept it with --accept E04 where only the total matters.",
+        formula: "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a \
+                  pair is no longer positive (Geyer); a step (E02) is taken out first. Observations are the \
+                  stretches of all runs by that time. It fires below 10 in ten seconds of measuring or more; with \
+                  less time it is not checked.",
+        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR` where write back comes in \
+                  waves of many seconds.",
+        repair: "Measure for at least ten times as long as the slowest wave that `fathom show --explain FILE` shows \
+                  (--time), or more often (--runs). Accept it with --accept E04 where only the total matters.",
     },
     ask: look,
     #[cfg(test)]

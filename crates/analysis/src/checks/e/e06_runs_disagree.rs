@@ -26,13 +26,15 @@ pub(super) const CHECK: Check = Check {
     belief: "every run would have given this number",
     page: Page {
         reads: "Operations by time of each run; fathom's own intervals for what varies within a run.",
-        formula: "The standard deviation of the runs' rates by their mean, from 3 runs on. Above 5 % it is noted, above 25 % the result is biased: \
-                  the mean of such runs is a property of the moment. Beside it stands whether the deviation is more than 3 times what the \
-                  variation within the runs would make by chance, which means that something changed from run to run.",
-        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in another shell during some of the \
-                  runs.",
-        repair: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13). More --runs make the interval narrower, not the \
-                 runs more alike. Accept it with --accept E06 where the spread is what you report.",
+        formula: "The standard deviation of the runs' rates by their mean, from 3 runs on. Above 5 % it is noted, \
+                  above 25 % the result is biased: the mean of such runs is a property of the moment. Beside it \
+                  stands whether the deviation is more than 3 times what the variation within the runs would make by \
+                  chance, which means that something changed from run to run.",
+        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in \
+                  another shell during some of the runs.",
+        repair: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13). More --runs \
+                  make the interval narrower, not the runs more alike. Accept it with --accept E06 where the spread \
+                  is what you report.",
     },
     ask: look,
     #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! For: both medians and their shares. Not for: why there are two; where the page cache is known to be one of them it says so.
 
-use super::TIMED;
+use super::{TIMED, has_step};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::modes::{FEWEST_OPS, modes};
@@ -16,13 +16,15 @@ pub(super) const CHECK: Check = Check {
     belief: "the mean latency is a typical one",
     page: Page {
         reads: "The latency histograms of the measured windows, per direction, all runs together.",
-        formula: "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at most a quarter as high as the lower of \
-                  the peaks beside it, with at least 10 % of the operations on either side and medians at least a factor of 2 apart. Fewer than \
-                  1,000 operations are not judged.",
-        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` where about half of FILE is in memory (`head -c 512M FILE > /dev/null`, and no \
-                  --cold).",
-        repair: "Quote both medians with their shares, not the mean. Find what makes the two: cache hits (A01), two drives behind one name, reads beside \
-                 writes. Accept it with --accept E07 where such a mixture is what you mean to measure.",
+        formula: "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at \
+                  most a quarter as high as the lower of the peaks beside it, with at least 10 % of the operations \
+                  on either side and medians at least a factor of 2 apart. Fewer than 1,000 operations are not \
+                  judged; runs with a step (E02) have two levels, and are told there.",
+        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` where about half of FILE is in memory \
+                  (`head -c 512M FILE > /dev/null`).",
+        repair: "Quote both medians with their shares, not the mean. Find what makes the two: cache hits (A01), two \
+                  drives behind one name, reads beside writes. Accept it with --accept E07 where such a mixture is \
+                  what you mean to measure.",
     },
     ask: look,
     #[cfg(test)]
@@ -32,7 +34,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    if !case.has_storage() {
+    if !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
     }
     let mut judged = 0;
@@ -99,6 +101,12 @@ fn both_medians_are_told_and_a_tail_is_no_population() {
     assert!(f.sentence.contains("60 % take about") && !f.sentence.contains("A01"), "{}", f.sentence);
     assert_eq!(severity(&CHECK, &mixed(8)), None, "8 % are a tail");
     assert_eq!(severity(&CHECK, &mixed(100)), None);
+}
+
+#[test]
+fn two_levels_of_a_run_are_told_as_a_step() {
+    let stepped = super::shaped(&Forge::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    assert_eq!(ask_one(&CHECK, &stepped), Ok(Answer::DoesNotApply));
 }
 
 #[test]

@@ -21,11 +21,13 @@ pub(super) const CHECK: Check = Check {
     belief: "a few operations tell the tail",
     page: Page {
         reads: "The number of operations in the measured windows, per direction, all runs together.",
-        formula: "A percentile p of n operations is withheld where n (1 - p) is below 10: then it is the luck of single operations. p99 takes 1,000 \
-                  operations, p99.9 takes 10,000, p99.99 takes 100,000. Operations that wait for one another are worth less, so these are the \
-                  least.",
-        provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about 100 a second.",
-        repair: "Measure longer (--time) or more often (--runs). It changes neither number nor exit code: what cannot be said is not said.",
+        formula: "A percentile p of n operations is withheld where n (1 - p) is below 10: then it is the luck of \
+                  single operations. p99 takes 1,000 operations, p99.9 takes 10,000, p99.99 takes 100,000. \
+                  Operations that wait for one another are worth less, so these are the least.",
+        provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about 100 \
+                  a second.",
+        repair: "Measure longer (--time) or more often (--runs). It changes neither number nor exit code: what \
+                  cannot be said is not said.",
     },
     ask: look,
     #[cfg(test)]

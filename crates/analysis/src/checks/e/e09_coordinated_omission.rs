@@ -2,7 +2,7 @@
 //!
 //! For: closed loops, from the latency histogram alone. Not for: open loops, whose latencies count the waiting.
 
-use super::TIMED;
+use super::{TIMED, has_step};
 use crate::case::{Case, asked_depth};
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
@@ -33,13 +33,15 @@ pub(super) const CHECK: Check = Check {
     belief: "p99 is what one user in a hundred waits at least",
     page: Page {
         reads: "The latency histograms of the measured windows of a closed loop, per direction.",
-        formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes at any moment, instead of when the loop is \
-                  ready. It fires where that is at least 10 times the 99th percentile of operations, and at least 5 % of all waiting (10 % in less than ten seconds of measuring) is in excess \
-                  of 10 medians, in at least five full queues of stalled operations. Fewer than 1,000 operations are not judged.",
-        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that stalls 100 ms each 200 reads: p99 is 1 \
-                  ms, an arriving user's 100 ms.",
-        repair: "Type --rate with the load that your users make: then latency counts from when an operation should have begun. Accept it with --accept E09 \
-                 where you want the time that the storage took once asked.",
+        formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes \
+                  at any moment, instead of when the loop is ready. It fires where that is at least 10 times the \
+                  99th percentile of operations, and at least 5 % of all waiting (10 % in less than ten seconds of \
+                  measuring) is in excess of 10 medians, in at least five full queues of stalled operations. Runs \
+                  with a step (E02) are told there. Fewer than 1,000 operations are not judged.",
+        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that \
+                  stalls 100 ms each 200 reads: p99 is 1 ms, an arriving user's 100 ms.",
+        repair: "Type --rate with the load that your users make: then latency counts from when an operation should \
+                  have begun. Accept it with --accept E09 where you want the time that the storage took once asked.",
     },
     ask: look,
     #[cfg(test)]
@@ -62,7 +64,7 @@ struct Stalls {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    if case.stream.is_open_loop() || !case.has_storage() {
+    if case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
         return Ok(Answer::DoesNotApply);
     }
     let worst = TIMED

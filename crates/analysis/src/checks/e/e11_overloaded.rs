@@ -25,12 +25,14 @@ pub(super) const CHECK: Check = Check {
     belief: "the storage keeps up with the load that was asked for",
     page: Page {
         reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
-        formula: "The medians of the four quarters of a run must each exceed the one before by a quarter, and latency must grow by more than 0.2 % of the \
-                  window: rate minus capacity by rate. It fires where most runs do that. Where more than 1 % of the operations were not served at all, E10 \
-                  says so instead.",
-        provoke: "`fathom run --rw randread --depth 64 DIR` tells the capacity; `fathom run --rw randread --depth 64 --rate 1.005_TIMES_THAT DIR` overloads it.",
-        repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with --accept E11 where you want to see the \
-                 queue grow.",
+        formula: "The medians of the four quarters of a run must each exceed the one before by a quarter, and \
+                  latency must grow by more than 0.2 % of the window: rate minus capacity by rate. It fires where \
+                  most runs do that. Where more than 1 % of the operations were not served at all, E10 says so \
+                  instead.",
+        provoke: "`fathom run --rw randread --depth 64 DIR` tells the capacity; `fathom run --rw randread --depth 64 \
+                  --rate 1.005_TIMES_THAT DIR` overloads it.",
+        repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with \
+                  --accept E11 where you want to see the queue grow.",
     },
     ask: look,
     #[cfg(test)]

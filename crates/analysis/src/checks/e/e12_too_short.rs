@@ -24,14 +24,17 @@ pub(super) const CHECK: Check = Check {
     name: "TOO_SHORT",
     belief: "what was measured goes on like that",
     page: Page {
-        reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: `queue/rotational`, its driver and its \
-                capacity.",
-        formula: "The windows of all runs together below 5 s are noted: journal commits and write back come each five seconds. Writes to a flash drive \
-                  (driver nvme or sd, not rotational, not of a virtual machine) are biased where all runs of the result wrote less than a tenth of its \
-                  capacity, or 100 GB where that is less: its fast cache (SLC) may have taken all of it. Writes that memory took are told by A09.",
-        provoke: "`fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's NVMe drive.",
-        repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. Accept it with --accept E12 where \
-                 bursts are what your load makes.",
+        reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: \
+                  `queue/rotational`, its driver and its capacity.",
+        formula: "The windows of all runs together below 5 s are noted: journal commits and write back come each \
+                  five seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual \
+                  machine) are biased where all runs of the result wrote less than a tenth of its capacity, or 100 \
+                  GB where that is less: its fast cache (SLC) may have taken all of it. Writes that memory took are \
+                  told by A09.",
+        provoke: "`fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
+                  NVMe drive.",
+        repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. \
+                  Accept it with --accept E12 where bursts are what your load makes.",
     },
     ask: look,
     #[cfg(test)]

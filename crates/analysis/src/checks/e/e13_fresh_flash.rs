@@ -23,14 +23,18 @@ pub(super) const CHECK: Check = Check {
     name: "FRESH_FLASH",
     belief: "the drive was in the state that it will be in",
     page: Page {
-        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and discarded since the machine started; \
-                `queue/rotational` and the capacity.",
-        formula: "For writes and trims on drives that are not rotational, outside virtual machines. Where less than twice the capacity was written since the \
-                  machine started (SNIA's preconditioning) and half of it or more was discarded, the drive was emptied, and the result is named so. With \
-                  twice the capacity written it holds. In between, what happened before the machine started is not known, and it is not checked.",
-        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy /dev/DRIVE`: this erases the drive.",
-        repair: "Write the drive twice over first (`fathom run --rw write --bs 1m --time 24h --destroy /dev/DRIVE`, which erases it), then measure with \
-                 what you mean to measure until E01 holds. Accept it with --accept E13 where a fresh drive is what you compare.",
+        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and discarded \
+                  since the machine started; `queue/rotational` and the capacity.",
+        formula: "For writes and trims on drives that are not rotational, outside virtual machines. Where less than \
+                  twice the capacity was written since the machine started (SNIA's preconditioning) and half of it \
+                  or more was discarded, the drive was emptied, and the result is named so. With twice the capacity \
+                  written it holds. In between, what happened before the machine started is not known, and it is not \
+                  checked.",
+        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`: this erases \
+                  the drive.",
+        repair: "Write the drive twice over first (`fathom run --rw write --bs 1m --time 24h --destroy DRIVE \
+                  /dev/DRIVE`, which erases it), then measure with what you mean to measure until E01 holds. Accept \
+                  it with --accept E13 where a fresh drive is what you compare.",
     },
     ask: look,
     #[cfg(test)]

@@ -19,9 +19,10 @@ pub(super) const CHECK: Check = Check {
     belief: "the rate is operations by time",
     page: Page {
         reads: "fathom's own intervals and the totals of each run.",
-        formula: "The rate of a run is its operations by the length of its window, never a mean of the rates of seconds or workers. As a guard the \
-                  operations of the course are added up and held against the totals; more than 0.1 % apart voids the result. A course that was cut \
-                  short to keep the session file small is not checked.",
+        formula: "The rate of a run is its operations by the length of its window, never a mean of the rates of \
+                  seconds or workers. As a guard the operations of the course are added up and held against the \
+                  totals; more than 0.1 % apart voids the result. A course that was cut short to keep the session \
+                  file small is not checked.",
         provoke: "Nothing that one can type: it would be a fault of fathom.",
         repair: "Please report it with the session file.",
     },

@@ -79,6 +79,11 @@ fn step(series: &Series) -> Change {
     change(&series.rates, STEP_FROM.of(series))
 }
 
+/// Whether a run has two levels: their latencies look like two populations, or like stalls, and are told as what they are (E02).
+fn has_step(case: &Case) -> bool {
+    courses(case).is_ok_and(|all| all.iter().any(|c| matches!(step(c), Change::Step(_))))
+}
+
 /// Replaces the courses of a record: so many rows over so many seconds, with operations at the rate that is told by run and
 /// share of time. Totals follow, so that the record stays one of a piece.
 #[cfg(test)]
