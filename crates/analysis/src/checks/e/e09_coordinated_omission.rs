@@ -3,7 +3,7 @@
 //! For: closed loops, from the latency histogram alone. Not for: open loops, whose latencies count the waiting.
 
 use super::{TIMED, has_step};
-use crate::case::{Case, asked_depth};
+use crate::case::Case;
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
         ("stalled_operations", worst.stalled as f64),
     ]);
     let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
-    let queues = worst.stalled as f64 / asked_depth(case.stream).max(1.0);
+    let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
     if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
         return Ok(Answer::Holds(
             "Percentiles of operations are not far from what a user at any moment would wait.",
@@ -170,7 +170,8 @@ fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
     assert_eq!(severity(&CHECK, &stalling(100_000_000, 50)), None, "p99 itself says it");
     let mut deep = stalling(100_000_000, 2_000);
     assert!(severity(&CHECK, &deep).is_some());
-    deep.header.plan.jobs[0].phases[0].streams[0].depth = 32;
+    let ends = deep.runs.iter_mut().filter_map(|r| r.end.as_mut());
+    ends.for_each(|e| e.streams[0].depth_ns = 31_500_000_000);
     assert_eq!(severity(&CHECK, &deep), None, "25 operations are less than one full queue");
 }
 
