@@ -27,7 +27,7 @@ pub struct Showing {
     pub ledger: bool,
     /// No progress.
     pub quiet: bool,
-    /// Print the plan and stop.
+    /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
 }
 
@@ -46,18 +46,18 @@ pub fn judge(record: &Record, file: &Path, showing: &Showing) -> Report {
 /// # Errors
 /// [`Failure::Refused`] where a file cannot be written. A closed pipe is nobody's error.
 pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
+    let style = |colour| Style { colour, ledger: showing.ledger, course: showing.explain };
     for path in &showing.outputs {
         let format =
             report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
-        std::fs::write(path, (format.render)(judged, Style { colour: false, ledger: showing.ledger }))
-            .map_err(|e| {
-                Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
-            })?;
+        std::fs::write(path, (format.render)(judged, style(false))).map_err(|e| {
+            Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
+        })?;
     }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(format.render)(judged, Style { colour, ledger: showing.ledger }));
+    print_bytes(&(format.render)(judged, style(colour)));
     Ok(())
 }
 

@@ -9,19 +9,27 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
+mod change;
 pub mod checks;
+mod course;
 mod deduce;
+mod drift;
 mod figures;
 mod findings;
 #[cfg(test)]
 mod forge;
+mod independent;
 mod interval;
 mod layers;
 mod ledger;
 mod limiter;
 mod link;
+mod modes;
+mod mser;
 mod name;
 mod notes;
+mod seconds;
+mod series;
 mod stalls;
 pub mod strategy;
 mod two_samples;
@@ -102,6 +110,7 @@ fn measured(answered: &Answered) -> Measured {
         limiter: limiter::limiter(answered),
         runs: figures.runs,
         ledger: ledger::ledger(case),
+        series: seconds::seconds(case),
     }
 }
 

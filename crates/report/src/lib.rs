@@ -16,6 +16,8 @@ pub struct Style {
     pub colour: bool,
     /// Whether the text shows the ledger of each result too; the JSON always has it.
     pub ledger: bool,
+    /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
+    pub course: bool,
 }
 
 /// One line of the table.

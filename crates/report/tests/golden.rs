@@ -68,6 +68,26 @@ fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
 }
 
 #[test]
+fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
+    let format = report::find("text").ok_or("there is no format text")?;
+    for (path, report) in reports()? {
+        let style = Style { course: true, ..Style::default() };
+        let shown = String::from_utf8_lossy(&(format.render)(&report, style)).into_owned();
+        let has_one = report.results.iter().any(|r| !r.series.is_empty());
+        assert_eq!(shown.contains("Course of "), has_one, "{}", path.display());
+        assert!(shown.lines().all(|l| l.chars().count() <= 110), "{}", path.display());
+        if has_one {
+            let file = path.with_extension("course.txt");
+            if std::env::var_os("FATHOM_BLESS").is_some() {
+                std::fs::write(&file, &shown)?;
+            }
+            assert_eq!(shown, std::fs::read_to_string(&file)?, "{} changed", file.display());
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_format_is_found_by_its_name_and_by_extension() {
     for format in FORMATS {
         assert_eq!(report::find(format.name).map(|f| f.name), Some(format.name));
@@ -85,7 +105,7 @@ fn read(file: &str) -> std::io::Result<Vec<u8>> {
 /// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
 fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
     let format = report::find("text").ok_or("there is no format text")?;
-    let bytes = (format.render)(report, Style { colour: false, ledger });
+    let bytes = (format.render)(report, Style { ledger, ..Style::default() });
     let all = String::from_utf8_lossy(&bytes).into_owned();
     let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
     let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;

@@ -3,6 +3,7 @@
 //! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
 //! Not for: machines to read; that is `json`.
 
+use super::course;
 use crate::Style;
 use crate::prose::prose;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -25,6 +26,9 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
         Some(layers) => super::layers::show(&mut out, layers),
         None if report.results.is_empty() => {}
         None => out.table(&report.results),
+    }
+    if style.course {
+        report.results.iter().for_each(|r| out.course(r));
     }
     out.deductions(report);
     if style.ledger {
@@ -162,6 +166,12 @@ impl Page {
             text += &format!("; fathom's own loop takes {}", show_ns(tool));
         }
         self.prose("  ", "  ", &(text + "."));
+    }
+
+    fn course(&mut self, result: &Measured) {
+        for line in course::lines(result) {
+            self.line(&line);
+        }
     }
 
     fn deductions(&mut self, report: &Report) {
