@@ -44,6 +44,8 @@ pub(crate) struct Forge {
     pub(crate) latency_ns: Option<u64>,
     /// Bytes at the device per byte issued.
     pub(crate) delivered: f64,
+    /// Whether the final sync brings the rest, where the page cache kept some.
+    pub(crate) sync_works: bool,
     /// Operations per device request.
     pub(crate) merged: u64,
     /// Time in the device per latency.
@@ -98,6 +100,7 @@ impl Forge {
             depth_seen: 31.5,
             latency_ns: None,
             delivered: 1.0,
+            sync_works: true,
             merged: 1,
             device_time_share: 0.95,
             foreign_ios: 0,
@@ -299,6 +302,18 @@ impl Forge {
         }
     }
 
+    /// Adds what the final sync takes to the device: all that the page cache had kept.
+    fn write_back(&self, counters: &mut Counters) {
+        if self.cache != Cache::Buffered || !self.sync_works {
+            return;
+        }
+        let rest = (self.issued_ops() as f64 * (1.0 - self.delivered).max(0.0)) as u64;
+        for of_device in [&mut counters.top, &mut counters.leaf] {
+            of_device[1][0] += rest / self.merged;
+            of_device[1][1] += rest * u64::from(self.block_bytes);
+        }
+    }
+
     fn snapshot(&self, moment: Moment, at_ns: u64, counters: &Counters) -> Snapshot {
         let mut files = BTreeMap::new();
         let unreadable = || Err("Permission denied (os error 13)".to_owned());
@@ -404,6 +419,7 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
             let end = forge.run_end(at_ns);
             let mut evidence = vec![before, after];
             if forge.kind_of_job() == Kind::Write {
+                forge.write_back(&mut counters);
                 evidence.push(forge.snapshot(Moment::Synced, at_ns + 1_000_000, &counters));
             }
             runs.push(Run { start, intervals: forge.intervals(), evidence, end: Some(end) });

@@ -277,7 +277,7 @@ fn what_the_cache_did_is_said_with_both_counts() {
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].contains("300,000 random reads a second, and the device 0"), "{}", said[0]);
     assert!(
-        said[1].contains("requests of 200 KiB") && said[1].contains("50 % of their bytes"),
+        said[1].contains("requests of 200 KiB") && said[1].contains("100 % of their bytes"),
         "{}",
         said[1]
     );

@@ -134,8 +134,8 @@ fn a_dropped_hundredth_is_nothing_and_more_is_never_written() {
 
 #[test]
 fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
-    let buffered =
-        |delivered| Forge { delivered, cache: model::job::Cache::Buffered, ..Forge::honest_write() };
+    let lost = Forge { cache: model::job::Cache::Buffered, sync_works: false, ..Forge::honest_write() };
+    let buffered = |delivered| Forge { delivered, ..lost.clone() };
     let at = |delivered| crate::checks::severity(&CHECK, &buffered(delivered).record());
     assert_eq!(at(0.95), None);
     assert_eq!(at(0.8), Some(Severity::Void));
