@@ -20,7 +20,16 @@ pub(super) const CHECK: Check = Check {
     id: "B18",
     name: "LITTLE_VIOLATED",
     belief: "rate, latency and depth agree with one another",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "Latencies of all operations in each window, the window's length, and the integral of operations in flight, which \
+                the loop keeps apart from the latencies.",
+        formula: "Little's law: the sum of latencies / window = mean operations in flight. Void where the two sides differ by more \
+                  than 2 %, for the clock and shared stamps, and what a full queue of the slowest operations across the edges of \
+                  the window can make, 10 % at most, or one operation of each slot in a short run.",
+        provoke: "No flag makes it fire: it looks after fathom's own arithmetic, of which the unit tests forge a broken one.",
+        repair: "Please report it with the session file, and see whether the clock is sound (`fathom doctor`). There is nothing to \
+                 accept: one of the numbers is wrong, and nobody knows which.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {
