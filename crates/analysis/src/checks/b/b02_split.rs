@@ -12,6 +12,9 @@ use model::units::{show_bytes, show_rate};
 /// Requests per operation above which a latency is that of a group: one operation in ten that crosses a border of the
 /// file's extents or a boundary of the device is still one operation.
 const BIASED_ABOVE: f64 = 1.1;
+/// The same where nothing that is known splits: small requests of others beside large operations look like splitting, and
+/// their bytes do not show.
+const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const CHECK: Check = Check {
     id: "B02",
@@ -21,7 +24,8 @@ pub(super) const CHECK: Check = Check {
         reads: "Our own count of operations, and the requests in the `stat` file of the top device from the start of a run to \
                 its last completion; `queue/max_sectors_kb`, `max_segments` and `chunk_sectors`; the map of the file's extents.",
         formula: "Device requests / operations, per direction: biased above 1.1, since up to a tenth of the operations may cross \
-                  a border of the file's extents. 48 requests per run are a journal's and never count. Asked only where device and \
+                  a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, above 1.5, since small \
+                  requests of others look alike. 48 requests per run are a journal's and never count. Asked only where device and \
                   operations agree in bytes within 5 %.",
         provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: each operation \
                   becomes four requests. On most disks `--bs 8m` does without the first line.",
@@ -58,7 +62,17 @@ fn look(case: &Case) -> Known<Answer> {
             "the device did {more} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
         ));
     }
-    let (cause, cure) = cause(case, worst);
+    let known = cause(case, worst);
+    if known.is_none() && per_op <= UNEXPLAINED_ABOVE {
+        return Err(format!(
+            "the device did {} requests for each operation, which no limit of its queue and no pieces of the file explain; they may be others'",
+            show_rate(per_op)
+        ));
+    }
+    let (cause, cure) = known.unwrap_or_else(|| {
+        let cure = "See max_segments and chunk_sectors of the device's queue, or take a smaller --bs.";
+        (String::new(), cure.into())
+    });
     Ok(Answer::Finding(Found {
         severity: Severity::Biased,
         sentence: format!(
@@ -73,8 +87,8 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Why, as far as the limits of the queue and the file's extents tell, and what helps.
-fn cause(case: &Case, requests: &Requests) -> (String, String) {
+/// Why, and what helps, where the limits of the queue or the file's extents tell.
+fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
     for layer in case.shared().unwrap_or_default() {
         let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
@@ -95,19 +109,16 @@ fn cause(case: &Case, requests: &Requests) -> (String, String) {
                     layer.name
                 )
             };
-            return (format!(" ({} takes {} at most at a time)", layer.name, show_bytes(limit)), cure);
+            return Some((format!(" ({} takes {} at most at a time)", layer.name, show_bytes(limit)), cure));
         }
     }
-    let pieces =
-        |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < 8 * requests.op_bytes() as u64;
-    if case.extents().is_ok_and(|all| all.iter().any(pieces)) {
+    // A piece of ten operations is crossed by every tenth of them.
+    let short = (requests.op_bytes() as u64).saturating_mul(10);
+    let pieces = |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < short;
+    case.extents().is_ok_and(|all| all.iter().any(pieces)).then(|| {
         let cure = "Let fathom make a file of its own on a file system with more free space in one piece.";
-        return (" (the file lies in small pieces)".into(), cure.into());
-    }
-    (
-        String::new(),
-        "See max_segments and chunk_sectors of the device's queue, or take a smaller --bs.".into(),
-    )
+        (" (the file lies in small pieces)".into(), cure.into())
+    })
 }
 
 /// The record with so many requests where there was one; bytes the same.
@@ -143,6 +154,9 @@ fn a_journal_beside_few_operations_is_no_split() {
     // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
     let few = Forge { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Forge::honest() };
     assert!(crate::checks::ask_one(&CHECK, &few.record()).is_err_and(|why| why.contains("too few")));
-    let some = Forge { ops: 10_000, foreign_ios: 400, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &some.record()), None);
+    // A hundred of each: too many for a journal, and nothing that would split.
+    let some = Forge { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Forge::honest() };
+    assert!(crate::checks::ask_one(&CHECK, &some.record()).is_err_and(|why| why.contains("may be others'")));
+    let none = Forge { foreign_ios: 400, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &none.record()), Ok(Answer::Holds(..))));
 }

@@ -2,9 +2,10 @@
 //!
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
-use crate::case::Case;
+use crate::case::{Case, Ran};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::THREADS;
@@ -26,7 +27,7 @@ pub(super) const CHECK: Check = Check {
         formula: "Threads whose name begins with `iou-wrk-`: one is a note, since it stays for five seconds after a single \
                   operation that would have blocked; two or more bias, since then operations ran side by side in threads. Syncs \
                   and trims always go to such threads, so with them the question is open.",
-        provoke: "`fathom run --rw randwrite --bs 4k --depth 32 --cache buffered --time 2s FILE` on a file of holes, or direct with a depth \
+        provoke: "`fathom run --rw randwrite --bs 4k --depth 32 --cache buffered --time 2s --destroy FILE FILE` on a file of holes, or direct with a depth \
                   beyond the requests of the device (`echo 4 > /sys/block/DISK/queue/nr_requests`).",
         repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
                  with `--accept B07` where the application uses io_uring in the same way.",
@@ -44,13 +45,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let mut most = 0;
     for ran in &case.runs {
-        let looks = ran.run.evidence.iter().filter_map(|s| Some((s, s.files.get(THREADS)?)));
-        let mut seen: Option<BTreeSet<&str>> = None;
-        for (snapshot, _) in looks {
-            seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
-        }
-        let seen = seen.ok_or("the run is too short: threads are looked at every half second")?;
-        most = most.max(seen.len());
+        most = most.max(workers_of(ran)?);
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
@@ -83,6 +78,21 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
+}
+
+/// How many of the kernel's workers were seen in a run.
+fn workers_of(ran: &Ran) -> Known<usize> {
+    let mut seen: Option<BTreeSet<&str>> = None;
+    for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
+        seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+    }
+    let looked = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
+    let why = if looked {
+        "the threads of fathom were not looked at while it ran"
+    } else {
+        "the run is too short: threads are looked at every half second"
+    };
+    Ok(seen.ok_or(why)?.len())
 }
 
 /// Ids of the kernel's workers in a list of `tid: name`.

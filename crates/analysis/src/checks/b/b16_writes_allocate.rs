@@ -25,7 +25,7 @@ pub(super) const CHECK: Check = Check {
         formula: "(Holes + unwritten bytes + bytes without a place yet) / bytes of the file at the start of a run: renamed \
                   `allocating` above 0.01 in the worst run. Writing there takes a block, marks it written and puts both into \
                   the journal.",
-        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --overwrite FILE`.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
         repair: "Name the directory, and fathom fills its own file first; or fill the file with data yourself. Accept it with \
                  `--accept B16` where new files are what the application writes.",
     },
