@@ -25,8 +25,9 @@ pub(super) const CHECK: Check = Check {
         formula: "Bytes charged / bytes read: biased above 1.1. Never counted are 1 MiB per run, which is the file system's own \
                   reading, and in sequential buffered reads two windows of read-ahead per worker and run, which lie unread when \
                   the clock stops.",
-        provoke: "`fathom run --rw randread --bs 4k --engine mmap DIR`: each fault reads a window around it. \
-                  `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is.",
+        provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
+                  around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
+                  memory, and A01 says so instead.",
         repair: "Type `--cache direct`, or `--engine mmap:random` for mappings, or lower `queue/read_ahead_kb`. Accept it with \
                  `--accept B03` where the application reads through the page cache in the same way.",
     },

@@ -27,8 +27,8 @@ pub(super) const CHECK: Check = Check {
         formula: "Threads whose name begins with `iou-wrk-`: one is a note, since it stays for five seconds after a single \
                   operation that would have blocked; two or more bias, since then operations ran side by side in threads. Syncs \
                   and trims always go to such threads, so with them the question is open.",
-        provoke: "`fathom run --rw randwrite --bs 4k --depth 32 --cache buffered --time 2s --destroy FILE FILE` on a file of holes, or direct with a depth \
-                  beyond the requests of the device (`echo 4 > /sys/block/DISK/queue/nr_requests`).",
+        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s --destroy FILE FILE`: a \
+                  write that takes a new block would wait for the journal.",
         repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
                  with `--accept B07` where the application uses io_uring in the same way.",
     },

@@ -27,8 +27,8 @@ pub(super) const CHECK: Check = Check {
         formula: "Bytes of the file / extents. On a spinning disk biased below 16 MiB (64 extents per GiB): a seek of 10 ms is then \
                   a tenth of the time. On flash, and on a virtual disk, whose `rotational` says nothing, a note below 1 MiB \
                   (1,024 per GiB), where requests are cut. Up to 8 extents are nothing. Sequential orders alone.",
-        provoke: "Make a file with holes in every second MiB (`fallocate -p -o OFFSET -l 1m FILE` in a loop), fill it again, and \
-                  `fathom run --rw read FILE`; `filefrag FILE` shows the pieces.",
+        provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k --time 1s --destroy COPY \
+                  COPY`, then `fathom run --rw read COPY`; `filefrag COPY` shows the pieces.",
         repair: "Name the directory and let fathom make its own file, where there is free space in one piece; `e4defrag` or \
                  `xfs_fsr` put a file together again. Accept it with `--accept B15` where the real file is in such pieces.",
     },

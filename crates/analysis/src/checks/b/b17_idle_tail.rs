@@ -30,8 +30,8 @@ pub(super) const CHECK: Check = Check {
         formula: "Biased where the first worker was done more than 2 % of the run before the last, and 50 ms and twice the slowest \
                   operation, which are waking and draining. Biased where the least busy worker did less than half of what the \
                   busiest did, a note below 0.8; both only beyond 4 standard deviations of such counts.",
-        provoke: "`fathom run --rw randread --depth 1 --workers 4 --cache buffered --cpus 0 DIR` beside a busy loop, or workers \
-                  of which some are limited by a cgroup.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin DIR`: two \
+                  workers share a CPU, and one has its own.",
         repair: "Give every worker a CPU (`--workers` up to the number of CPUs, `--cpus` and `--pin`), and one queue of greater \
                  `--depth` instead of many workers. Accept it with `--accept B17` where unequal clients are the question.",
     },
