@@ -14,8 +14,9 @@ use std::collections::BTreeSet;
 
 /// How the kernel names the threads that carry out what would block.
 const WORKER: &str = "iou-wrk-";
-/// Threads from which the queue as a whole is carried by them. One thread is there for five seconds after a single operation
-/// that would have blocked, such as the first write after a journal's commit.
+/// Threads per worker of ours from which the queue as a whole is carried by them. Each worker has a ring of its own, and one
+/// thread is there for five seconds after a single operation that would have blocked, such as a write that met a journal's
+/// commit.
 const BIASED_FROM: usize = 2;
 
 pub(super) const CHECK: Check = Check {
@@ -24,9 +25,9 @@ pub(super) const CHECK: Check = Check {
     belief: "io_uring carried the operations out without threads of the kernel",
     page: Page {
         reads: "The names of all our threads in `/proc/self/task/*/comm`, every half second while workers run. Engine io_uring.",
-        formula: "Threads whose name begins with `iou-wrk-`: one is a note, since it stays for five seconds after a single \
-                  operation that would have blocked; two or more bias, since then operations ran side by side in threads. Syncs \
-                  and trims always go to such threads, so with them the question is open.",
+        formula: "Threads whose name begins with `iou-wrk-`: a note below two for each worker of the phase, since each ring keeps one \
+                  for five seconds after a single operation that would have blocked; from two each it biases, since then \
+                  operations ran side by side in threads. Syncs and trims always go to such threads, so with them the question is open.",
         provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s --destroy FILE FILE`: a \
                   write that takes a new block would wait for the journal.",
         repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
@@ -60,14 +61,16 @@ fn look(case: &Case) -> Known<Answer> {
     if case.does(Kind::Sync) || case.does(Kind::Trim) {
         return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
     }
-    let (severity, sentence) = if most >= BIASED_FROM {
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let rings = streams.iter().map(|s| s.workers as usize).fold(0, usize::saturating_add);
+    let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
             "io_uring handed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
             show_count(most as f64)
         );
         (Severity::Biased, sentence)
     } else {
-        let sentence = "io_uring used a thread of the kernel, so at least one operation would have blocked when it was handed over.";
+        let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was handed over.";
         (Severity::Note, sentence.to_owned())
     };
     Ok(Answer::Finding(Found {
@@ -128,6 +131,10 @@ fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
     assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
+    // One for each of two rings is what single operations leave behind.
+    let mut two_rings = with_threads("103: iou-wrk-101\n104: iou-wrk-102\n");
+    two_rings.header.plan.jobs[0].phases[0].streams[0].workers = 2;
+    assert_eq!(crate::checks::severity(&CHECK, &two_rings), Some(Severity::Note));
 }
 
 #[test]
