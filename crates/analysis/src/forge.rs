@@ -248,6 +248,7 @@ impl Forge {
             )]),
             issued: BTreeMap::from([(kind, issued)]),
             data: (kind == Kind::Write).then_some(Written { compress_percent: 0.2, dedup_percent: 0.0 }),
+            submit: self.submit(),
             ..StreamEnd::default()
         }
     }
@@ -544,5 +545,29 @@ fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer 
             .into(),
         below,
         ..Layer::default()
+    }
+}
+
+/// What handing an operation over takes.
+pub(crate) const SUBMIT_NS: u64 = 5_000;
+
+impl Forge {
+    /// A mebibyte after the other, eight in flight.
+    pub(crate) fn honest_sequential() -> Self {
+        Self {
+            name: "SEQ1M Q8T1 read".into(),
+            pattern: Pattern::Sequential,
+            block_bytes: 1 << 20,
+            depth: 8,
+            depth_seen: 7.9,
+            ..Self::honest()
+        }
+    }
+
+    /// Calls that wait for nothing: there are none where one operation is all that may be in flight.
+    fn submit(&self) -> Histogram {
+        let mut submit = Histogram::new();
+        (0..if self.depth > 1 { self.ops } else { 0 }).for_each(|_| submit.record(SUBMIT_NS));
+        submit
     }
 }

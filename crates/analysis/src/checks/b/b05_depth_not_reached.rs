@@ -20,7 +20,18 @@ pub(super) const CHECK: Check = Check {
     id: "B05",
     name: "DEPTH_NOT_REACHED",
     belief: "as many operations were in flight as were asked for",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "Our own integral of operations in flight over each window; for direct I/O also requests, bytes and \
+                time-in-queue in the `stat` file of the top device.",
+        formula: "Mean operations in flight / (depth x workers x targets): renamed below 0.5 to the depth that was there. The \
+                  device is a second witness: where it did at least 95 % of our bytes, and its time-in-queue gives less than half \
+                  of the depth, allowing for merged requests, the rest waited above it. Not asked at depth 1, nor where a schedule, \
+                  pauses or drains hold operations back.",
+        provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache buffered`: one operation \
+                  at a time, whatever the depth says.",
+        repair: "Take `--engine io_uring` with `--cache direct`, or `--workers` in place of depth; see what limits the row. Accept \
+                 it with `--accept B05` where the application's interface is that one; the name keeps the true depth.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -17,7 +17,16 @@ pub(super) const CHECK: Check = Check {
     id: "B12",
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The result of every operation, as the kernel gives it: errors by number, and operations that moved fewer bytes \
+                than asked, of every run and also of those that errors ended.",
+        formula: "Void from the first failed or short operation. There is no harmless share: a failed operation is often the \
+                  fastest, and a device that fails one in a million is what one wants to know of.",
+        provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
+                  `fathom run --rw randread /dev/loopN`: what lies beyond the end fails with EIO.",
+        repair: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and --offset suit the \
+                 target for EINVAL. Accept it with `--accept B12` only where failing is what was to be measured.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { errors: 7, ..crate::forge::Forge::honest() }.record()),

@@ -1,0 +1,111 @@
+//! B01: small operations that the kernel merged into larger requests.
+//!
+//! For: direct operations against the requests of the device. Not for: buffered ones, whose requests the page cache makes,
+//! nor for random orders whose neighbours should not meet (B14, where this one is silent).
+
+use super::shared::{Requests, names, one_to_one, requests};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_bytes, show_rate};
+
+/// Operations per request above which the size asked is not the size measured. Where every second operation finds one
+/// neighbour it is 1.33, which a busy scheduler does to any sequential queue.
+const BIASED_ABOVE: f64 = 1.5;
+/// Operations per request from which most operations were never requests.
+const RENAMED_FROM: f64 = 2.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "B01",
+    name: "MERGED",
+    belief: "the device saw operations of the size that was asked for",
+    page: Page {
+        reads: "Our own count of operations and bytes handed over, and requests, merges and bytes in the `stat` file of the \
+                top device, both from the start of a run to its last completion. Direct I/O alone is asked.",
+        formula: "Operations / device requests, per direction: biased above 1.5, renamed from 2.0, where most operations were \
+                  never requests of their own. Up to 1.5 a scheduler merges the odd neighbour of any sequential queue. Asked \
+                  only where device and operations agree in bytes within 5 %, else the requests are not ours.",
+        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are handed over in one call, and \
+                  the kernel makes one request of them.",
+        repair: "Hand operations over one by one (`--batch 1`), take the size that the device really got (`--bs 64k`), or \
+                 switch merging off with `echo 2 > /sys/block/DISK/queue/nomerges`. Accept it with `--accept B01` where the \
+                 question is what an application with small neighbouring operations gets, merging included.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { merged: 4, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !one_to_one(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let all = requests(case)?;
+    let worst = all.iter().max_by(|a, b| a.ops_per_request().total_cmp(&b.ops_per_request()));
+    let worst = worst.ok_or("no operation completed")?;
+    let numbers = evidence([
+        ("ops_per_request", worst.ops_per_request()),
+        ("request_bytes_mean", worst.request_bytes()),
+        ("operation_bytes_mean", worst.op_bytes()),
+        ("merges", worst.device.merges as f64),
+    ]);
+    if worst.ops_per_request() <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The device saw operations of the size that was asked for.", numbers));
+    }
+    let renamed = worst.ops_per_request() >= RENAMED_FROM;
+    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| names(&l));
+    Ok(Answer::Finding(Found {
+        severity: if renamed { Severity::Rename } else { Severity::Biased },
+        sentence: format!(
+            "Operations of {} were asked for, and the device got requests of {} on average: the kernel merged {} neighbouring {}s into each.",
+            round(worst.op_bytes()),
+            round(worst.request_bytes()),
+            show_rate(worst.ops_per_request()),
+            worst.kind.word()
+        ),
+        cure: format!(
+            "Hand operations over one at a time (--batch 1), or switch merging off (echo 2 > /sys/block/{disk}/queue/nomerges)."
+        ),
+        evidence: numbers,
+        renames: renamed.then(|| Rename::Condition(words(worst))),
+    }))
+}
+
+/// Whether it takes the name of a result.
+pub(super) fn renames(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(f)) if f.renames.is_some())
+}
+
+fn words(requests: &Requests) -> String {
+    format!("merged to requests of ~{}", round(requests.request_bytes()))
+}
+
+/// A mean size to the KiB: more digits would claim what a mean does not know.
+fn round(bytes: f64) -> String {
+    let kib = (bytes / 1024.0).round();
+    if kib >= 1.0 { show_bytes((kib * 1024.0) as u64) } else { show_bytes(bytes as u64) }
+}
+
+#[cfg(test)]
+use super::shared::merge_some;
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
+    let at = |part| crate::checks::severity(&CHECK, &merge_some(Forge::honest().record(), part));
+    assert_eq!(at(0.5), Some(Severity::Rename));
+    assert_eq!(at(0.4), Some(Severity::Biased));
+    assert_eq!(at(0.25), None);
+}
+
+#[test]
+fn buffered_operations_and_bytes_of_others_are_not_judged() {
+    let buffered = Forge { merged: 4, cache: model::job::Cache::Buffered, ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &buffered.record()), Ok(Answer::DoesNotApply));
+    let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
+    assert!(crate::checks::ask_one(&CHECK, &foreign.record()).is_err());
+}

@@ -1,0 +1,162 @@
+//! B02: large operations that the kernel split into several requests.
+//!
+//! For: direct operations against the requests of the device, and the limits that split them. Not for: merging (B01).
+
+use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_bytes, show_rate};
+
+/// Requests per operation above which a latency is that of a group: one operation in ten that crosses a border of the
+/// file's extents or a boundary of the device is still one operation.
+const BIASED_ABOVE: f64 = 1.1;
+/// The same where nothing that is known splits: small requests of others beside large operations look like splitting, and
+/// their bytes do not show.
+const UNEXPLAINED_ABOVE: f64 = 1.5;
+
+pub(super) const CHECK: Check = Check {
+    id: "B02",
+    name: "SPLIT",
+    belief: "one operation was one request to the device",
+    page: Page {
+        reads: "Our own count of operations, and the requests in the `stat` file of the top device from the start of a run to \
+                its last completion; `queue/max_sectors_kb`, `max_segments` and `chunk_sectors`; the map of the file's extents.",
+        formula: "Device requests / operations, per direction: biased above 1.1, since up to a tenth of the operations may cross \
+                  a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, above 1.5, since small \
+                  requests of others look alike. 48 requests per run are a journal's and never count. Asked only where device and \
+                  operations agree in bytes within 5 %.",
+        provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: each operation \
+                  becomes four requests. On most disks `--bs 8m` does without the first line.",
+        repair: "Raise `queue/max_sectors_kb` up to `max_hw_sectors_kb`, or take a --bs that fits. The throughput is true either \
+                 way; it is the latency and the depth that are those of groups. Accept it with `--accept B02` where that is what \
+                 the application does.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| split(crate::forge::Forge::honest().record(), 4)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !one_to_one(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let all = requests(case)?;
+    let worst = all.iter().max_by(|a, b| a.requests_per_op().total_cmp(&b.requests_per_op()));
+    let worst = worst.ok_or("no operation completed")?;
+    let per_op = worst.requests_per_op();
+    let numbers = evidence([
+        ("requests_per_op", per_op),
+        ("operation_bytes_mean", worst.op_bytes()),
+        ("request_bytes_mean", worst.request_bytes()),
+    ]);
+    if per_op <= BIASED_ABOVE {
+        return Ok(Answer::Holds("One operation was one request to the device.", numbers));
+    }
+    let more = worst.device.ios.saturating_sub(worst.issued.ops);
+    if more <= ODD_REQUESTS.saturating_mul(case.runs.len() as u64) {
+        return Err(format!(
+            "the device did {more} requests more than there were operations, too few to tell splitting from a journal's; measure for longer"
+        ));
+    }
+    let known = cause(case, worst);
+    if known.is_none() && per_op <= UNEXPLAINED_ABOVE {
+        return Err(format!(
+            "the device did {} requests for each operation, which no limit of its queue and no pieces of the file explain; they may be others'",
+            show_rate(per_op)
+        ));
+    }
+    let (cause, cure) = known.unwrap_or_else(|| {
+        let cure = "See max_segments and chunk_sectors of the device's queue, or take a smaller --bs.";
+        (String::new(), cure.into())
+    });
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the device's queue is deeper than asked.",
+            worst.kind.word(),
+            show_bytes(worst.op_bytes() as u64),
+            show_rate(per_op)
+        ),
+        cure,
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Why, and what helps, where the limits of the queue or the file's extents tell.
+fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
+    let largest = u64::from(case.stream.access.largest_bytes());
+    for layer in case.shared().unwrap_or_default() {
+        let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
+            continue;
+        };
+        if limit < largest {
+            let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
+            let cure = if hardware > limit {
+                format!(
+                    "Raise /sys/block/{}/queue/max_sectors_kb, or take --bs {} or less.",
+                    layer.name,
+                    show_bytes(limit)
+                )
+            } else {
+                format!(
+                    "Take --bs {} or less, which is the largest request of {}.",
+                    show_bytes(limit),
+                    layer.name
+                )
+            };
+            return Some((format!(" ({} takes {} at most at a time)", layer.name, show_bytes(limit)), cure));
+        }
+    }
+    // A piece of ten operations is crossed by every tenth of them.
+    let short = (requests.op_bytes() as u64).saturating_mul(10);
+    let pieces = |e: &model::evidence::Extents| e.count > 1 && e.span_bytes / e.count < short;
+    case.extents().is_ok_and(|all| all.iter().any(pieces)).then(|| {
+        let cure = "Let fathom make a file of its own on a file system with more free space in one piece.";
+        (" (the file lies in small pieces)".into(), cure.into())
+    })
+}
+
+/// The record with so many requests where there was one; bytes the same.
+#[cfg(test)]
+fn split(mut record: model::record::Record, by: u64) -> model::record::Record {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+        (fields[0], fields[4]) = (fields[0] * by, fields[4] * by);
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn the_limit_that_splits_is_named() {
+    let mut record = split(Forge { block_bytes: 4 << 20, ops: 200, ..Forge::honest() }.record(), 4);
+    record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(
+        f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes 1 MiB"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn a_journal_beside_few_operations_is_no_split() {
+    // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
+    let few = Forge { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Forge::honest() };
+    assert!(crate::checks::ask_one(&CHECK, &few.record()).is_err_and(|why| why.contains("too few")));
+    // A hundred of each: too many for a journal, and nothing that would split.
+    let some = Forge { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Forge::honest() };
+    assert!(crate::checks::ask_one(&CHECK, &some.record()).is_err_and(|why| why.contains("may be others'")));
+    let none = Forge { foreign_ios: 400, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &none.record()), Ok(Answer::Holds(..))));
+}

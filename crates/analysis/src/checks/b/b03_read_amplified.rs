@@ -1,0 +1,144 @@
+//! B03: more read from the device than was asked for.
+//!
+//! For: reads charged to our own cgroup against reads issued, read-ahead above all. Not for: reads of others (D01).
+
+use super::shared::{ODD_BYTES, names};
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Kind, Pattern};
+use model::units::{show_bytes, show_rate};
+
+/// Bytes read per byte asked above which the device worked for what nobody wanted.
+const BIASED_ABOVE: f64 = 1.1;
+/// Windows of read-ahead per worker that lie unread at the end of a sequential run: the one under way and the next.
+const WINDOWS_AHEAD: u64 = 2;
+
+pub(super) const CHECK: Check = Check {
+    id: "B03",
+    name: "READ_AMPLIFIED",
+    belief: "the device read what was asked for and no more",
+    page: Page {
+        reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and our own count of bytes read; \
+                `queue/read_ahead_kb`. Without a cgroup the whole device is looked at, and only its silence says something.",
+        formula: "Bytes charged / bytes read: biased above 1.1. Never counted are 1 MiB per run, which is the file system's own \
+                  reading, and in sequential buffered reads two windows of read-ahead per worker and run, which lie unread when \
+                  the clock stops.",
+        provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
+                  around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
+                  memory, and A01 says so instead.",
+        repair: "Type `--cache direct`, or `--engine mmap:random` for mappings, or lower `queue/read_ahead_kb`. Accept it with \
+                 `--accept B03` where the application reads through the page cache in the same way.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { delivered: 4.0, ..buffered() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let asked = case.issued(Kind::Read).bytes;
+    if asked == 0 {
+        return Err("no read completed".into());
+    }
+    let read = match case.own() {
+        Ok(own) => own.bytes[0],
+        Err(why) => {
+            let device = case.device()?.read.bytes;
+            if device as f64 > BIASED_ABOVE * asked as f64 {
+                return Err(format!(
+                    "the device read more than was asked for, and for whom was not counted: {why}"
+                ));
+            }
+            device
+        }
+    };
+    let ratio = share(read as f64, asked as f64);
+    let numbers = evidence([
+        ("read_bytes", asked as f64),
+        ("device_read_bytes", read as f64),
+        ("bytes_per_byte_read", ratio),
+    ]);
+    if ratio <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The device read what was asked for and no more.", numbers));
+    }
+    if read.saturating_sub(asked) <= allowed(case) {
+        return Err("the run is too short to tell read-ahead at its end from reading too much".into());
+    }
+    let (ahead, disks) = read_ahead(case);
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
+            show_rate(ratio),
+            show_bytes(read),
+            show_bytes(asked),
+            show_bytes(ahead)
+        ),
+        cure: format!(
+            "Type --cache direct, or --engine mmap:random for mappings, or lower /sys/block/{disks}/queue/read_ahead_kb."
+        ),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Bytes that are never held against anybody.
+fn allowed(case: &Case) -> u64 {
+    let runs = case.runs.len() as u64;
+    let sequential =
+        case.stream.access.pattern() == Some(Pattern::Sequential) && !case.stream.cache.is_direct();
+    let windows = if sequential { WINDOWS_AHEAD.saturating_mul(u64::from(case.stream.workers)) } else { 0 };
+    let ahead = windows.saturating_mul(read_ahead(case).0);
+    ODD_BYTES.saturating_add(ahead).saturating_mul(runs)
+}
+
+/// The largest read-ahead of the disks in bytes, and their names.
+fn read_ahead(case: &Case) -> (u64, String) {
+    let layers = case.shared().unwrap_or_default();
+    let bytes = layers.iter().filter_map(|l| l.queue_number("read_ahead_kb").ok()).max().unwrap_or(0);
+    (bytes.saturating_mul(1024), names(&layers))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn buffered() -> Forge {
+    Forge { cache: model::job::Cache::Buffered, ..Forge::honest() }
+}
+
+#[test]
+fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
+    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..buffered() }.record());
+    assert_eq!(at(1.2), Some(Severity::Biased));
+    assert_eq!(at(1.09), None);
+    let Ok(Answer::Finding(f)) =
+        crate::checks::ask_one(&CHECK, &Forge { delivered: 4.0, ..buffered() }.record())
+    else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("read 4.00 bytes") && f.sentence.contains("128 KiB"), "{}", f.sentence);
+}
+
+#[test]
+fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
+    let short = |pattern| Forge { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
+    assert!(
+        crate::checks::ask_one(&CHECK, &short(Pattern::Sequential).record())
+            .is_err_and(|why| why.contains("short"))
+    );
+}
+
+#[test]
+fn reads_of_others_are_not_ours_and_without_a_cgroup_they_cannot_be_told() {
+    let foreign = Forge { foreign_ios: 9_000, ..buffered() };
+    assert_eq!(crate::checks::severity(&CHECK, &foreign.record()), None);
+    let unknown = Forge { cgroup: false, ..foreign };
+    assert!(crate::checks::ask_one(&CHECK, &unknown.record()).is_err());
+}

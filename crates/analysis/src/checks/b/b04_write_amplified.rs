@@ -1,0 +1,145 @@
+//! B04: more written to the device than was asked for.
+//!
+//! For: what journal, metadata and copies add until the final sync has ended. Not for: writes of others (D01), nor what a
+//! drive does inside itself.
+
+use super::shared::{ODD_BYTES, says};
+use crate::case::{Case, Ran, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::{BlockStat, Moment, Snapshot};
+use model::finding::Severity;
+use model::job::Kind;
+use model::machine::Layer;
+use model::units::{show_bytes, show_rate};
+
+/// Bytes written per byte asked above which the file system's own writing is part of the result. Overwriting with direct I/O
+/// stays below 1.05 on ext4 and xfs, and one small write made stable at a time needs 1.7 and more.
+const BIASED_ABOVE: f64 = 1.2;
+
+pub(super) const CHECK: Check = Check {
+    id: "B04",
+    name: "WRITE_AMPLIFIED",
+    belief: "the device wrote what was asked for and no more",
+    page: Page {
+        reads: "The `stat` file of the disk from the start of a run to the end of its final sync, the same while nothing ran \
+                (the idle watch), bytes charged to fathom's own cgroup, and our own count of bytes written.",
+        formula: "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
+                  us, by the bytes written: biased above 1.2. 1 MiB per run never counts. Overwriting stays below 1.05 on ext4 \
+                  and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Silent where D01 found others.",
+        provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: each write is followed by the \
+                  journal's.",
+        repair: "This is what the file system costs, and it is part of what an application gets: accept it with `--accept B04` \
+                 for that question. For the device alone, overwrite a file that is allocated already, or measure the block \
+                 device itself.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { delivered: 1.8, ..synchronous() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || says(case, "D01") {
+        return Ok(Answer::DoesNotApply);
+    }
+    let asked = case.issued(Kind::Write).bytes;
+    if asked == 0 {
+        return Err("no write completed".into());
+    }
+    let layers = case.shared()?;
+    let mut device = 0.0;
+    for ran in &case.runs {
+        device += net_bytes(case, ran, &layers)?;
+    }
+    // Only a lower bound: the journal is charged to the root group in version 1, and to nobody while it is synced.
+    let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
+    let written = device.max(own);
+    let ratio = share(written, asked as f64);
+    let numbers = evidence([
+        ("written_bytes", asked as f64),
+        ("device_write_bytes", device),
+        ("charged_write_bytes", own),
+        ("bytes_per_byte_written", ratio),
+    ]);
+    let odd = ODD_BYTES.saturating_mul(case.runs.len() as u64) as f64;
+    if ratio <= BIASED_ABOVE || written - asked as f64 <= odd {
+        return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
+    }
+    let kind = case.places().next().map_or("the file system", |p| p.kind());
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The device wrote {} bytes for each byte that was asked for ({} for {}): journal, metadata or copies of {kind} are part of this result.",
+            show_rate(ratio),
+            show_bytes(written as u64),
+            show_bytes(asked)
+        ),
+        cure: "For the device alone overwrite an allocated file without --cache sync, or measure the block device itself."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Bytes that the layers wrote from a run's start to the end of its final sync, less what they write in that time anyway.
+fn net_bytes(case: &Case, ran: &Ran, layers: &[&Layer]) -> Known<f64> {
+    let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+    let bytes = written(layers, start, synced)?;
+    let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
+    Ok((bytes as f64 - ns * idle_rate(case, layers)).max(0.0))
+}
+
+/// Bytes per ns that the layers wrote while nothing was measured; 0 where there was no idle watch, and then D01 alone says
+/// whether others wrote.
+fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
+    let at = |moment| case.record.evidence.iter().find(|s| s.moment == moment);
+    let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return 0.0 };
+    let ns = end.at_ns.saturating_sub(start.at_ns) as f64;
+    written(layers, start, end).map_or(0.0, |bytes| share(bytes as f64, ns))
+}
+
+fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
+    layers.iter().try_fold(0_u64, |sum, layer| {
+        Ok(sum.saturating_add(BlockStat::between(from, to, &layer.stat_file)?.write.bytes))
+    })
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Synchronous writes, where D01 cannot tell a journal from others.
+#[cfg(test)]
+fn synchronous() -> Forge {
+    Forge { cache: model::job::Cache::DirectDsync, ..Forge::honest_write() }
+}
+
+#[test]
+fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
+    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..synchronous() }.record());
+    assert_eq!(at(1.3), Some(Severity::Biased));
+    assert_eq!(at(1.15), None);
+}
+
+#[test]
+fn what_the_disk_writes_anyway_is_not_the_file_systems() {
+    let mut record = Forge { foreign_ios: 8_800, ..synchronous() }.record();
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Biased));
+    // While idle it wrote as much: 34 MiB in the 1.1 s of a run.
+    let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
+    for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
+    {
+        let mut snapshot = record.evidence[0].clone();
+        (snapshot.moment, snapshot.at_ns) = (moment, at_ns);
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(stat(bytes)));
+        record.evidence.push(snapshot);
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+}
+
+#[test]
+fn where_others_were_found_it_is_silent() {
+    let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &others.record()), Ok(Answer::DoesNotApply));
+}

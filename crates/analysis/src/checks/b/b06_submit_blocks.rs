@@ -1,0 +1,129 @@
+//! B06: handing operations over that blocks until they are done.
+//!
+//! For: the time inside calls that wait for nothing, of the engines that promise not to block. Not for: engines that carry
+//! one operation at a time (B05), nor for what blocks inside the kernel.
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_ns, show_share};
+
+/// Engines whose calls hand over and come back.
+const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
+/// Share of an operation's latency that its own hand-over may take. A queue of depth d that is limited by the cost of
+/// handing over alone shows 1/d, so depth two shows half of it and blocks nowhere.
+const FREE_UP_TO: f64 = 0.5;
+/// What clocks and means may add to that.
+const SLACK: f64 = 0.1;
+
+pub(super) const CHECK: Check = Check {
+    id: "B06",
+    name: "SUBMIT_BLOCKS",
+    belief: "handing an operation over did not wait for it",
+    page: Page {
+        reads: "The time inside each call that handed operations over without waiting for any, one clock stamp before and one \
+                after, and the latencies. Engines io_uring and libaio from depth 2.",
+        formula: "Mean time of such a call / mean latency: biased above 0.6. A queue of depth d that is limited by the cost of \
+                  handing over alone shows 1/d, so half is what depth 2 may show, or SUBMIT/DEPTH with --batch; 0.1 is for clocks \
+                  and means. Microseconds alone say nothing: a virtual disk's doorbell costs twenty.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call comes back with \
+                  the block read. `--engine io_uring` shows it where the page cache answers.",
+        repair: "Type `--cache direct`; overwrite allocated files instead of holes. Where the interface cannot do without \
+                 blocking, ask for `--workers` instead of `--depth`. Accept it with `--accept B06` where the application does the \
+                 same, and read the depth as one per worker.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { latency_ns: Some(crate::forge::SUBMIT_NS), ..crate::forge::Forge::honest() }
+            .record()
+    }),
+    #[cfg(test)]
+    blind: || without_submit(&crate::forge::Forge::honest()),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let stream = case.stream;
+    let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
+    let in_a_call = f64::from(stream.batch.submit);
+    let asynchronous = ASYNCHRONOUS.contains(&stream.engine.as_str()) && case.has_storage();
+    // Where one call fills the whole queue it waits as well, and says nothing.
+    let limit = share(in_a_call, depth).max(FREE_UP_TO) + SLACK;
+    if !asynchronous || depth < 2.0 || limit >= 1.0 {
+        return Ok(Answer::DoesNotApply);
+    }
+    let submit = case.submit().and_then(|h| h.mean_ns());
+    let submit = submit.ok_or("no call handed operations over without waiting for one")?;
+    let latency = latency_mean(case).ok_or("no operation completed")?;
+    let part = share(submit, latency);
+    let numbers =
+        evidence([("submit_ns_mean", submit), ("latency_ns_mean", latency), ("submit_share", part)]);
+    if part <= limit {
+        return Ok(Answer::Holds("Handing operations over did not wait for them.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "Handing over took {} of the {} of an operation ({}): it was carried out inside the call that hands it over, so this is not asynchronous here.",
+            show_ns(submit),
+            show_ns(latency),
+            show_share(part.min(1.0))
+        ),
+        cure: if stream.cache.is_direct() {
+            "Overwrite an allocated file, see whether the device's queue is full (B09), or ask for --workers instead of --depth.".into()
+        } else {
+            "Type --cache direct: what the page cache answers or takes is done at once. Or ask for --workers instead of --depth."
+                .into()
+        },
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Mean latency of reads and writes in ns, in an open loop from the hand-over on.
+fn latency_mean(case: &Case) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for ran in &case.runs {
+        for end in Kind::MOVING.iter().filter_map(|k| ran.stream.kinds.get(k)) {
+            let h = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+            sum += h.sum_ns() as f64;
+            count += h.count() as f64;
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+#[cfg(test)]
+use crate::forge::{Forge, SUBMIT_NS};
+
+#[cfg(test)]
+fn without_submit(forge: &Forge) -> model::record::Record {
+    let mut record = forge.record();
+    for run in &mut record.runs {
+        let streams = run.end.iter_mut().flat_map(|e| &mut e.streams);
+        streams.for_each(|s| s.submit.clear());
+    }
+    record
+}
+
+#[test]
+fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not() {
+    let at = |depth, latency| {
+        let forge = Forge { depth, latency_ns: Some(latency), ..Forge::honest() };
+        crate::checks::severity(&CHECK, &forge.record())
+    };
+    assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
+    assert_eq!(at(2, 2 * SUBMIT_NS), None);
+    assert_eq!(at(1, SUBMIT_NS), None, "one operation at a time promises nothing");
+}
+
+#[test]
+fn engines_that_wait_and_calls_that_fill_the_queue_are_not_asked() {
+    let sync = Forge { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &sync.record()), Ok(Answer::DoesNotApply));
+    let mut full = Forge::honest().record();
+    full.header.plan.jobs[0].phases[0].streams[0].batch.submit = 32;
+    assert_eq!(crate::checks::ask_one(&CHECK, &full), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,155 @@
+//! B07: operations that `io_uring` gave to kernel threads.
+//!
+//! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
+
+use crate::case::{Case, Ran};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::THREADS;
+use model::units::show_count;
+use std::collections::BTreeSet;
+
+/// How the kernel names the threads that carry out what would block.
+const WORKER: &str = "iou-wrk-";
+/// Threads per worker of ours from which the queue as a whole is carried by them. Each worker has a ring of its own, and one
+/// thread is there for five seconds after a single operation that would have blocked, such as a write that met a journal's
+/// commit.
+const BIASED_FROM: usize = 2;
+
+pub(super) const CHECK: Check = Check {
+    id: "B07",
+    name: "IOWQ_PUNTED",
+    belief: "io_uring carried the operations out without threads of the kernel",
+    page: Page {
+        reads: "The names of all our threads in `/proc/self/task/*/comm`, every half second while workers run. Engine io_uring.",
+        formula: "Threads whose name begins with `iou-wrk-`: a note below two for each worker of the phase, since each ring keeps one \
+                  for five seconds after a single operation that would have blocked; from two each it biases, since then \
+                  operations ran side by side in threads. Syncs and trims always go to such threads, so with them the question is open.",
+        provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s --destroy FILE FILE`: a \
+                  write that takes a new block would wait for the journal.",
+        repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
+                 with `--accept B07` where the application uses io_uring in the same way.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
+    #[cfg(test)]
+    blind: || without_threads(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if case.stream.engine != "io_uring" || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut most = 0;
+    for ran in &case.runs {
+        most = most.max(workers_of(ran)?);
+    }
+    if case.runs.is_empty() {
+        return Err(crate::case::no_run());
+    }
+    let numbers = evidence([("kernel_workers", most as f64)]);
+    if most == 0 {
+        return Ok(Answer::Holds(
+            "io_uring carried the operations out without threads of the kernel.",
+            numbers,
+        ));
+    }
+    if case.does(Kind::Sync) || case.does(Kind::Trim) {
+        return Err("io_uring always gives syncs and trims to threads of the kernel, so whether it gave them reads and writes too cannot be seen".into());
+    }
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let rings = streams.iter().map(|s| s.workers as usize).fold(0, usize::saturating_add);
+    let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
+        let sentence = format!(
+            "io_uring handed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
+            show_count(most as f64)
+        );
+        (Severity::Biased, sentence)
+    } else {
+        let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was handed over.";
+        (Severity::Note, sentence.to_owned())
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence,
+        cure: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// How many of the kernel's workers were seen in a run.
+fn workers_of(ran: &Ran) -> Known<usize> {
+    let mut seen: Option<BTreeSet<&str>> = None;
+    for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
+        seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
+    }
+    let looked = ran.run.evidence.iter().any(|s| s.moment == Moment::During);
+    let why = if looked {
+        "the threads of fathom were not looked at while it ran"
+    } else {
+        "the run is too short: threads are looked at every half second"
+    };
+    Ok(seen.ok_or(why)?.len())
+}
+
+/// Ids of the kernel's workers in a list of `tid: name`.
+fn workers(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .filter_map(|l| l.split_once(": "))
+        .filter(|(_, name)| name.starts_with(WORKER))
+        .map(|(tid, _)| tid)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn with_threads(text: &str) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(THREADS.into(), Ok(text.into()));
+    }
+    record
+}
+
+#[cfg(test)]
+fn without_threads() -> model::record::Record {
+    let mut record = Forge::honest().record();
+    record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(|s| drop(s.files.remove(THREADS)));
+    record
+}
+
+#[test]
+fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
+    let at = |text| crate::checks::severity(&CHECK, &with_threads(text));
+    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
+    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
+    assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
+    // One for each of two rings is what single operations leave behind.
+    let mut two_rings = with_threads("103: iou-wrk-101\n104: iou-wrk-102\n");
+    two_rings.header.plan.jobs[0].phases[0].streams[0].workers = 2;
+    assert_eq!(crate::checks::severity(&CHECK, &two_rings), Some(Severity::Note));
+}
+
+#[test]
+fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
+    let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    stream.access.lines[0].mix.trim_percent = 10;
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
+    assert_eq!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_run_without_a_look_is_not_checked() {
+    let mut record = Forge::honest().record();
+    record.runs[1].evidence.iter_mut().for_each(|s| drop(s.files.remove(THREADS)));
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("too short")));
+}

@@ -1,0 +1,77 @@
+//! B08: polling that was asked for on a queue that has none.
+//!
+//! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+
+/// Options that ask for polled completions: of io_uring and of vsync.
+const POLLING: &[&str] = &["iopoll", "hipri"];
+
+pub(super) const CHECK: Check = Check {
+    id: "B08",
+    name: "NOT_POLLING",
+    belief: "completions were polled for, as was asked",
+    page: Page {
+        reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: `iopoll` of \
+                io_uring, `hipri` of vsync.",
+        formula: "Void where polling was asked for and a device says 0: the kernel then waits for the interrupt and tells \
+                  nobody. The engine refuses such a run beforehand; this looks again, at the devices below file systems and \
+                  stacks that the engine cannot ask.",
+        provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without queues for polling is refused with \
+                  that reason; a file on several devices, one of which does not poll, is what is left for this check.",
+        repair: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command line). \
+                 There is nothing to accept: the number is that of interrupts.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| polled(Some("0\n"))),
+    #[cfg(test)]
+    blind: || polled(None),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let asked = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
+    let Some(option) = asked.filter(|_| case.has_storage()) else { return Ok(Answer::DoesNotApply) };
+    case.grounded()?;
+    let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
+    let mut polls = None;
+    for layer in layers {
+        if layer.queue_number("io_poll")? == 0 {
+            return Ok(Answer::Finding(Found {
+                severity: Severity::Void,
+                sentence: format!(
+                    "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
+                    layer.name
+                ),
+                cure: "Leave the option out, or give the driver queues for polling (nvme.poll_queues=2)."
+                    .into(),
+                evidence: evidence([("io_poll", 0.0)]),
+                renames: None,
+            }));
+        }
+        polls =
+            Some(Answer::Holds("Completions were polled for, as was asked.", evidence([("io_poll", 1.0)])));
+    }
+    polls.ok_or_else(|| format!("no device below says whether it polls, as option {option} asks"))
+}
+
+#[cfg(test)]
+fn polled(says: Option<&str>) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.remove("io_poll");
+    says.map(|text| queue.insert("io_poll".into(), text.into()));
+    record
+}
+
+#[test]
+fn a_queue_that_polls_holds_one_without_voids_and_silence_is_not_checked() {
+    assert!(matches!(crate::checks::ask_one(&CHECK, &polled(Some("1\n"))), Ok(Answer::Holds(..))));
+    assert_eq!(crate::checks::severity(&CHECK, &polled(Some("0\n"))), Some(Severity::Void));
+    assert!(crate::checks::ask_one(&CHECK, &polled(Some("maybe"))).is_err());
+    assert!(crate::checks::ask_one(&CHECK, &polled(None)).is_err());
+}

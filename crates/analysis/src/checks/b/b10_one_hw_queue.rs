@@ -1,0 +1,86 @@
+//! B10: many threads that share the one hardware queue of a device.
+//!
+//! For: a hint where a rate may be that of a lock. Not for: proving that it is; only a device with more queues could.
+
+use super::shared::disks;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_count;
+
+/// Operations per second from which a queue's lock, taken for each in about a microsecond on each side, is worth a thought.
+const FAST_FROM: f64 = 200_000.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "B10",
+    name: "ONE_HW_QUEUE",
+    belief: "CPUs do not wait for one another at the device's queue",
+    page: Page {
+        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Direct I/O alone is \
+                asked.",
+        formula: "A note where a disk has one hardware queue, several workers use it, and they reach 200,000 operations per \
+                  second: there the queue's lock, about a microsecond for each hand-over and each completion, is a good part of \
+                  the time.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 64 --workers 4 DIR` on a fast virtual disk, whose `mq/` has one entry.",
+        repair: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi). As a note it needs no accepting.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| one_queue(250_000, 4)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = one_queue(1_000, 4);
+        record.header.hosts[0].places[0].layers[0].device.remove("mq");
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut narrow = None;
+    for layer in disks(case)? {
+        if layer.device_number("mq")? <= 1 {
+            narrow = Some(layer);
+        }
+    }
+    let ops: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).ops as f64).sum();
+    let rate = share(ops, case.window_ns() / 1e9);
+    let workers = case.stream.workers;
+    let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
+    let Some(layer) = narrow else {
+        return Ok(Answer::Holds("Every disk has more than one hardware queue.", numbers));
+    };
+    if workers < 2 || rate < FAST_FROM {
+        return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
+            layer.name,
+            show_count(rate)
+        ),
+        cure: "Give a virtual disk more queues (num-queues), or compare with one worker.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+fn one_queue(ops: u64, workers: u32) -> model::record::Record {
+    let forge = crate::forge::Forge { ops, workers, runs: 1, ..crate::forge::Forge::honest() };
+    let mut record = forge.record();
+    record.header.hosts[0].places[0].layers[0].device.insert("mq".into(), "1".into());
+    record
+}
+
+#[test]
+fn several_fast_workers_are_told_and_slow_or_single_ones_are_not() {
+    assert_eq!(crate::checks::severity(&CHECK, &one_queue(201_000, 2)), Some(Severity::Note));
+    assert_eq!(crate::checks::severity(&CHECK, &one_queue(199_000, 2)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &one_queue(201_000, 1)), None);
+}

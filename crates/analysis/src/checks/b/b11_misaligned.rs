@@ -1,0 +1,214 @@
+//! B11: operations that do not lie on the physical blocks of the disk.
+//!
+//! For: sizes, offsets, partitions and extents against the physical block. Not for: the alignment that direct I/O needs to
+//! work at all, which is refused beforehand.
+
+use super::shared::disks;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Access, Kind, Line, Order, Sizes};
+use model::machine::LayerKind;
+use model::units::show_bytes;
+
+/// Bytes of a sector in a partition's `start`, whatever the disk's own block.
+const START_BYTES: u64 = 512;
+
+pub(super) const CHECK: Check = Check {
+    id: "B11",
+    name: "MISALIGNED",
+    belief: "operations lie on the physical blocks of the disk",
+    page: Page {
+        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of a partition, the map of the file's \
+                extents, and the sizes, offsets and alignments of the plan.",
+        formula: "Everything must be a multiple of the largest physical block below. Writes that are not bias: the disk reads \
+                  the block, changes a part and writes it again. Reads are a note, since a disk only reads a block more. Sizes \
+                  and offsets count for direct I/O alone; the page cache reads and writes whole pages.",
+        provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write on a partition \
+                  that begins at sector 63.",
+        repair: "Take `--bs`, `--offset` and `--align` as multiples of the physical block; make the partition anew at a \
+                 multiple of 1 MiB. Accept it with `--accept B11` where the application writes such blocks, as old databases do.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { block_bytes: 512, ..crate::forge::Forge::honest_write() }.record()),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest_write().record();
+        record.header.hosts[0].places[0].layers[0].queue.remove("physical_block_size");
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut block = 0;
+    for layer in disks(case)? {
+        block = block.max(layer.queue_number("physical_block_size")?);
+    }
+    if block == 0 {
+        return Err("the disks say that their physical block has no bytes".into());
+    }
+    let mut odd =
+        if case.stream.cache.is_direct() { of_access(&case.stream.access, block) } else { Vec::new() };
+    odd.extend(of_devices(case, block)?);
+    if odd.is_empty() {
+        // A plain misfit needs no map; its absence does.
+        odd.extend(of_extents(case, block)?);
+    }
+    let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", odd.len() as f64)]);
+    if odd.is_empty() {
+        return Ok(Answer::Holds("Operations lie on the physical blocks of the disk.", numbers));
+    }
+    let writes = case.does(Kind::Write);
+    let effect = if writes {
+        "the disk reads, changes and writes whole blocks"
+    } else {
+        "the disk reads more than is asked"
+    };
+    Ok(Answer::Finding(Found {
+        severity: if writes { Severity::Biased } else { Severity::Note },
+        sentence: format!(
+            "Operations do not lie on the physical blocks of {}, so {effect}: {}.",
+            show_bytes(block),
+            odd.join(", ")
+        ),
+        cure: format!(
+            "Take --bs, --offset and --align as multiples of {}, on a partition that begins at a multiple of 1 MiB.",
+            show_bytes(block)
+        ),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// What of the plan is no multiple of the block.
+fn of_access(access: &Access, block: u64) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut look = |what: &str, bytes: u64| {
+        if !bytes.is_multiple_of(block) {
+            let words = format!("{what} {}", show_bytes(bytes));
+            if !out.contains(&words) {
+                out.push(words);
+            }
+        }
+    };
+    look("they begin at", access.offset_bytes);
+    for line in access.lines.iter().filter(|l| l.weight > 0) {
+        for bytes in sizes(line) {
+            look("a size is", bytes);
+        }
+        look("places are multiples of", line.align_bytes);
+        if let Order::Sequential(steps) = &line.order {
+            look("the stride is", steps.stride_bytes);
+            look("the holes between are", steps.hole_bytes);
+        }
+    }
+    out
+}
+
+/// Sizes of a line; of a range the ends and the unit between.
+fn sizes(line: &Line) -> Vec<u64> {
+    let mut out = vec![u64::from(line.reply_bytes)];
+    for of_kind in line.drawn_sizes() {
+        match of_kind {
+            Sizes::Fixed(size) => out.push(u64::from(*size)),
+            // Every multiple of the alignment, or of the least where there is none.
+            Sizes::Range(..) if line.align_bytes > 0 => out.push(line.align_bytes),
+            Sizes::Range(least, _) => out.push(u64::from(*least)),
+            Sizes::Split(split) => out.extend(split.iter().filter(|s| s.1 > 0).map(|s| u64::from(s.0))),
+        }
+    }
+    out
+}
+
+/// Partitions and disks that do not begin on a block.
+fn of_devices(case: &Case, block: u64) -> Known<Vec<String>> {
+    let mut out = Vec::new();
+    for layer in case.places().flat_map(|p| &p.layers) {
+        if layer.kind == LayerKind::Partition {
+            let sector = layer.device_number("start")?;
+            if !sector.saturating_mul(START_BYTES).is_multiple_of(block) {
+                out.push(format!("{} begins at sector {sector}", layer.name));
+            }
+        }
+        // Not every kind of device has one.
+        if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
+            && shift != "0"
+        {
+            out.push(format!("{} is off by {shift} B", layer.name));
+        }
+    }
+    out.dedup();
+    Ok(out)
+}
+
+/// Files whose extents do not begin on a block.
+fn of_extents(case: &Case, block: u64) -> Known<Option<String>> {
+    if case.on_block_devices() {
+        return Ok(None);
+    }
+    for extents in case.extents()?.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
+        let begin = extents.physical_align.ok_or("the map of the file does not say where its extents are")?;
+        if !begin.is_multiple_of(block) {
+            return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages() {
+    let at = |forge: Forge| crate::checks::severity(&CHECK, &forge.record());
+    assert_eq!(at(Forge { block_bytes: 6144, ..Forge::honest_write() }), Some(Severity::Biased));
+    assert_eq!(at(Forge { block_bytes: 512, ..Forge::honest() }), Some(Severity::Note));
+    assert_eq!(at(Forge { block_bytes: 8192, ..Forge::honest_write() }), None);
+    assert_eq!(
+        at(Forge { block_bytes: 512, cache: model::job::Cache::Buffered, ..Forge::honest_write() }),
+        None
+    );
+}
+
+#[test]
+fn an_offset_a_partition_and_extents_count_too() {
+    let with = |change: fn(&mut model::record::Record)| {
+        let mut record = Forge::honest_write().record();
+        change(&mut record);
+        match crate::checks::ask_one(&CHECK, &record) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => format!("{other:?}"),
+        }
+    };
+    let offset = with(|r| r.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = 512);
+    assert!(offset.contains("begin at 512 B"), "{offset}");
+    let at_63 = with(|r| {
+        let place = &mut r.header.hosts[0].places[0];
+        let mut part = place.layers[0].clone();
+        (part.name, part.kind, part.below) = ("vda1".into(), LayerKind::Partition, vec![1]);
+        part.device.insert("start".into(), "63\n".into());
+        place.layers.insert(0, part);
+    });
+    assert!(at_63.contains("vda1 begins at sector 63"), "{at_63}");
+    let small_blocks = with(|r| {
+        for state in r.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+            if let Some(Ok(extents)) = &mut state.extents {
+                extents.physical_align = Some(1024);
+            }
+        }
+    });
+    assert!(small_blocks.contains("multiples of 1 KiB"), "{small_blocks}");
+}
+
+#[test]
+fn without_a_map_a_file_is_not_checked_and_a_device_needs_none() {
+    let file = Forge { no_fiemap: true, ..Forge::honest_write() };
+    assert!(crate::checks::ask_one(&CHECK, &file.record()).is_err());
+    let device = Forge { role: model::plan::Role::Device, ..file };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::Holds(..))));
+}

@@ -1,0 +1,185 @@
+//! B13: shares of directions, and sizes, that are not those asked for.
+//!
+//! For: what completed in each window against the draws of the plan, within what chance allows. Not for: the order of
+//! offsets (B14).
+
+mod drawn;
+
+use crate::case::{Case, Ran, asked_depth, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use drawn::Drawn;
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Standard deviations that chance may take a run from what was asked: once in 16,000 runs it takes it further.
+const DEVIATIONS: f64 = 4.0;
+/// Full queues that may lie across the edges of a window: one at its begin, one at its end.
+const EDGES: f64 = 2.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "B13",
+    name: "MIX_DRIFT",
+    belief: "directions and sizes were those that were asked for",
+    page: Page {
+        reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and sizes of the \
+                plan.",
+        formula: "Each operation draws its line, direction and size by itself, so chance is known: biased where a count or a sum \
+                  of bytes is further off than 4 standard deviations of those draws, for the worst run. Two full queues may lie \
+                  across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not count.",
+        provoke: "No flag of fathom makes it fire: this looks after fathom's own draws and after engines that lose \
+                  operations of one direction. A session file with another mix in its plan shows it.",
+        repair: "Please report it with the session file. There is nothing to accept: the number is of another workload.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| mixed(70)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// How far one figure of one run is from what was drawn.
+struct Off {
+    /// By so many of what is tolerated.
+    times: f64,
+    sentence: String,
+    got: f64,
+    asked: f64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if case.stream.kinds().next().is_none() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let drawn = Drawn::of(case)?;
+    let edges = EDGES * asked_depth(case.stream);
+    let offs: Vec<Off> = case.runs.iter().flat_map(|ran| of_run(ran, &drawn, edges)).collect();
+    let worst = offs.iter().max_by(|a, b| a.times.total_cmp(&b.times));
+    let worst = worst.ok_or("no run has operations in a measured window")?;
+    let numbers = evidence([("got", worst.got), ("asked", worst.asked), ("tolerances_off", worst.times)]);
+    if worst.times <= 1.0 {
+        return Ok(Answer::Holds("Directions and sizes were those that were asked for.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: worst.sentence.clone(),
+        cure: "This is a fault of fathom or of an engine that loses operations; please report it with the session file.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Shares and sizes of one run; nothing where nothing completed.
+fn of_run(ran: &Ran, drawn: &Drawn, edges: f64) -> Vec<Off> {
+    let amount = |kind| ran.in_window(kind);
+    let drawable = [Kind::Read, Kind::Write, Kind::Trim];
+    let all: f64 = drawable.iter().map(|k| amount(*k).ops as f64).sum();
+    let mut out = Vec::new();
+    if all <= 0.0 {
+        return out;
+    }
+    for kind in drawable {
+        let (got, odds) = (amount(kind).ops as f64, drawn.share(kind));
+        let spread = (all * odds * (1.0 - odds) * drawn.bound_together).max(0.0).sqrt();
+        // A direction that is never or always drawn has no chance in it, and no edge either.
+        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges } else { 0.0 };
+        out.push(Off {
+            times: times((got - all * odds).abs(), tolerated),
+            sentence: format!(
+                "{} of the operations were {}s in run {}, and {} were asked for.",
+                show_share(got / all),
+                kind.word(),
+                ran.run.start.repeat.saturating_add(1),
+                show_share(odds)
+            ),
+            got: got / all,
+            asked: odds,
+        });
+    }
+    for kind in Kind::MOVING {
+        let (ops, bytes) = (amount(kind).ops as f64, amount(kind).bytes as f64);
+        let Some(size) = drawn.size(kind).filter(|_| ops > 0.0) else { continue };
+        let spread = (ops * size.variance * drawn.bound_together).max(0.0).sqrt();
+        let tolerated = if spread > 0.0 { DEVIATIONS * spread + edges * size.largest } else { 0.0 };
+        out.push(Off {
+            times: times((bytes - ops * size.mean).abs(), tolerated),
+            sentence: format!(
+                "A {} moved {} on average in run {}, and {} was asked for.",
+                kind.word(),
+                show_bytes(share(bytes, ops) as u64),
+                ran.run.start.repeat.saturating_add(1),
+                show_bytes(size.mean as u64)
+            ),
+            got: share(bytes, ops),
+            asked: size.mean,
+        });
+    }
+    out
+}
+
+/// A distance in tolerances; half a unit of rounding is never one.
+fn times(off: f64, tolerated: f64) -> f64 {
+    off / tolerated.max(0.5)
+}
+
+#[cfg(test)]
+use model::job::Sizes;
+
+/// The honest reads, while the plan asked for this share of reads.
+#[cfg(test)]
+fn mixed(read_percent: u8) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.read_percent = read_percent;
+    record
+}
+
+/// So many writes beside the 10,000 reads of each run.
+#[cfg(test)]
+fn with_writes(mut record: model::record::Record, writes: u64, bytes: u64) -> model::record::Record {
+    let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
+    for stream in ends {
+        let mut end = model::record::KindEnd { bytes: writes * bytes, ..Default::default() };
+        (0..writes).for_each(|_| end.latency.record(1_000));
+        stream.kinds.insert(Kind::Write, end);
+    }
+    record
+}
+
+#[test]
+fn chance_is_silent_and_two_per_cent_are_found() {
+    let at = |writes| crate::checks::severity(&CHECK, &with_writes(mixed(70), writes, 4096));
+    // 10,000 reads of 14,286 are 70 %; one standard deviation is 55 operations, and 64 may lie across the edges.
+    assert_eq!(at(4_286), None);
+    assert_eq!(at(4_450), None);
+    assert_eq!(at(5_000), Some(Severity::Biased));
+}
+
+#[test]
+fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
+    let at = |sizes: Sizes| {
+        let mut record = crate::forge::Forge::honest().record();
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes.read = sizes;
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!(at(Sizes::Fixed(4096)), None);
+    assert_eq!(at(Sizes::Fixed(8192)), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Split(vec![(4096, 999), (8192, 1)])), None, "0.1 % of double size is chance");
+    assert_eq!(at(Sizes::Split(vec![(4096, 9), (8192, 1)])), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Range(4096, 16384)), Some(Severity::Biased));
+}
+
+#[test]
+fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
+    let mut record = crate::forge::Forge::honest().record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
+    assert_eq!(crate::checks::severity(&CHECK, &with_writes(record.clone(), 10_000, 512)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &with_writes(record, 10_000, 4096)), Some(Severity::Biased));
+    let mut lines = crate::forge::Forge::honest().record();
+    let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
+    access.lines.push(access.lines[0].clone());
+    (access.lines[0].weight, access.lines[1].weight) = (75, 25);
+    access.lines[1].mix.read_percent = 0;
+    assert_eq!(crate::checks::severity(&CHECK, &with_writes(lines.clone(), 3_333, 4096)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
+}

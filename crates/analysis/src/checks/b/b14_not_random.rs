@@ -1,0 +1,115 @@
+//! B14: random offsets that met their neighbours.
+//!
+//! For: merges at the device beyond those that chance makes in a span. Not for: where so much was merged that the size is
+//! another (B01), nor for orders that are near one another by design.
+
+use super::b01_merged;
+use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
+use crate::case::{Case, asked_depth, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Order;
+use model::units::{show_count, show_share};
+
+/// Share of merged operations beyond chance that is still random.
+const BIASED_ABOVE: f64 = 0.02;
+
+pub(super) const CHECK: Check = Check {
+    id: "B14",
+    name: "NOT_RANDOM",
+    belief: "random offsets were random to the device too",
+    page: Page {
+        reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last completion; span, \
+                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O.",
+        formula: "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in \
+                  flight with odds of 2 x depth / blocks of the span. Biased above 0.02; 48 merges per run are a journal's and \
+                  never count. Silent where B01 found the size to be another.",
+        provoke: "Uniform offsets of fathom do not make it fire; a device that shows it gets neighbours from elsewhere, such as \
+                  a layer that sorts and gathers writes. `--random mixed:50` is what it looks like, and is not asked.",
+        repair: "Measure a larger span (`--size`), or without the layer that gathers. Accept it with `--accept B14` where that \
+                 layer is part of the question.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| super::shared::merge_some(crate::forge::Forge::honest().record(), 0.05)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let lines = &case.stream.access.lines;
+    let uniform = lines.iter().all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0);
+    if !uniform || !one_to_one(case) || b01_merged::renames(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let all = requests(case)?;
+    let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
+    let worst = all.iter().max_by(|a, b| merged(a).total_cmp(&merged(b))).ok_or("no operation completed")?;
+    let (part, chance) = (merged(worst), by_chance(case));
+    let numbers = evidence([
+        ("merged_share", part),
+        ("merged_by_chance", chance),
+        ("merges", worst.device.merges as f64),
+    ]);
+    let odd = ODD_REQUESTS.saturating_mul(case.runs.len() as u64);
+    if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
+        return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
+            show_share(part),
+            worst.kind.word(),
+            show_count(worst.device.merges as f64),
+            show_share(chance)
+        ),
+        cure: "Measure a larger --size, or without the layer that sorts and gathers.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Odds that one of the others in flight is next to an operation. The page cache and the scheduler see no more than those.
+fn by_chance(case: &Case) -> f64 {
+    let targets = &case.record.header.plan.targets;
+    let bytes =
+        case.stream.targets.iter().filter_map(|t| targets.get(*t)).map(|t| t.bytes).min().unwrap_or(0);
+    let span = bytes.min(case.stream.access.span_bytes);
+    let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
+    // A span that is not known, or smaller than a block, allows everything.
+    if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(case.stream) / blocks).min(1.0) }
+}
+
+#[cfg(test)]
+use super::shared::merge_some;
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_twentieth_merged_biases_a_hundredth_is_silent_and_half_is_another_size() {
+    let at = |part| crate::checks::severity(&CHECK, &merge_some(Forge::honest().record(), part));
+    assert_eq!(at(0.05), Some(Severity::Biased));
+    assert_eq!(at(0.01), None);
+    assert_eq!(
+        crate::checks::ask_one(&CHECK, &merge_some(Forge::honest().record(), 0.5)),
+        Ok(Answer::DoesNotApply)
+    );
+}
+
+#[test]
+fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
+    let mut small = merge_some(Forge::honest().record(), 0.2);
+    small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
+    assert_eq!(crate::checks::severity(&CHECK, &small), None);
+    let mut normal = merge_some(Forge::honest().record(), 0.2);
+    normal.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = Order::Normal(1.0);
+    assert_eq!(crate::checks::ask_one(&CHECK, &normal), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_few_merges_beside_few_operations_are_a_journals() {
+    let few = merge_some(Forge { ops: 300, ..Forge::honest_write() }.record(), 0.1);
+    assert_eq!(crate::checks::severity(&CHECK, &few), None);
+}

@@ -1,0 +1,102 @@
+//! B16: writes that also allocated the blocks they went to.
+//!
+//! For: holes and unwritten extents in a file that is written, seen before each run. Not for: reads of such bytes (A04), nor
+//! for copies that a file system makes of shared blocks (A21).
+
+use super::shared::says;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::{Extents, Moment};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_share;
+
+/// Share of the file without blocks of its own above which writes are no overwrites: below lies the last block of a file.
+const RENAMED_ABOVE: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "B16",
+    name: "WRITES_ALLOCATE",
+    belief: "writes overwrote blocks that were there",
+    page: Page {
+        reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and extents that were \
+                allocated and never written.",
+        formula: "(Holes + unwritten bytes + bytes without a place yet) / bytes of the file at the start of a run: renamed \
+                  `allocating` above 0.01 in the worst run. Writing there takes a block, marks it written and puts both into \
+                  the journal.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
+        repair: "Name the directory, and fathom fills its own file first; or fill the file with data yourself. Accept it with \
+                 `--accept B16` where new files are what the application writes.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { hole_share: 0.5, ..crate::forge::Forge::honest_write() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let writes = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
+    // Where holes are read too the number is void already, of the same cause.
+    if !writes || (case.does(Kind::Read) && says(case, "A04")) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let extents = case.extents()?;
+    let worst = extents.iter().filter(|e| e.span_bytes > 0).map(without_blocks).max_by(f64::total_cmp);
+    let worst = worst.ok_or("the map of the file's extents is empty")?;
+    let mut numbers = evidence([("without_blocks_share", worst)]);
+    let count = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
+    numbers.extend(evidence([("extents_before", count(&extents))]));
+    numbers.extend(after(case).map(|all| ("extents_after".to_owned(), count(&all))));
+    if worst <= RENAMED_ABOVE {
+        return Ok(Answer::Holds("Writes overwrote blocks that were there.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "{} of the file had no written blocks before the run, so writes also allocated them; overwriting a file is another test.",
+            show_share(worst)
+        ),
+        cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
+            .into(),
+        evidence: numbers,
+        renames: Some(Rename::Condition("allocating".into())),
+    }))
+}
+
+fn without_blocks(e: &Extents) -> f64 {
+    let bytes = e.hole_bytes as f64 + e.unwritten_bytes as f64 + e.delayed_bytes as f64;
+    share(bytes, e.span_bytes as f64)
+}
+
+/// The maps after the final syncs; `None` where they were not looked at.
+fn after(case: &Case) -> Option<Vec<Extents>> {
+    let states = case.states(Moment::Synced).ok()?;
+    states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn two_per_cent_of_holes_rename_and_half_a_per_cent_is_silent() {
+    let at =
+        |hole_share| crate::checks::severity(&CHECK, &Forge { hole_share, ..Forge::honest_write() }.record());
+    assert_eq!(at(0.02), Some(Severity::Rename));
+    assert_eq!(at(0.005), None);
+}
+
+#[test]
+fn allocated_and_never_written_counts_as_well_and_reads_are_not_asked() {
+    let mut record = Forge::honest_write().record();
+    for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+        if let Some(Ok(extents)) = &mut state.extents {
+            extents.unwritten_bytes = extents.span_bytes;
+        }
+    }
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert_eq!(f.renames, Some(Rename::Condition("allocating".into())));
+    let read = Forge { hole_share: 1.0, ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,146 @@
+//! B17: workers that did not share the load.
+//!
+//! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
+
+use crate::case::{Case, Ran, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::record::WorkerEnd;
+use model::units::{show_ns, show_share};
+
+/// Share of a run that one worker may be done before another.
+const TAIL_ABOVE: f64 = 0.02;
+/// What waking threads on a busy machine may take of that, in ns: some turns of the kernel's scheduler.
+const TAIL_NS: u64 = 50_000_000;
+/// Operations of the least busy worker by those of the busiest below which the load was uneven.
+const UNEVEN_BELOW: f64 = 0.8;
+/// The same below which the least busy one hardly took part. More workers than CPUs reach it by themselves.
+const IDLE_BELOW: f64 = 0.5;
+/// Standard deviations by which two workers may differ by chance: once in 16,000 pairs they do so further.
+const DEVIATIONS: f64 = 4.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "B17",
+    name: "IDLE_TAIL",
+    belief: "all workers loaded the target all the time",
+    page: Page {
+        reads: "For each worker of the stream the time between its first and last clock stamp, and the operations that it \
+                completed.",
+        formula: "Biased where the first worker was done more than 2 % of the run before the last, and 50 ms and twice the slowest \
+                  operation, which are waking and draining. Biased where the least busy worker did less than half of what the \
+                  busiest did, a note below 0.8; both only beyond 4 standard deviations of such counts.",
+        provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin DIR`: two \
+                  workers share a CPU, and one has its own.",
+        repair: "Give every worker a CPU (`--workers` up to the number of CPUs, `--cpus` and `--pin`), and one queue of greater \
+                 `--depth` instead of many workers. Accept it with `--accept B17` where unequal clients are the question.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_cpu_times: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// What the workers of one run have in common, or not.
+struct Spread {
+    /// Operations of the least busy by those of the busiest, 1 where chance explains the difference.
+    least: f64,
+    /// ns and share of the run that the first was done before the last, 0 where waking and draining explain it.
+    tail_ns: f64,
+    tail: f64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    let spreads: Vec<Spread> = case.runs.iter().map(|ran| spread(case, ran)).collect::<Known<_>>()?;
+    let least = spreads.iter().map(|s| s.least).min_by(f64::total_cmp);
+    let tail = spreads.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
+    let (Some(least), Some(tail)) = (least, tail) else { return Err(crate::case::no_run()) };
+    let numbers =
+        evidence([("least_by_most_ops", least), ("tail_share", tail.tail), ("tail_ns", tail.tail_ns)]);
+    let (severity, sentence) = if tail.tail > 0.0 {
+        let sentence = format!(
+            "The first worker was done {} before the last, {} of the run: for that time the target had less to do.",
+            show_ns(tail.tail_ns),
+            show_share(tail.tail)
+        );
+        (Severity::Biased, sentence)
+    } else if least < UNEVEN_BELOW {
+        let severity = if least < IDLE_BELOW { Severity::Biased } else { Severity::Note };
+        let sentence = format!(
+            "Workers shared the load unevenly: the least busy one did {} of what the busiest did.",
+            show_share(least)
+        );
+        (severity, sentence)
+    } else {
+        return Ok(Answer::Holds("All workers loaded the target all the time.", numbers));
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence,
+        cure: "Give every worker a CPU of its own (--cpus, --pin), or ask for more --depth instead of --workers.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn spread(case: &Case, ran: &Ran) -> Known<Spread> {
+    let workers: Vec<&WorkerEnd> = ran.end.workers.iter().filter(|w| w.stream == case.index).collect();
+    let walls = workers.iter().map(|w| w.wall_ns);
+    let (Some(first), Some(last)) = (walls.clone().min(), walls.max()) else {
+        return Err("no worker says when it ended".into());
+    };
+    if first == 0 {
+        return Err("a worker does not say how long it ran".into());
+    }
+    let ops = workers.iter().map(|w| w.ops);
+    let (fewest, most) = (ops.clone().min().unwrap_or(0), ops.max().unwrap_or(0));
+    if most == 0 {
+        return Err("workers do not say how many operations they completed".into());
+    }
+    let slowest = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0);
+    let gap = last - first;
+    let explained = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE * last as f64) as u64);
+    let tail_ns = if gap > explained { gap as f64 } else { 0.0 };
+    let by_chance = DEVIATIONS * (fewest as f64 + most as f64).sqrt();
+    let differs = (most - fewest) as f64 > by_chance;
+    Ok(Spread {
+        least: if differs { share(fewest as f64, most as f64) } else { 1.0 },
+        tail_ns,
+        tail: share(tail_ns, last as f64),
+    })
+}
+
+/// Four workers with so many operations each, the last of them done so many ns before the others.
+#[cfg(test)]
+fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
+    let workers = ops.len() as u32;
+    let mut record = crate::forge::Forge { workers, ..crate::forge::Forge::honest() }.record();
+    for end in record.runs.iter_mut().flat_map(|r| &mut r.end) {
+        end.workers.iter_mut().zip(ops).for_each(|(w, n)| w.ops = *n);
+        end.workers.last_mut().into_iter().for_each(|w| w.wall_ns -= early_ns);
+    }
+    record
+}
+
+#[test]
+fn half_the_load_biases_three_quarters_are_a_note_and_nine_tenths_are_even() {
+    let at = |last| crate::checks::severity(&CHECK, &uneven(&[2_750, 2_750, 2_750, last], 0));
+    assert_eq!(at(1_300), Some(Severity::Biased));
+    assert_eq!(at(2_000), Some(Severity::Note));
+    assert_eq!(at(2_400), None);
+    // Ten against four is chance.
+    assert_eq!(crate::checks::severity(&CHECK, &uneven(&[10, 4], 0)), None);
+}
+
+#[test]
+fn a_worker_that_is_done_early_leaves_a_tail_and_draining_does_not() {
+    let at = |early| crate::checks::severity(&CHECK, &uneven(&[2_750; 4], early));
+    assert_eq!(at(100_000_000), Some(Severity::Biased));
+    assert_eq!(at(40_000_000), None);
+}
+
+#[test]
+fn workers_that_did_not_count_are_not_checked() {
+    assert!(crate::checks::ask_one(&CHECK, &uneven(&[0; 4], 0)).is_err());
+}

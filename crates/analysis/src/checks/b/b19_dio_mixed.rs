@@ -1,0 +1,118 @@
+//! B19: a file that was used directly and through the page cache at once.
+//!
+//! For: dirty pages of a target of a direct test, and streams of one phase that disagree. Not for: direct I/O that the file
+//! system itself sends through the page cache (A02).
+
+use super::shared::says;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::units::show_bytes;
+
+pub(super) const CHECK: Check = Check {
+    id: "B19",
+    name: "DIO_MIXED",
+    belief: "nobody used the file through the page cache beside direct I/O",
+    page: Page {
+        reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the streams of the same \
+                phase.",
+        formula: "Biased by any dirty page: direct I/O makes none, and the kernel has to write back and drop such pages before \
+                  each direct operation on them. Biased too where another stream of the phase uses the same target through the \
+                  page cache. Silent where A02 found that the file system does so by itself.",
+        provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` beside \
+                  `fathom run --rw randread --cache direct FILE`.",
+        repair: "Stop what else uses the file, or give the streams of a job files of their own. Accept it with `--accept B19` \
+                 where an application does both, as a database beside its backup.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { dirty_share: 0.01, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || pages_unknown(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() || says(case, "A02") {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(other) = buffered_beside(case) {
+        let sentence = format!(
+            "Another stream of this phase uses the same target with --cache {other}: each makes the kernel write back or drop what the other just used."
+        );
+        return Ok(found(sentence, 0));
+    }
+    let mut dirty = 0_u64;
+    for moment in [Moment::Start, Moment::Stop] {
+        for state in case.states(moment)?.into_iter().flatten() {
+            let pages = state.pages.as_ref().map_err(Clone::clone)?;
+            let of_target = pages.dirty.ok_or("only resident pages could be counted, not dirty ones")?;
+            dirty = dirty.max(of_target.saturating_mul(pages.page_bytes));
+        }
+    }
+    if dirty == 0 {
+        let numbers = evidence([("dirty_bytes", 0.0)]);
+        return Ok(Answer::Holds("Nobody used the file through the page cache beside direct I/O.", numbers));
+    }
+    let sentence = format!(
+        "{} of the target were dirty in the page cache, though everything here is direct: something else wrote the file through the cache.",
+        show_bytes(dirty)
+    );
+    Ok(found(sentence, dirty))
+}
+
+fn found(sentence: String, dirty: u64) -> Answer {
+    Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence,
+        cure:
+            "Stop what else uses the file (fuser -v FILE), or give the streams of a job targets of their own."
+                .into(),
+        evidence: evidence([("dirty_bytes", dirty as f64)]),
+        renames: None,
+    })
+}
+
+/// The cache mode of a stream of the same phase that uses one of our targets through the page cache.
+fn buffered_beside(case: &Case) -> Option<&'static str> {
+    let streams = &case.job.phases.get(case.phase)?.streams;
+    let shares = |s: &&model::job::Stream| s.targets.iter().any(|t| case.stream.targets.contains(t));
+    streams.iter().filter(shares).find(|s| !s.cache.is_direct() && !s.does_nothing()).map(|s| s.cache.word())
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn pages_unknown() -> model::record::Record {
+    let mut record = Forge::honest().record();
+    for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+        state.pages = Err("Operation not permitted (os error 1)".into());
+    }
+    record
+}
+
+#[test]
+fn a_few_dirty_pages_bias_clean_ones_do_not_and_many_are_the_file_systems() {
+    let at = |forge: Forge| crate::checks::ask_one(&CHECK, &forge.record());
+    assert!(matches!(at(Forge { dirty_share: 0.01, ..Forge::honest() }), Ok(Answer::Finding(_))));
+    assert!(matches!(at(Forge { cached_share: 0.01, ..Forge::honest() }), Ok(Answer::Holds(..))));
+    assert_eq!(at(Forge { dirty_share: 0.5, ..Forge::honest() }), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn streams_that_disagree_about_a_target_are_found_and_mincore_is_no_witness() {
+    let mut record = Forge::honest().record();
+    let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+    let mut other = streams[0].clone();
+    other.cache = model::job::Cache::Buffered;
+    streams.push(other);
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("--cache buffered"), "{}", f.sentence);
+    let mut mincore = Forge::honest().record();
+    for state in mincore.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
+        state.pages.as_mut().unwrap().dirty = None;
+    }
+    assert!(crate::checks::ask_one(&CHECK, &mincore).is_err_and(|why| why.contains("dirty")));
+}

@@ -1,0 +1,121 @@
+//! What several checks of the group ask: requests beside operations, the disks below, and what another check says.
+//!
+//! For: one reading of the counters for B01, B02 and B14. Not for: bytes that did not arrive (A01, A02) or were not ours (D01).
+
+use crate::case::{Amount, Case, share};
+use crate::checks::{Answer, all};
+use model::Known;
+use model::evidence::BlockFlow;
+use model::job::Kind;
+use model::machine::{Layer, LayerKind};
+use model::units::show_bytes;
+
+/// How near the device's bytes must be to the issued ones for its requests to be ours: a foreign twentieth moves the mean
+/// size of a request by no more than that.
+const SAME_BYTES: f64 = 0.05;
+/// Requests and merges per run that are never held against anybody: a journal's commit, the odd line of a log.
+pub(super) const ODD_REQUESTS: u64 = 48;
+/// Bytes per run of the same.
+pub(super) const ODD_BYTES: u64 = 1 << 20;
+
+/// What the tops of the stack made of all operations of one direction, warm-up and drain included.
+pub(super) struct Requests {
+    pub(super) kind: Kind,
+    pub(super) issued: Amount,
+    pub(super) device: BlockFlow,
+}
+
+impl Requests {
+    /// Operations in each request.
+    pub(super) fn ops_per_request(&self) -> f64 {
+        share(self.issued.ops as f64, self.device.ios as f64)
+    }
+
+    /// Requests for each operation.
+    pub(super) fn requests_per_op(&self) -> f64 {
+        share(self.device.ios as f64, self.issued.ops as f64)
+    }
+
+    /// Mean size of an operation in bytes.
+    pub(super) fn op_bytes(&self) -> f64 {
+        share(self.issued.bytes as f64, self.issued.ops as f64)
+    }
+
+    /// Mean size of a request in bytes.
+    pub(super) fn request_bytes(&self) -> f64 {
+        share(self.device.bytes as f64, self.device.ios as f64)
+    }
+}
+
+/// Whether requests can be held against operations at all: through the page cache the kernel makes requests of its own.
+pub(super) fn one_to_one(case: &Case) -> bool {
+    case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
+}
+
+/// The requests of each direction that is done.
+///
+/// # Errors
+/// Why the device was not counted, or that its requests are not those of the operations.
+pub(super) fn requests(case: &Case) -> Known<Vec<Requests>> {
+    let device = case.device()?;
+    let mut out = Vec::new();
+    for (kind, device) in [(Kind::Read, device.read), (Kind::Write, device.write)] {
+        let issued = case.issued(kind);
+        if issued.ops == 0 {
+            continue;
+        }
+        let apart = (device.bytes as f64 - issued.bytes as f64).abs();
+        if apart > SAME_BYTES * issued.bytes as f64 {
+            return Err(format!(
+                "fathom issued {} of {}s and the device did {}, so its requests are not those of the operations",
+                show_bytes(issued.bytes),
+                kind.word(),
+                show_bytes(device.bytes)
+            ));
+        }
+        out.push(Requests { kind, issued, device });
+    }
+    if out.is_empty() { Err("no operation completed".into()) } else { Ok(out) }
+}
+
+/// Disks and loop devices below the targets, each once: the layers that have a queue of their own.
+///
+/// # Errors
+/// That none is known.
+pub(super) fn disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
+    case.grounded()?;
+    let mut out: Vec<&Layer> = Vec::new();
+    let has_queue = |l: &&Layer| matches!(l.kind, LayerKind::Disk | LayerKind::Loop);
+    for layer in case.places().flat_map(|p| &p.layers).filter(has_queue) {
+        if out.iter().all(|l| l.stat_file != layer.stat_file) {
+            out.push(layer);
+        }
+    }
+    if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }
+}
+
+/// `vda`, or `vda, vdb`.
+pub(super) fn names(layers: &[&Layer]) -> String {
+    layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether another check has a finding about this case, which then explains it.
+pub(super) fn says(case: &Case, id: &str) -> bool {
+    all().find(|c| c.id == id).is_some_and(|c| matches!((c.ask)(case), Ok(Answer::Finding(_))))
+}
+
+/// The record with this share of the operations merged into their neighbours: fewer requests, merges counted, bytes the same.
+#[cfg(test)]
+pub(super) fn merge_some(mut record: model::record::Record, part: f64) -> model::record::Record {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+        for first in [0, 4] {
+            let merged = (fields[first] as f64 * part) as u64;
+            fields[first] -= merged;
+            fields[first + 1] = merged;
+        }
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
