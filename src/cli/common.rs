@@ -154,12 +154,14 @@ pub(super) struct ShowingArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
     PanicWorker,
+    NoEvidence,
 }
 
 impl From<HookWord> for Hook {
     fn from(word: HookWord) -> Self {
         match word {
             HookWord::PanicWorker => Self::PanicWorker,
+            HookWord::NoEvidence => Self::NoEvidence,
         }
     }
 }

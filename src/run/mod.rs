@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod evidence;
 mod self_test;
 mod specs;
 mod supplies;
@@ -20,11 +21,10 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
-use model::machine::{LayerKind, Machine};
+use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
 use model::units::show_bytes;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +111,19 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
     let watch = Watch::new(root.clone(), &machine, epoch);
-    let mut bench = Bench { plan, root, watch, targets, session, stop, live, clock, epoch, supplies };
+    let mut bench = Bench {
+        plan,
+        places: machine.places,
+        root,
+        watch,
+        targets,
+        session,
+        stop,
+        live,
+        clock,
+        epoch,
+        supplies,
+    };
     let ending = bench.all()?;
     bench.close(ending)
 }
@@ -141,6 +153,8 @@ fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine
 /// A measurement under way.
 struct Bench {
     plan: Plan,
+    /// One per target of the plan, those that are nothing aside.
+    places: Vec<Place>,
     root: Root,
     watch: Watch,
     targets: Vec<Ready>,
@@ -155,7 +169,7 @@ struct Bench {
 impl Bench {
     /// The loop.
     fn all(&mut self) -> Result<RunEnding, Failure> {
-        self.keep(Moment::AfterPrepare, true)?;
+        self.keep_prepared()?;
         self.watch_idle()?;
         let mut summaries: Vec<Summary> = Vec::new();
         let budget = Budget { jobs: self.plan.jobs.len(), runs: self.plan.runs, seed: self.plan.seed };
@@ -277,12 +291,7 @@ impl Bench {
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
-                let now = self.watch.during(&last);
-                last.at_ns = now.at_ns;
-                last.files.extend(now.files.clone());
-                if !now.files.is_empty() {
-                    self.session.append(&Frame::Evidence(Box::new(now)))?;
-                }
+                self.keep_during(&mut last)?;
                 if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
@@ -327,7 +336,7 @@ impl Bench {
             }
         }
         let took = start.elapsed().as_nanos() as u64;
-        self.keep(Moment::Synced, false)?;
+        self.keep(Moment::Synced, true)?;
         Ok(whole.then_some(took))
     }
 
@@ -346,23 +355,6 @@ impl Bench {
         }
         self.keep(Moment::IdleEnd, false)?;
         Ok(())
-    }
-
-    /// Takes a snapshot and appends it.
-    fn keep(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        let files: Vec<Option<&File>> = self.targets.iter().map(Ready::handle).collect();
-        let snapshot = self.watch.take(moment, &files, extents);
-        self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
-        Ok(snapshot)
-    }
-
-    /// After a failure the target may answer nothing at all any more, not even how much of it is cached: it is left alone.
-    fn keep_unless_dead(&mut self, moment: Moment, failed: bool) -> Result<(), Failure> {
-        if !failed {
-            return self.keep(moment, false).map(drop);
-        }
-        let snapshot = self.watch.take(moment, &[], false);
-        self.session.append(&Frame::Evidence(Box::new(snapshot)))
     }
 
     /// Ends the session file.
@@ -436,7 +428,7 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
-        ready_ns: WorkerEnd::default().ready_ns,
+        ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
         used: outcome.granted.used,
         fallbacks: outcome.granted.fallbacks,
         error: outcome.error,

@@ -95,6 +95,11 @@ pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
 impl Disk {
     /// A mounted file system; `None`, and said, where the machine cannot have it.
     pub(crate) fn new(stage: &Stage, kind: &str, image: Image) -> Option<Self> {
+        Self::mounted(stage, kind, image, "defaults")
+    }
+
+    /// The same with mount options.
+    pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
         // Smaller than this, xfs is not made.
         let device = Device::new(stage, 320, image)?;
         if let Err(why) = make(kind, &device.path) {
@@ -102,8 +107,10 @@ impl Disk {
             return None;
         }
         let dir = stage.folder("mounted");
-        let script = "mount \"$1\" \"$2\" && echo ready && exec cat";
-        let room = Room::keep(Command::new("sh").args(["-c", script, "sh"]).arg(&device.path).arg(&dir))?;
+        let script = "mount -o \"$3\" \"$1\" \"$2\" && echo ready && exec cat";
+        let mut mount = Command::new("sh");
+        mount.args(["-c", script, "sh"]).arg(&device.path).arg(&dir).arg(options);
+        let room = Room::keep(&mut mount)?;
         Some(Self { dir, device: device.path.clone(), room })
     }
 
@@ -147,10 +154,23 @@ impl Disk {
 
     /// Switches the kernel's counters of the device off, for as long as the answer lives: a loop device keeps its switch
     /// when it gets another image.
-    pub(crate) fn stop_counting(&self) -> Uncounted {
-        let switch = PathBuf::from(format!("/sys/block/{}/queue/iostats", self.name()));
-        std::fs::write(&switch, "0").unwrap();
-        Uncounted(switch)
+    pub(crate) fn stop_counting(&self) -> Switched {
+        self.switch("iostats", "0")
+    }
+
+    /// `major:minor` of its device.
+    pub(crate) fn number(&self) -> String {
+        std::fs::read_to_string(format!("/sys/block/{}/dev", self.name())).unwrap().trim().to_owned()
+    }
+
+    /// Writes a switch of its queue, for as long as the answer lives.
+    pub(crate) fn switch(&self, file: &str, value: &str) -> Switched {
+        Switched::new(format!("/sys/block/{}/queue/{file}", self.name()).into(), value)
+    }
+
+    /// What a command must be prefixed with to run inside.
+    pub(crate) fn enter(&self) -> Vec<String> {
+        self.room.enter()
     }
 
     /// A path inside, as it is reached from outside.
@@ -160,12 +180,20 @@ impl Disk {
     }
 }
 
-/// A device whose counters are off.
-pub(crate) struct Uncounted(PathBuf);
+/// A file of the kernel that says something else for a while.
+pub(crate) struct Switched(PathBuf, String);
 
-impl Drop for Uncounted {
+impl Switched {
+    fn new(file: PathBuf, value: &str) -> Self {
+        let before = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+        std::fs::write(&file, value).unwrap();
+        Self(file, before)
+    }
+}
+
+impl Drop for Switched {
     fn drop(&mut self) {
-        let _ = std::fs::write(&self.0, "1");
+        let _ = std::fs::write(&self.0, &self.1);
     }
 }
 

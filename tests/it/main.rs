@@ -7,12 +7,14 @@
 
 mod bad_input;
 mod disk;
+mod evidence;
 mod fidelity;
 mod honesty;
 mod lifecycle;
 mod long;
 mod matrix;
 mod open_loop;
+mod provoke;
 mod safety;
 mod sim;
 mod stage;

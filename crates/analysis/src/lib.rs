@@ -17,8 +17,10 @@ mod findings;
 mod forge;
 mod interval;
 mod limiter;
+mod link;
 mod name;
 mod notes;
+mod stalls;
 pub mod strategy;
 mod verdict;
 

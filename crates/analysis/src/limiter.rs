@@ -3,11 +3,18 @@
 //! For: one answer per result, with its numbers, strongest evidence first. Not for: how to remove it.
 
 use crate::case::{Case, asked_depth, no_run, share};
-use crate::checks::{Answer, CPU_BOUND, Evidence, Rename, busiest_worker, evidence, one_at_a_time};
+use crate::checks::{
+    Answer, CPU_BOUND, CPU_QUOTA, Evidence, IO_LIMIT, RUN_QUEUE, Rename, busiest_worker, evidence,
+    one_at_a_time, waited_for_cpu,
+};
 use crate::findings::Answered;
 use crate::name::moves_nothing;
+use crate::{link, stalls};
 use model::Known;
+use model::finding::Severity;
+use model::histogram::Histogram;
 use model::job::{Kind, Pace};
+use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
@@ -15,6 +22,10 @@ use model::units::{show_ns, show_rate, show_share};
 const DEVICE_FROM: f64 = 0.7;
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
+/// Share of what a link can carry from which it is full: the rest goes to commands and pauses between them.
+const LINK_FROM: f64 = 0.9;
+/// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
+const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.
 pub(crate) fn limiter(answered: &Answered) -> Limiter {
@@ -29,7 +40,8 @@ pub(crate) fn limiter(answered: &Answered) -> Limiter {
             evidence([]),
         );
     }
-    from_findings(answered).unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
+    let known = from_findings(answered).or_else(|| from_machine(case));
+    known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// The limiter where there is no result at all.
@@ -64,8 +76,17 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     if let Some(found) = cached {
         return Some(limiter_of("page cache", found.sentence.clone(), found.evidence.clone()));
     }
-    if let Some(found) = answered.finding(CPU_BOUND) {
-        return Some(limiter_of("CPU", found.sentence.clone(), found.evidence.clone()));
+    // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
+    let deciding = [
+        (IO_LIMIT, Severity::Biased, "throttle"),
+        (CPU_QUOTA, Severity::Rename, "CPU quota"),
+        (CPU_BOUND, Severity::Rename, "CPU"),
+        (RUN_QUEUE, Severity::Rename, "run queue"),
+    ];
+    for (id, mildest, name) in deciding {
+        if let Some(found) = answered.finding(id).filter(|f| f.severity <= mildest) {
+            return Some(limiter_of(name, found.sentence.clone(), found.evidence.clone()));
+        }
     }
     if let Some(held) = from_pace(case) {
         return Some(held);
@@ -82,9 +103,37 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     })
 }
 
+/// What short-comings of the machine hold everything back, whatever the job.
+fn from_machine(case: &Case) -> Option<Limiter> {
+    if let Some(part) = stalls::waited(case, stalls::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+        let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
+        return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
+    }
+    let (name, rate, ceiling) = nearest_link(case)?;
+    let sentence = format!(
+        "The device {name} moved {} MB/s over a link that carries {} MB/s at most.",
+        show_rate(rate / 1e6),
+        show_rate(ceiling / 1e6)
+    );
+    let numbers = evidence([("device_bytes_per_s", rate), ("link_bytes_per_s", ceiling)]);
+    Some(limiter_of("link", sentence, numbers))
+}
+
+/// A device whose link is full: its name, what it moved, and what the link can carry, bytes per second.
+fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
+    let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
+    let of = |leaf: &&'a Layer| {
+        let ceiling = link::ceiling(leaf)?;
+        let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
+        (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
+    };
+    case.leaves().ok()?.iter().find_map(of)
+}
+
 /// Where an operation spends its time: inside the device or above it.
 fn waiting(case: &Case) -> Known<Limiter> {
-    let total = case.device()?.total();
+    let device = case.device()?;
+    let total = device.total();
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
     let issued = case.issued_total().ops as f64;
     if total.ios == 0 || issued <= 0.0 {
@@ -93,37 +142,86 @@ fn waiting(case: &Case) -> Known<Limiter> {
     // Counters span the warm-up and latencies the window, so both are taken per operation. Merged operations share the
     // time of their request; the parts of a split one wait side by side, and their sum is only an upper bound.
     let requests = total.ios as f64;
-    let per = if requests <= ONE_TO_ONE * issued { requests } else { issued };
-    let device_ns = total.ms as f64 * 1e6 / per;
+    let per_op = requests / issued;
+    let per = if per_op <= ONE_TO_ONE { requests } else { issued };
+    let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
     let inside = share(device_ns, latency_ns).min(1.0);
-    let mut numbers =
-        evidence([("device_ns", device_ns), ("latency_ns", latency_ns), ("device_share", inside)]);
+    let mut numbers = evidence([
+        ("device_ns", device_ns),
+        ("latency_ns", latency_ns),
+        ("device_share", inside),
+        ("requests_per_operation", per_op),
+    ]);
     numbers.extend(busiest_worker(case).map(|c| ("busiest_worker_cpu_share".to_owned(), c)));
     let times = format!(
         "{} of the {} that an operation took",
         show_ns(device_ns.min(latency_ns)),
         show_ns(latency_ns)
     );
-    if inside >= DEVICE_FROM {
-        let sentence = format!("{} of the waiting was inside the device ({times}).", show_share(inside));
-        return Ok(limiter_of("device", sentence, numbers));
+    if inside < DEVICE_FROM {
+        return above(case, inside, &times, per_op, numbers);
+    }
+    // One part alone says less than what the whole took: then the parts waited for one another.
+    if per_op > ONE_TO_ONE && !syncs(case) && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
+        let sentence = format!(
+            "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
+             take together ({}).",
+            show_rate(per_op),
+            show_ns(device_ns / per_op),
+            show_ns(latency_ns)
+        );
+        return Ok(limiter_of("device, split operations", sentence, numbers));
+    }
+    let sentence = format!("{} of the waiting was inside the device ({times}).", show_share(inside));
+    Ok(limiter_of("device", sentence, numbers))
+}
+
+/// Where it is when most of it is not inside the device.
+fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
+    let only = format!("Only {} of the waiting was inside the device ({times})", show_share(inside));
+    if syncs(case) {
+        let sentence =
+            format!("{only}; the rest was in the file system and its journal, which a sync waits for.");
+        return Ok(limiter_of("file system", sentence, numbers));
     }
     if !case.stream.cache.is_direct() {
         return Err(format!(
             "the page cache reads ahead and writes behind, and only {times} was inside the device"
         ));
     }
-    let sentence = format!(
-        "Only {} of the waiting was inside the device ({times}); the rest was above it: the kernel, a limit, or the CPU.",
-        show_share(inside)
-    );
-    Ok(limiter_of("above the device", sentence, numbers))
+    if per_op < 1.0 / ONE_TO_ONE {
+        let sentence =
+            format!("{only}; the kernel merged {} operations into each request.", show_rate(1.0 / per_op));
+        return Ok(limiter_of("merging", sentence, numbers));
+    }
+    let ready = waited_for_cpu(case).unwrap_or(0.0);
+    let cpu = busiest_worker(case).unwrap_or(0.0);
+    numbers.extend(evidence([("ready_share", ready)]));
+    let rest = 1.0 - inside - ready - cpu;
+    let (name, words) = if ready >= cpu.max(rest) {
+        ("run queue", format!("the workers waited {} of their time for a CPU", show_share(ready)))
+    } else if cpu >= rest {
+        ("CPU", format!("the busiest worker was on a CPU {} of its time", show_share(cpu)))
+    } else {
+        ("above the device", "the rest was above it: the kernel, a limit, or a queue".to_owned())
+    };
+    Ok(limiter_of(name, format!("{only}; {words}."), numbers))
 }
 
+/// Whether syncs are part of the job.
+fn syncs(case: &Case) -> bool {
+    case.does(Kind::Write) && (case.stream.cache.is_sync() || case.stream.flush.is_some())
+}
+
+/// Time per operation that moves bytes, its share of the syncs included.
 fn mean_latency_ns(case: &Case) -> Option<f64> {
-    let whole: Vec<_> = Kind::MOVING.iter().filter_map(|k| case.latency(*k)).collect();
-    let ops: f64 = whole.iter().map(|h| h.count() as f64).sum();
-    let sum: f64 = whole.iter().map(|h| h.sum_ns() as f64).sum();
+    let moving = |(kind, _): &&(Kind, Histogram)| Kind::MOVING.contains(kind);
+    let whole: Vec<_> = [Kind::Read, Kind::Write, Kind::Sync]
+        .into_iter()
+        .filter_map(|k| Some((k, case.latency(k)?)))
+        .collect();
+    let ops: f64 = whole.iter().filter(moving).map(|(_, h)| h.count() as f64).sum();
+    let sum: f64 = whole.iter().map(|(_, h)| h.sum_ns() as f64).sum();
     (ops > 0.0 && sum > 0.0).then(|| sum / ops)
 }
 
@@ -140,8 +238,12 @@ use crate::forge::Forge;
 
 #[cfg(test)]
 fn of(forge: &Forge) -> Limiter {
-    let record = forge.record();
-    let mut cases = crate::case::cases(&record);
+    of_record(&forge.record())
+}
+
+#[cfg(test)]
+fn of_record(record: &model::record::Record) -> Limiter {
+    let mut cases = crate::case::cases(record);
     limiter(&crate::findings::ask(cases.remove(0)))
 }
 
@@ -151,7 +253,10 @@ fn each_limiter_is_told_from_its_evidence() {
     let honest = Forge::honest;
     for (name, forge) in [
         ("device", honest()),
-        ("above the device", Forge { device_time_share: 0.6, ..honest() }),
+        ("above the device", Forge { device_time_share: 0.6, cpu_share: 0.02, ..honest() }),
+        ("CPU", Forge { device_time_share: 0.4, cpu_share: 0.6, ..honest() }),
+        ("merging", Forge { device_time_share: 0.4, merged: 4, cpu_share: 0.02, ..honest() }),
+        ("file system", Forge { device_time_share: 0.4, cache: Cache::Dsync, ..Forge::honest_write() }),
         ("page cache", Forge { delivered: 0.0, cache: Cache::Buffered, ..honest() }),
         ("memory", Forge { ram: Some("zram0"), ..honest() }),
         ("CPU", Forge { cpu_share: 0.97, ..honest() }),
@@ -165,4 +270,84 @@ fn each_limiter_is_told_from_its_evidence() {
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
     assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
+}
+
+#[test]
+fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
+    let said = |change: &dyn Fn(&mut model::record::Record), forge: &Forge| {
+        let mut record = forge.record();
+        change(&mut record);
+        let limiter = of_record(&record);
+        (limiter.name, limiter.sentence)
+    };
+    let throttled = |r: &mut model::record::Record| {
+        let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
+        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+    };
+    let (name, sentence) = said(&throttled, &Forge { device_time_share: 0.02, ..Forge::honest() });
+    assert!(name == "throttle" && sentence.contains("10,000 IOPS"), "{name}: {sentence}");
+
+    let crowded = |part: f64| {
+        move |r: &mut model::record::Record| {
+            for worker in r.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+                worker.ready_ns = Ok((worker.wall_ns as f64 * part) as u64);
+            }
+        }
+    };
+    let slow = Forge { device_time_share: 0.5, cpu_share: 0.1, ..Forge::honest() };
+    assert_eq!(said(&crowded(0.4), &slow).0, "run queue");
+    assert_eq!(said(&crowded(0.28), &slow).0, "run queue");
+    assert_eq!(said(&crowded(0.06), &slow).0, "above the device");
+    assert_eq!(
+        said(&crowded(0.06), &Forge::honest()).0,
+        "device",
+        "a finding that only biases limits nothing"
+    );
+
+    let quota = |us: &'static str| {
+        move |r: &mut model::record::Record| {
+            for (i, snapshot) in r.runs.iter_mut().flat_map(|r| &mut r.evidence).enumerate() {
+                let text = format!("nr_throttled {i}\nthrottled_usec {}{us}\n", i + 1);
+                snapshot.files.insert(model::kernel_files::CPU_STAT.into(), Ok(text));
+            }
+        }
+    };
+    assert_eq!(said(&quota("00000"), &Forge::honest()).0, "device");
+    assert_eq!(said(&quota("000000"), &Forge::honest()).0, "CPU quota");
+
+    let pressed = |r: &mut model::record::Record| stalls::forge(r, stalls::MEMORY, 0.2);
+    let (name, sentence) = said(&pressed, &Forge::honest());
+    assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
+}
+
+#[test]
+fn a_full_link_is_named_and_one_with_room_is_not() {
+    // 10,000 operations of 64 KiB a second are 655 MB/s.
+    let with_lanes = |width: &str| {
+        let mut record = Forge { block_bytes: 64 << 10, ..Forge::honest() }.record();
+        let files = &mut record.header.hosts[0].places[0].layers[0].device;
+        files.insert("current_link_speed".into(), "5.0 GT/s PCIe\n".into());
+        files.insert("current_link_width".into(), format!("{width}\n"));
+        let limiter = of_record(&record);
+        (limiter.name, limiter.sentence)
+    };
+    assert_eq!(with_lanes("2").0, "device");
+    let (name, sentence) = with_lanes("1");
+    assert!(name == "link" && sentence.contains("460 MB/s"), "{name}: {sentence}");
+}
+
+#[test]
+fn split_operations_are_told_from_a_slow_device() {
+    // Four requests to each operation, a third of its time each.
+    let mut record = Forge { cpu_share: 0.02, ..Forge::honest() }.record();
+    let mut done = 0_u64;
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            let text = format!("{done} 0 {} {} 0 0 0 0 0 0 0 0 0 0 0 0 0", done * 2, done * 105 / 100);
+            snapshot.files.insert("/sys/block/vda/stat".into(), Ok(text));
+            done += if snapshot.moment == model::evidence::Moment::Start { 44_000 } else { 0 };
+        }
+    }
+    let limiter = of_record(&record);
+    assert!(limiter.sentence.contains("became 4.00 requests"), "{}: {}", limiter.name, limiter.sentence);
 }

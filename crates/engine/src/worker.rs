@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sys::clock::Clock;
 use sys::perf::{Counted, Counters};
 use sys::ring::RingFile;
-use sys::thread::Usage;
+use sys::thread::{RunQueue, Usage};
 
 /// Block size from which the data of the next write are prepared while the queue is full instead of between two operations.
 /// Below it the extra call costs more than filling does.
@@ -115,6 +115,8 @@ pub struct Outcome {
     pub usage: Usage,
     /// The same in cycles and instructions, or why they were not counted; `None` where it did not begin.
     pub counted: Option<Result<Counted, String>>,
+    /// ns of that time that it was ready to run and waited for a CPU, or why that is not known; `None` where it did not begin.
+    pub ready_ns: Option<Result<u64, String>>,
     /// Turns of the loop.
     pub turns: u64,
 }
@@ -143,17 +145,21 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
             return Outcome::failed(error);
         }
     };
+    // Opened before the gate: after it, every microsecond counts.
+    let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
+    let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
     let mut turns = Loop::new(task, &mut engine);
     if !turns.gate().wait() {
         return Outcome::failed("was not started".into());
     }
-    let before = sys::thread::usage().unwrap_or_default();
+    let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
     let counters = Counters::start();
     let start = turns.time().now();
     let error = turns.drive(start).err();
     let end = turns.time().now();
     let counted = Some(counters.and_then(|mut c| c.end()));
-    let after = sys::thread::usage().unwrap_or_default();
+    let (after, waited_after) = (sys::thread::usage().unwrap_or_default(), waited());
+    let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
     let usage = Usage {
         user_ns: after.user_ns - before.user_ns,
         system_ns: after.system_ns - before.system_ns,
@@ -163,7 +169,7 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     let wall_ns = turns.time().ns(end - start);
     let outcome = turns.close();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
-    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ..outcome }
+    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns: Some(ready_ns), ..outcome }
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// A limit that binds no device, in bytes per second. Recent kernels count in v1 only on devices with a limit (6.18: "Total 0"
 /// after a thousand direct reads without one, exactly a thousand with it).
-const NO_LIMIT: u64 = 1 << 40;
+pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Begin of our directory names; the process id and a number follow.
 const PREFIX: &str = "fathom-";
 /// Tries to remove a cgroup that a thread of ours is just leaving.
@@ -25,7 +25,8 @@ const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 
 const V1_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
 /// Limits of version 1, which the kernel does not pass on to cgroups below.
-const V1_LIMITS: [&str; 4] = ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
+pub(crate) const V1_LIMITS: [&str; 4] =
+    ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_FILES: [&str; 1] = ["io.stat"];
 
 /// The one that this process is in, for whoever leaves it first: the owner or a forced exit.
@@ -145,7 +146,7 @@ fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
 }
 
 /// Where a cgroup path is in the file system, when perhaps only a part of the hierarchy is mounted.
-fn directory(mount: &Mount, path: &str) -> Known<String> {
+pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));
     // With a cgroup name space the path can lead above what is mounted.

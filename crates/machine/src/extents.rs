@@ -19,12 +19,11 @@ pub(crate) fn look(file: &File) -> Known<Extents> {
 }
 
 fn read(file: &File, bytes: u64) -> Known<Extents> {
-    let mut sum = Sum { out: Extents { span_bytes: bytes, ..Extents::default() }, reached: 0 };
+    let mut sum = Sum::of(bytes);
     for extent in fiemap::extents(file, bytes).map_err(|e| why(&e))? {
         sum.add(&extent);
     }
-    sum.out.hole_bytes += bytes.saturating_sub(sum.reached);
-    Ok(sum.out)
+    Ok(sum.close())
 }
 
 fn why(error: &io::Error) -> String {
@@ -40,9 +39,21 @@ struct Sum {
     out: Extents,
     /// End of the last extent; what lies between it and the next is a hole.
     reached: u64,
+    /// All bits of all places on the device: the lowest of them is what they agree on.
+    places: u64,
 }
 
 impl Sum {
+    fn of(span_bytes: u64) -> Self {
+        Self { out: Extents { span_bytes, ..Extents::default() }, reached: 0, places: 0 }
+    }
+
+    fn close(mut self) -> Extents {
+        self.out.hole_bytes += self.out.span_bytes.saturating_sub(self.reached);
+        self.out.physical_align = (self.places != 0).then(|| 1 << self.places.trailing_zeros());
+        self.out
+    }
+
     fn add(&mut self, extent: &Extent) {
         let span = self.out.span_bytes;
         // What was allocated beyond the end of the file is never read.
@@ -56,6 +67,9 @@ impl Sum {
         self.out.hole_bytes += start - self.reached;
         self.reached = end;
         let flags = extent.flags;
+        if !extent.has(Extent::DELAYED | Extent::INLINE | Extent::UNPLACED) {
+            self.places |= extent.physical;
+        }
         let mut note = |mask: u32, sum: fn(&mut Extents) -> &mut u64| {
             if flags & mask != 0 {
                 *sum(&mut self.out) += bytes;
@@ -71,19 +85,34 @@ impl Sum {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum { out: Extents { span_bytes: 100, ..Extents::default() }, reached: 0 };
+    let mut sum = Sum::of(100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
-        (e.logical, e.length, e.flags) = (logical, length, flags);
+        (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
         e
     };
     sum.add(&piece(10, 20, Extent::UNWRITTEN));
     sum.add(&piece(30, 10, Extent::ENCODED | Extent::SHARED));
     sum.add(&piece(60, 4096, 0));
     sum.add(&piece(8192, 4096, Extent::UNWRITTEN));
-    let e = sum.out;
+    assert_eq!(sum.reached, 100);
+    let e = sum.close();
     assert_eq!((e.count, e.hole_bytes, e.unwritten_bytes), (3, 30, 20));
-    assert_eq!((e.encoded_bytes, e.shared_bytes, sum.reached), (10, 10, 100));
+    assert_eq!((e.encoded_bytes, e.shared_bytes), (10, 10));
+    assert_eq!(e.physical_align, Some(4096 << 1));
+}
+
+#[test]
+fn places_that_are_not_told_or_beyond_the_end_say_nothing_of_alignment() {
+    let mut sum = Sum::of(4096);
+    let pieces =
+        [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
+    for (logical, physical, flags) in pieces {
+        let mut extent = Extent::default();
+        (extent.logical, extent.physical, extent.length, extent.flags) = (logical, physical, 1024, flags);
+        sum.add(&extent);
+    }
+    assert_eq!(sum.close().physical_align, None);
 }
 
 #[test]

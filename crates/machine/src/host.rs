@@ -2,11 +2,11 @@
 //!
 //! For: the fingerprint that comes before any measurement. Not for: what lies below a target.
 
+use crate::facts;
 use crate::root::Root;
 use model::Known;
 use model::evidence::meminfo_bytes;
 use model::machine::Machine;
-use std::collections::BTreeMap;
 
 /// Vendors and products that only virtual machines name, in lower case, with the name to show.
 const HINTS: [(&str, &str); 13] = [
@@ -42,7 +42,7 @@ pub fn look(root: &Root) -> Machine {
             .map(|text| text.trim().to_owned()),
         user_id: rustix::process::geteuid().as_raw(),
         cgroup: Err("not entered".into()),
-        facts: BTreeMap::new(),
+        facts: facts::look(root),
         places: Vec::new(),
     }
 }

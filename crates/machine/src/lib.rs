@@ -6,12 +6,16 @@
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+mod device;
 pub mod error;
 mod extents;
+mod facts;
 pub mod host;
 mod in_use;
+mod limits;
 pub mod mountinfo;
 mod pages;
+pub mod probe;
 pub mod resolve;
 pub mod rest;
 pub mod root;
@@ -20,3 +24,4 @@ pub mod signature;
 pub mod snapshot;
 mod stack;
 pub mod test_file;
+mod threads;

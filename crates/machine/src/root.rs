@@ -64,6 +64,59 @@ impl Root {
         Ok(names)
     }
 
+    /// Paths that match a pattern, sorted. A `*` stands for any part of a name, once in each name.
+    ///
+    /// # Errors
+    /// Why the directory before the first `*` cannot be listed: then nobody knows whether anything matches.
+    pub fn matches(&self, pattern: &str) -> Known<Vec<String>> {
+        let mut found = vec![String::new()];
+        let mut listed = false;
+        for part in pattern.split('/').filter(|p| !p.is_empty()) {
+            let Some((head, tail)) = part.split_once('*') else {
+                for path in &mut found {
+                    *path += &format!("/{part}");
+                }
+                continue;
+            };
+            let mut deeper = Vec::new();
+            for dir in &found {
+                let names = match self.list(dir) {
+                    Ok(names) => names,
+                    Err(why) if !listed => return Err(format!("{dir}: {why}")),
+                    Err(_) => continue,
+                };
+                let fits = |n: &String| n.strip_prefix(head).is_some_and(|rest| rest.ends_with(tail));
+                deeper.extend(names.into_iter().filter(fits).map(|n| format!("{dir}/{n}")));
+            }
+            (found, listed) = (deeper, true);
+        }
+        found.retain(|path| self.has(path));
+        Ok(found)
+    }
+
+    /// The first lines of these files, a line for each, `path: text`. Files that vanish or refuse are left out as long as
+    /// there is another one.
+    ///
+    /// # Errors
+    /// The first reason where files are there and none of them can be read.
+    pub fn first_lines(&self, paths: &[String]) -> Known<String> {
+        let (mut out, mut refused) = (String::new(), None);
+        for path in paths {
+            match self.read(path) {
+                Ok(text) => out += &format!("{path}: {}\n", text.lines().next().unwrap_or_default()),
+                Err(why) => refused = refused.or_else(|| Some(format!("{path}: {why}"))),
+            }
+        }
+        refused.filter(|_| out.is_empty()).map_or(Ok(out), Err)
+    }
+
+    /// The path of a file or directory without any symbolic link in it, as on the machine.
+    pub fn canonical(&self, path: &str) -> Option<String> {
+        let prefix = self.prefix.canonicalize().ok()?;
+        let found = self.path(path).canonicalize().ok()?;
+        Some(format!("/{}", found.strip_prefix(prefix).ok()?.to_str()?))
+    }
+
     /// Where a symbolic link points to, as it is written.
     ///
     /// # Errors
@@ -110,4 +163,23 @@ fn failures_have_a_reason_in_words() {
 #[test]
 fn the_real_root_reads_this_machine() {
     assert!(Root::real().read("/proc/meminfo").is_ok_and(|t| t.contains("MemTotal")));
+}
+
+#[test]
+fn patterns_match_across_directories_and_an_absent_place_is_no_empty_one() -> std::io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    for name in ["cpu0", "cpu1", "cpufreq"] {
+        fs::create_dir_all(dir.path().join("cpu").join(name))?;
+    }
+    fs::write(dir.path().join("cpu/cpu1/governor"), "powersave\nmore\n")?;
+    let root = Root::at(dir.path().to_owned());
+    let found = root.matches("/cpu/cpu*/governor");
+    assert_eq!(found, Ok(vec!["/cpu/cpu1/governor".to_owned()]));
+    let lines = root.first_lines(&found.unwrap_or_default());
+    assert_eq!(lines, Ok("/cpu/cpu1/governor: powersave\n".to_owned()));
+    assert_eq!(root.matches("/cpu/gpu*/governor"), Ok(Vec::new()));
+    assert!(root.matches("/hwmon/hwmon*/temp1_input").is_err_and(|why| why.contains("/hwmon: no such")));
+    assert!(root.first_lines(&["/none".to_owned()]).is_err());
+    assert_eq!(root.first_lines(&[]), Ok(String::new()));
+    Ok(())
 }

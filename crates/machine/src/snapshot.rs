@@ -2,17 +2,21 @@
 //!
 //! For: reading and keeping. Not for: understanding what was read (`model::evidence` parses, the crate `analysis` judges).
 
+use crate::error::words;
 use crate::root::Root;
-use crate::{extents, pages};
+use crate::threads::{self, Ours};
+use crate::{extents, limits, mountinfo, pages};
 use model::Known;
-use model::evidence::{Moment, Snapshot, TargetState};
+use model::evidence::{Moment, Room, Snapshot, TargetState};
+use model::kernel_files as kept;
 use model::machine::Machine;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Instant;
 
 /// Files of the whole machine and of this process, after those of the devices.
-const SYSTEM_FILES: [&str; 7] = [
+const SYSTEM_FILES: [&str; 8] = [
     "/proc/meminfo",
     "/proc/vmstat",
     "/proc/stat",
@@ -20,7 +24,14 @@ const SYSTEM_FILES: [&str; 7] = [
     "/proc/pressure/cpu",
     "/proc/pressure/memory",
     "/proc/self/io",
+    kept::RAID,
 ];
+/// What a drive's hardware monitor says of heat.
+const HEAT: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
+/// File systems whose client keeps a book of its own.
+const WITH_BOOKS: [&str; 2] = ["nfs", "nfs4"];
+/// Looks at two clocks, of which the best counts: between the two, this thread may have lost its CPU.
+const CLOCK_TRIES: usize = 4;
 
 /// Which files are read, decided once.
 #[derive(Clone, Debug)]
@@ -29,38 +40,79 @@ pub struct Watch {
     /// `stat` files of all layers, tops first.
     devices: Vec<String>,
     cgroup: Vec<String>,
+    /// Hardware monitors of the drives below the targets.
+    monitors: Vec<String>,
+    /// Mount points of targets whose file system keeps a book.
+    books: Vec<String>,
+    /// What counts our throttled CPU time.
+    cpu_stat: Known<String>,
+    ours: Ours,
     epoch: Instant,
 }
 
 impl Watch {
     /// Decides for the devices and the cgroup of a machine. Times count from `epoch`.
     pub fn new(root: Root, machine: &Machine, epoch: Instant) -> Self {
-        let mut devices: Vec<String> = Vec::new();
-        for layer in machine.places.iter().flat_map(|p| &p.layers) {
-            if !devices.contains(&layer.stat_file) {
-                devices.push(layer.stat_file.clone());
-            }
-        }
+        let layers = || machine.places.iter().flat_map(|p| &p.layers);
+        let systems = machine.places.iter().filter_map(|p| p.file_system.as_ref());
+        let with_books = systems.filter(|f| WITH_BOOKS.contains(&f.kind.as_str()));
         let cgroup = machine.cgroup.as_ref().map_or_else(|_| Vec::new(), |c| c.files.clone());
-        Self { root, devices, cgroup, epoch }
+        Self {
+            devices: once(layers().map(|l| &l.stat_file)),
+            cgroup,
+            monitors: once(layers().filter_map(|l| l.device.get("hwmon"))),
+            books: once(with_books.map(|f| &f.mount_point)),
+            cpu_stat: limits::cpu_stat(&root),
+            ours: Ours::default(),
+            root,
+            epoch,
+        }
     }
 
     /// Reads everything. `targets` in the order of the plan; `None` gives a reason instead of a state.
     pub fn take(&self, moment: Moment, targets: &[Option<&File>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let system = SYSTEM_FILES.iter().map(|f| (*f).to_owned());
-        let paths = self.devices.iter().cloned().chain(system).chain(self.cgroup.iter().cloned());
-        let files = paths.map(|path| self.read(path)).collect();
+        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
+        let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
+        files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
         let targets = targets.iter().map(|t| state(*t, with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
     }
 
-    /// Reads the devices only, and keeps what differs from `last`.
-    pub fn during(&self, last: &Snapshot) -> Snapshot {
+    /// Reads the devices, and keeps what differs from `last`; and the names of all our threads.
+    pub fn during(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));
-        let files: BTreeMap<_, _> = now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
+        let mut files: BTreeMap<_, _> =
+            now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
+        files.extend(self.ours.look(&self.root).map(|text| (kept::THREADS.to_owned(), text)));
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
+    }
+
+    /// What is put together from several files, or from a part of one.
+    fn gathered(&self) -> Vec<(&'static str, Known<String>)> {
+        let stat = self.cpu_stat.as_ref().map_err(Clone::clone);
+        let mut out = vec![
+            (kept::HOUSEKEEPERS, threads::housekeepers(&self.root)),
+            (kept::TEMPERATURES, self.temperatures()),
+            (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
+            (kept::SUSPENDED, Ok(suspended_ns().to_string())),
+        ];
+        if !self.books.is_empty() {
+            let text = self.root.read(kept::MOUNT_STATS);
+            out.push((kept::MOUNT_STATS, text.map(|t| books(&t, &self.books))));
+        }
+        out
+    }
+
+    fn temperatures(&self) -> Known<String> {
+        if self.monitors.is_empty() {
+            return self.root.list("/sys/class/hwmon").map(|_| String::new());
+        }
+        let paths = self.monitors.iter().flat_map(|dir| HEAT.iter().map(move |f| format!("{dir}/{f}")));
+        let there: Vec<String> = paths.filter(|path| self.root.has(path)).collect();
+        self.root.first_lines(&there)
     }
 
     fn read(&self, path: String) -> (String, Known<String>) {
@@ -84,9 +136,63 @@ fn state(target: Option<&File>, with_extents: bool) -> TargetState {
     TargetState {
         pages: target.map_or_else(|| Err(nothing()), pages::look),
         extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
-        room: None,
+        room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
         probe: None,
     }
+}
+
+/// How full the file system of a file is.
+fn room(file: &File) -> Known<Room> {
+    if !file.metadata().map_err(|e| words(&e))?.is_file() {
+        return Err("it is a device and no file in a file system".into());
+    }
+    let seen = rustix::fs::fstatvfs(file).map_err(|e| words(&e.into()))?;
+    let bytes = |blocks: u64| blocks.saturating_mul(seen.f_frsize);
+    Ok(Room { total_bytes: bytes(seen.f_blocks), free_bytes: bytes(seen.f_bavail) })
+}
+
+/// Time for which the machine was suspended since it started.
+fn suspended_ns() -> u64 {
+    let ns = |clock| {
+        let now = clock_gettime(clock);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    };
+    let one = |_| {
+        let awake = ns(ClockId::Monotonic);
+        ns(ClockId::Boottime).saturating_sub(awake)
+    };
+    (0..CLOCK_TRIES).map(one).min().unwrap_or(0)
+}
+
+/// The sections of `/proc/self/mountstats` about these mount points.
+fn books(text: &str, points: &[String]) -> String {
+    let mut ours = false;
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("device ") {
+            ours = mount_point(line).is_some_and(|point| points.contains(&point));
+        }
+        if ours {
+            out += line;
+        }
+    }
+    out
+}
+
+/// From a line `device SOURCE mounted on POINT with fstype ...`.
+fn mount_point(line: &str) -> Option<String> {
+    let point = line.split_once(" mounted on ")?.1.split_once(" with fstype ")?.0;
+    Some(mountinfo::unescape(point))
+}
+
+fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in names {
+        if !out.contains(name) {
+            out.push(name.clone());
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -107,22 +213,70 @@ mod tests {
         let watch = Watch::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
         let seen = watch.take(Moment::Start, &[Some(&file), None], true);
-        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + 1);
+        println!("{seen:#?}");
+        let gathered = [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED];
+        assert!(gathered.iter().all(|name| seen.files.contains_key(*name)));
+        assert_eq!(seen.files.len(), SYSTEM_FILES.len() + gathered.len() + 1);
+        assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));
         assert_eq!(seen.files["/sys/class/block/none/stat"], Err("no such file".to_owned()));
         assert!(seen.text("/proc/meminfo").is_ok());
         assert!(seen.text("/proc/stat").is_ok_and(|t| t.starts_with("cpu ") && !t.contains("intr")));
         assert_eq!(seen.targets.len(), 2);
         assert!(seen.targets[1].pages.is_err() && seen.targets[0].extents.is_some());
+        let room = seen.targets[0].room.clone();
+        assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
+        assert_eq!(watch.take(Moment::Stop, &[Some(&file)], false).targets[0].room, None);
     }
 
     #[test]
     fn during_a_run_only_what_changed_is_kept() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         fs::write(dir.path().join("stat"), "1 2 3").unwrap_or_else(|e| panic!("{e}"));
-        let watch = Watch::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
+        let mut watch = Watch::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
         let first = watch.take(Moment::Start, &[], false);
-        assert!(watch.during(&first).files.is_empty());
+        let mut during = |name: &str| watch.during(&first).files.get(name).cloned();
+        assert_eq!(during("/stat"), None);
+        assert_eq!(during(kept::THREADS), Some(Err("no such file".to_owned())));
         fs::write(dir.path().join("stat"), "1 2 4").unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(watch.during(&first).files["/stat"], Ok("1 2 4".to_owned()));
+        assert_eq!(during("/stat"), Some(Ok("1 2 4".to_owned())));
+        fs::create_dir_all(dir.path().join("proc/self/task/7")).unwrap_or_else(|e| panic!("{e}"));
+        fs::write(dir.path().join("proc/self/task/7/comm"), "me\n").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(during(kept::THREADS), Some(Ok("7: me\n".to_owned())));
+    }
+
+    #[test]
+    fn only_the_drives_below_the_targets_are_asked_how_warm_they_are() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            path.parent().map(fs::create_dir_all);
+            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
+        };
+        let root = || Root::at(dir.path().to_owned());
+        let mut machine = machine("/stat");
+        let seen = |machine: &Machine| {
+            let seen = Watch::new(root(), machine, Instant::now()).take(Moment::Start, &[], false);
+            seen.files[kept::TEMPERATURES].clone()
+        };
+        assert_eq!(seen(&machine), Err("no such file".to_owned()));
+        put("sys/class/hwmon/hwmon0/temp1_input", "99000\n");
+        assert_eq!(seen(&machine), Ok(String::new()));
+        put("sys/class/hwmon/hwmon1/temp1_input", "45850\n");
+        put("sys/class/hwmon/hwmon1/temp1_crit", "84850\n");
+        machine.places[0].layers[0].device.insert("hwmon".into(), "/sys/class/hwmon/hwmon1".into());
+        let lines = "/sys/class/hwmon/hwmon1/temp1_input: 45850\n/sys/class/hwmon/hwmon1/temp1_crit: 84850\n";
+        assert_eq!(seen(&machine), Ok(lines.to_owned()));
+    }
+
+    #[test]
+    fn of_the_books_of_mounts_only_ours_are_kept() {
+        let text = "device proc mounted on /proc with fstype proc\n\
+                    device server:/a mounted on /mnt/my\\040data with fstype nfs4 statvers=1.1\n\
+                    \tbytes:\t1 2 3 4 5 6 7 8\n\
+                    device server:/b mounted on /mnt with fstype nfs4 statvers=1.1\n\tage:\t9\n";
+        let kept = books(text, &["/mnt/my data".to_owned()]);
+        assert!(kept.starts_with("device server:/a") && kept.ends_with("7 8\n"), "{kept}");
+        assert_eq!(kept.lines().count(), 2);
+        assert_eq!(books(text, &["/mnt/other".to_owned()]), "");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! For: layers as data, found through `/sys`. Not for: finding out which device a path is on (that is `resolve`).
 
+use crate::device;
 use crate::mountinfo::Mount;
 use crate::resolve;
 use crate::root::Root;
@@ -190,7 +191,7 @@ fn look(root: &Root, name: &str, number: &str) -> Layer {
         stat_file: format!("{dir}/stat"),
         // A partition has no queue of its own; its disk's is the one that counts.
         queue: queue(root, &disk),
-        device: BTreeMap::new(),
+        device: device::look(root, name, &disk),
         below: Vec::new(),
     }
 }

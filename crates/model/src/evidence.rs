@@ -55,7 +55,7 @@ pub struct TargetState {
     pub pages: Known<Pages>,
     /// How its bytes are stored; not looked at directly behind the last operation, where looking would flush.
     pub extents: Option<Known<Extents>>,
-    /// How full its file system is; `None` where it was not looked at.
+    /// How full its file system is; looked at together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Single reads before the first run, to see what is stored there; `None` where none were made.

@@ -119,6 +119,13 @@ impl Histogram {
         // Rule n(1-p) >= 10 of the reference on tails; the small slack only absorbs binary fractions of 1 - q.
         (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
     }
+
+    /// Operations between two latencies in ns, the upper one not included; both to within a bucket.
+    pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
+        let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));
+        part.map_or(0, |counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)))
+    }
 }
 
 /// The bucket of a latency: linear below 2^7, then 2^7 buckets for each power of two.
@@ -245,4 +252,14 @@ fn merging_equals_recording_together_and_files_keep_all() {
     ] {
         assert!(serde_json::from_str::<Histogram>(forged).is_err(), "{forged}");
     }
+}
+
+#[test]
+fn a_part_of_the_latencies_can_be_counted() {
+    let h = filled([10, 1_000, 1_000, 4_000_000, u64::MAX]);
+    assert_eq!(
+        (h.count_between(0, 100), h.count_between(900, 1_100), h.count_between(0, 5_000_000)),
+        (1, 2, 4)
+    );
+    assert_eq!((h.count_between(1_100, 900), h.count_between(u64::MAX, u64::MAX)), (0, 0));
 }

@@ -617,6 +617,11 @@ impl Access {
         Kind::ALL.into_iter().filter(|k| self.lines.iter().any(|l| l.does(*k)))
     }
 
+    /// Whether anything is read.
+    pub fn reads(&self) -> bool {
+        self.kinds().any(|k| k == Kind::Read)
+    }
+
     /// Whether anything is changed: written or trimmed.
     pub fn writes(&self) -> bool {
         self.kinds().any(|k| k != Kind::Read)

@@ -7,7 +7,8 @@
 //! text; what could not be looked at is a reason, as everywhere.
 
 /// A fact: every limit of the cgroups above us that is set, a line for each, `path: line`: `io.max`, `io.latency`, `io.weight`
-/// other than its default, `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us`, `memory.max`.
+/// other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with
+/// `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
 pub const LIMITS: &str = "limits of the cgroups above us";
 /// A fact: how CPUs choose their frequency.
 pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
@@ -21,15 +22,17 @@ pub const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
 /// In snapshots: the names of the kernel's own threads that do housekeeping, a line for each, `pid: name`.
 pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
-/// In snapshots while workers run: the names of all our threads, a line for each, `tid: name`.
+/// In snapshots while workers run: the names of all our threads, a line for each, `tid: name`. Of some hundred threads it is
+/// left out where it is the same as before.
 pub const THREADS: &str = "/proc/self/task/*/comm";
-/// In snapshots: temperatures in thousandths of a degree, with the drives' limits: `temp1_input`, `temp1_max`, `temp1_crit`.
+/// In snapshots: temperatures of the drives below the targets in thousandths of a degree, with their limits: `temp1_input`,
+/// `temp1_max`, `temp1_crit`, `temp1_alarm`. Empty where none of these drives has a thermometer that the kernel shows.
 pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
 /// In snapshots: the part of `/proc/self/mountstats` about the targets' mounts, where one is of a network.
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";
-/// In snapshots: CPU time and throttling of our own cgroup or the nearest one above that counts it.
+/// In snapshots: CPU time and throttling of the nearest cgroup, ours or above, that has a quota, or else that counts.
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns: it grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";

@@ -27,8 +27,9 @@ pub struct Machine {
     pub user_id: u32,
     /// Files that count the I/O of this process alone, or why there are none.
     pub cgroup: Known<Cgroup>,
-    /// Kernel text that does not change while one measures, word for word, by path: limits of the cgroups above us, CPU
-    /// frequencies, temperatures' limits, RAID states. A path with a `*` holds one line per file that matched, `path: text`.
+    /// Kernel text that does not change while one measures, word for word, under the names of
+    /// [`crate::kernel_files`]: limits of the cgroups above us, how CPUs save power, firmware names, libraries. A name with a
+    /// `*` holds one line per file that matched, `path: text`.
     #[serde(default)]
     pub facts: BTreeMap<String, Known<String>>,
     /// One place per target of the plan, in the same order.
@@ -105,9 +106,14 @@ pub struct Layer {
     pub stat_file: String,
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
-    /// Other files of the device, word for word, by path below its directory in `/sys`: `start`, `alignment_offset`,
-    /// `device/numa_node`, `device/current_link_speed`. Two keys are ours: `mq` is the number of hardware queues, and
-    /// `irq_cpus` the CPUs that serve its interrupts.
+    /// Other files of the device without the white space around them, by path below its directory in `/sys`, a partition's
+    /// own or its disk's: `start`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
+    /// `bcache/` and `dm/` what tells their state. What is not there is left out. Under keys of ours: `mq`, the number of
+    /// hardware queues; `irq_cpus`, the CPUs that serve its interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory
+    /// of its thermometer; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
+    /// `device/numa_node`, `local_cpulist` and the link, `current_link_speed`, `current_link_width`, `max_link_speed`,
+    /// `max_link_width`; and of a SATA port `sata_spd`, `sata_spd_limit` (what is allowed) and `hw_sata_spd_limit` (what it
+    /// could do).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
     /// Indices of the layers below.

@@ -80,4 +80,6 @@ pub struct Origin {
 pub enum Hook {
     /// The first worker panics after some hundred operations.
     PanicWorker,
+    /// No evidence is taken while workers run, so that what taking it costs can be measured.
+    NoEvidence,
 }

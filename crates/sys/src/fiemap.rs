@@ -35,6 +35,8 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Where it is on the device is not told.
+    pub const UNPLACED: u32 = 0x2;
     /// Not allocated yet.
     pub const DELAYED: u32 = 0x4;
     /// Compressed or otherwise encoded.

@@ -3,8 +3,10 @@
 //! For: CPU time and switches of the calling thread, its CPUs and memory node, its timers, and a signal mask for workers.
 //! Not for: priorities.
 
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
 
 /// What the calling thread has used since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,42 @@ pub fn usage() -> io::Result<Usage> {
         voluntary_switches: raw.ru_nvcsw as u64,
         forced_switches: raw.ru_nivcsw as u64,
     })
+}
+
+/// How long the calling thread was ready to run and waited for a CPU (`/proc/thread-self/schedstat`).
+#[derive(Debug)]
+pub struct RunQueue(File);
+
+impl RunQueue {
+    /// Opens the file, which is the larger part of the cost; before what is to be measured.
+    ///
+    /// # Errors
+    /// Where the kernel has no such file or `/proc` is not mounted.
+    pub fn open() -> io::Result<Self> {
+        File::open("/proc/thread-self/schedstat").map(Self)
+    }
+
+    /// ns of waiting since the thread began.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or the kernel keeps no account.
+    pub fn waited_ns(&self) -> io::Result<u64> {
+        let mut text = [0_u8; 80];
+        let count = self.0.read_at(&mut text, 0)?;
+        parse_schedstat(text.get(..count).unwrap_or_default())
+            .ok_or_else(|| io::Error::other("the kernel keeps no account of waiting for a CPU (schedstat)"))
+    }
+}
+
+/// Time on a CPU, time waiting for one, turns on one. All are 0 where the kernel does not count.
+fn parse_schedstat(text: &[u8]) -> Option<u64> {
+    let numbers: Option<Vec<u64>> =
+        std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|w| w.parse().ok()).collect();
+    match numbers?[..] {
+        [0, 0, 0] => None,
+        [_, waited, _] => Some(waited),
+        _ => None,
+    }
 }
 
 /// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread, so that another one reads them and no I/O call is interrupted.
@@ -175,4 +213,33 @@ fn work_shows_in_the_usage() {
     }
     let after = usage().unwrap_or_default();
     assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
+}
+
+#[test]
+fn waiting_for_a_cpu_is_counted_where_threads_share_one() {
+    assert_eq!(parse_schedstat(b"0 19864572 1\n"), Some(19_864_572));
+    assert_eq!(
+        (parse_schedstat(b"0 0 0\n"), parse_schedstat(b"1 x 2"), parse_schedstat(b"")),
+        (None, None, None)
+    );
+    let spin = |queue: &RunQueue| {
+        let before = queue.waited_ns().unwrap_or(0);
+        let start = std::time::Instant::now();
+        while start.elapsed().as_millis() < 60 {
+            std::hint::spin_loop();
+        }
+        queue.waited_ns().unwrap_or(0) - before
+    };
+    let threads = [0, 1].map(|_| {
+        std::thread::spawn(move || {
+            place(&[0], None)?;
+            RunQueue::open().map(|queue| spin(&queue))
+        })
+    });
+    for waited in threads.map(|t| t.join().unwrap_or_else(|_| panic!("the thread panicked"))) {
+        match waited {
+            Ok(ns) => assert!(ns > 5_000_000, "{ns}"),
+            Err(e) => println!("skipped: {e}"),
+        }
+    }
 }

@@ -18,8 +18,15 @@ use std::collections::BTreeMap;
 pub(crate) const LEDGER: &str = a::a13_counters_blind::CHECK.id;
 /// The id of the check that finds a CPU at its end.
 pub(crate) const CPU_BOUND: &str = d::d06_cpu_bound::CHECK.id;
+/// The id of the check that finds a limit of a cgroup.
+pub(crate) const IO_LIMIT: &str = d::d04_io_limit_configured::CHECK.id;
+/// The id of the check that finds workers waiting for a CPU.
+pub(crate) const RUN_QUEUE: &str = d::d08_runqueue_wait::CHECK.id;
+/// The id of the check that finds a quota of CPU time.
+pub(crate) const CPU_QUOTA: &str = d::d11_cpu_quota::CHECK.id;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
+pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 
 /// The groups of the catalogue: what each asks, and its checks.
 pub const GROUPS: &[(&str, &[Check])] = &[

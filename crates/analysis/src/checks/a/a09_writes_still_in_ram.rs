@@ -67,6 +67,11 @@ fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Found {
     }
 }
 
+/// Whether it finds writes in memory.
+pub(in crate::checks) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
 /// Dirty bytes of the targets at the end of all runs; `None` where they were not seen.
 fn dirty_bytes(case: &Case) -> Option<f64> {
     let mut sum = 0.0;

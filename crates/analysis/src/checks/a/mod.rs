@@ -6,7 +6,7 @@ mod a01_cache_served;
 mod a02_direct_fell_back;
 mod a03_direct_unsupported;
 mod a04_holes_read;
-mod a09_writes_still_in_ram;
+pub(super) mod a09_writes_still_in_ram;
 mod a11_ram_backed;
 mod a12_lower_layer_cache;
 pub(super) mod a13_counters_blind;

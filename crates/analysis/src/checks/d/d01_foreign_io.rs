@@ -31,13 +31,28 @@ pub(super) const CHECK: Check = Check {
     id: "D01",
     name: "FOREIGN_IO",
     belief: "nobody else used the disk",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "`/sys/block/*/stat` of the whole disk at the start and stop of each run; the charges to fathom's own cgroup \
+                (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`); what fathom issued.",
+        formula: "Requests and bytes of the disk beyond those charged to fathom (or issued by it, where nothing was charged), as a \
+                  share of the larger of what the disk did and what was issued: above 5 % biased, above 30 % void. Per run 48 \
+                  requests and 1 MiB are held against nobody: a commit, a log line. Writes may be multiplied by 1.5 for journal \
+                  and inodes; synchronous writes and copy-on-write file systems without bound, so there only reads are judged.",
+        provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+        repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again. Accept it with `--accept D01` where \
+                 the neighbour belongs to what you want to measure.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { foreign_ios: 9_000, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
+
+/// Whether it finds somebody.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
 
 /// What was ours on the disk, and how that is known.
 struct Ours {

@@ -18,7 +18,16 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: "D06",
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "User and system time of each worker (`getrusage` of the thread) against the clock; the self test before the first \
+                run: the same shape with nothing behind the interface.",
+        formula: "The busiest worker above 90 % of its time on the CPU, or the rate above 80 % of what all workers do with nothing \
+                  behind the interface. Waiting for storage is a side matter then. Jobs that are held back by a rate, pauses or \
+                  drains are not asked.",
+        provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: all of it is cached then",
+        repair: "Ask for more `--workers`, or a larger `--bs`; `--engine io_uring` costs least per operation. Accept it with `--accept \
+                 D06` where one busy thread is what you want to measure.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cpu_share: 0.99, ..crate::forge::Forge::honest() }.record()),

@@ -17,7 +17,14 @@ pub(super) const CHECK: Check = Check {
     id: "D07",
     name: "TOOL_OVERHEAD",
     belief: "what the tool itself takes can be neglected",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; the medians of the \
+                measured latencies.",
+        formula: "Time of the loop by the smaller median of reads and writes: above 10 % fathom is visible in its own figure.",
+        provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns each",
+        repair: "Compare such figures only with others of fathom, or ask for a larger `--bs`. Accept it with `--accept D07` where \
+                 only the difference of two such figures matters.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

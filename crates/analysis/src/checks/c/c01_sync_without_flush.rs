@@ -1,0 +1,181 @@
+//! C01: syncs that never reached the disk as a flush.
+//!
+//! For: syncs asked for against flushes that disks with a volatile cache completed, and caches that somebody only declared to
+//! be safe. Not for: mounts without barriers (C02), nor disks that lie about a flush (C03).
+
+use super::{c02_barriers_off, flushes};
+use crate::case::{Case, asked_depth, share};
+use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::Kind;
+use model::machine::{Layer, LayerKind, Place};
+use model::units::show_count;
+
+/// Share of the syncs that must have become flushes, where each comes alone: one operation at a time gives exactly one each.
+const FLUSHED_FROM: f64 = 0.5;
+
+pub(super) const CHECK: Check = Check {
+    id: "C01",
+    name: "SYNC_WITHOUT_FLUSH",
+    belief: "a sync made the disk empty its volatile cache",
+    page: Page {
+        reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes that `/sys/block/*/stat` of the lowest \
+                disks counts from the start of a run to its final sync; the syncs and synchronous writes that fathom issued.",
+        formula: "A disk that says `write back` has to complete at least half as many flushes as there were syncs, divided by \
+                  the operations that may be in flight, since one flush can serve all that wait for it. (One at a time the two \
+                  are equal: 100 syncs, 100 flushes.) Apart from that, a cache is only declared safe where a loop device says \
+                  `write through`, or any layer does above one that says `write back`, or one that offers FUA, which only \
+                  a disk with a volatile cache needs.",
+        provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
+                  echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
+                  fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
+        repair: "Write `write back` into `queue/write_cache` again, and mount without `nobarrier`. Accept it with `--accept C01` \
+                 only where the power of the disk is protected; then `write through` is a promise that you keep.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 0, 0)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || c02_barriers_off::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    case.grounded()?;
+    if let Some(layer) = declared_safe(case) {
+        let sentence = format!(
+            "The cache of {} is only declared to be safe ({}/queue/write_cache says `write through`), so a sync sends it no flush.",
+            layer.name, layer.name
+        );
+        return Ok(found(case, &sentence, evidence([])));
+    }
+    let disks = flushes::volatile(case)?;
+    if disks.is_empty() {
+        return Ok(Answer::Holds(
+            "The disk keeps no volatile cache, so a sync needs no flush.",
+            evidence([]),
+        ));
+    }
+    // The final sync of each run is the only one where the stream has none.
+    let (asked, until) = match flushes::asked(case) {
+        0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
+        asked => (asked, Moment::Stop),
+    };
+    if asked == 0 {
+        return Err("no sync completed".into());
+    }
+    let counts: Vec<[u64; 2]> =
+        disks.iter().map(|d| flushes::counted(case, d, until)).collect::<Known<_>>()?;
+    // Of several disks below, a file system may sync those alone that were written to.
+    let flushed = counts.iter().map(|c| c[0]).fold(0, u64::saturating_add);
+    let numbers = evidence([
+        ("syncs", asked as f64),
+        ("flushes", flushed as f64),
+        ("flushes_per_sync", share(flushed as f64, asked as f64)),
+    ]);
+    if flushed > 0 && flushed as f64 >= FLUSHED_FROM * asked as f64 / asked_depth(case.stream).max(1.0) {
+        return Ok(Answer::Holds("Syncs reached the disk as flushes.", numbers));
+    }
+    if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {
+        return Err("the disk takes writes that are stable by themselves (FUA), which the kernel does not count apart".into());
+    }
+    let sentence = format!(
+        "{} syncs were asked for, and the disk got {} flushes.",
+        show_count(asked as f64),
+        show_count(flushed as f64)
+    );
+    Ok(found(case, &sentence, numbers))
+}
+
+fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
+    let within = flushes::syncs_itself(case);
+    let (severity, renames) = if within {
+        (Severity::Rename, Some(Rename::Condition("not durable".into())))
+    } else {
+        // What was measured asks for no durability; only the sync behind it is void.
+        (Severity::Note, None)
+    };
+    Answer::Finding(Found {
+        severity,
+        sentence: format!("{sentence} What was synced can be lost with the power."),
+        cure: "Write `write back` into queue/write_cache of the layers that say otherwise.".into(),
+        evidence: numbers,
+        renames,
+    })
+}
+
+/// Whether it finds that flushes did not come, so that nothing is left to time.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
+/// A layer that has a volatile cache by its nature and says that it has none.
+fn declared_safe<'a>(case: &Case<'a>) -> Option<&'a Layer> {
+    let of = |place: &'a Place| place.layers.iter().find(|l| is_declared_safe(place, l));
+    case.places().find_map(of)
+}
+
+fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
+    let volatile = |l: &Layer| flushes::is_volatile(l).unwrap_or(false);
+    let says_safe = flushes::is_volatile(layer) == Ok(false);
+    let needs = layer.kind == LayerKind::Loop
+        || layer.queue_number("fua") == Ok(1)
+        || layer.below.iter().filter_map(|i| place.layers.get(*i)).any(volatile);
+    says_safe && needs
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn half_of_the_syncs_is_enough_and_less_is_not() {
+    let at =
+        |n| crate::checks::severity(&CHECK, &flushes::forged(&flushes::stable_writes(), "write back", n, 1));
+    assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
+    // 32 in flight may share a flush.
+    let deep = Forge { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
+    let at = |n| crate::checks::severity(&CHECK, &flushes::forged(&deep, "write back", n, 1));
+    assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
+}
+
+#[test]
+fn the_final_sync_alone_is_a_note() {
+    let plain =
+        |n| crate::checks::severity(&CHECK, &flushes::forged(&Forge::honest_write(), "write back", n, 1));
+    assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
+    let on_loop = Forge { leaf_share: Some(1.0), ..flushes::stable_writes() };
+    let mut record = flushes::forged(&on_loop, "write back", 11_000, 1);
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
+        r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
+    };
+    switch(&mut record, 0, "write_cache", "write through\n");
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    let mut record = flushes::stable_writes().record();
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    switch(&mut record, 0, "fua", "1\n");
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    // With its cache on, such a disk need not be flushed for each write.
+    switch(&mut record, 0, "write_cache", "write back\n");
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+}
+
+#[test]
+fn old_kernels_count_no_flushes_and_that_is_not_none() {
+    let mut record = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);
+    for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
+        let first: Option<Vec<String>> =
+            text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());
+        *text = Ok(first.unwrap_or_default().join(" "));
+    }
+    let why = crate::checks::ask_one(&CHECK, &record);
+    assert!(why.as_ref().is_err_and(|w| w.contains("5.5")), "{why:?}");
+}

@@ -1,0 +1,122 @@
+//! C02: something that was told not to make syncs stable.
+//!
+//! For: mount options and preloaded libraries that turn a sync into nothing. Not for: what a disk makes of a flush.
+
+use super::flushes;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::LIBRARIES;
+use model::machine::FileSystem;
+
+/// Options under which no file system makes a sync stable.
+const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile"];
+/// Libraries that answer syncs without making them.
+const SWALLOWERS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
+
+pub(super) const CHECK: Check = Check {
+    id: "C02",
+    name: "BARRIERS_OFF",
+    belief: "nothing was told to skip what a sync is for",
+    page: Page {
+        reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and `LD_PRELOAD`.",
+        formula: "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile`, or \
+                  any of the libraries libeatmydata, nosync and libnofsync. One is enough: each turns a sync into nothing.",
+        provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+        repair: "Mount with barriers (`mount -o remount,barrier`), or start without the library. Accept it with `--accept C02` \
+                 where the caches of all disks below keep their power.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        crate::forge::Forge { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
+    }),
+    #[cfg(test)]
+    blind: || {
+        let mut record = flushes::stable_writes().record();
+        record.header.hosts[0].facts.remove(LIBRARIES);
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if let Some(what) = off(case) {
+        return Ok(found(case, &what));
+    }
+    let machine = case.machine.ok_or("the record names no host")?;
+    machine.fact(LIBRARIES)?;
+    if case.places().next().is_none() {
+        return Err("how the target is mounted is not in the record".into());
+    }
+    if case.places().any(|p| p.kind() == "zfs") {
+        return Err(
+            "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)".into(),
+        );
+    }
+    Ok(Answer::Holds("No mount option and no library skips syncs.", evidence([])))
+}
+
+/// What was told not to make syncs stable, in words.
+fn off(case: &Case) -> Option<String> {
+    let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
+    if let Some((option, fs)) = mounts.find_map(|fs| Some((option(fs)?, fs))) {
+        return Some(format!("{} is mounted with {option}", fs.mount_point));
+    }
+    let libraries = case.machine?.fact(LIBRARIES).ok()?;
+    let line = libraries.lines().find(|l| SWALLOWERS.iter().any(|s| l.contains(s)))?;
+    Some(format!("fathom runs with {}", line.trim()))
+}
+
+fn option(fs: &FileSystem) -> Option<&'static str> {
+    OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
+}
+
+/// Whether it explains that no flush was seen.
+pub(super) fn fires(case: &Case) -> bool {
+    off(case).is_some()
+}
+
+fn found(case: &Case, what: &str) -> Answer {
+    let (severity, renames) = if flushes::syncs_itself(case) {
+        (Severity::Rename, Some(Rename::Condition("not durable".into())))
+    } else {
+        (Severity::Note, None)
+    };
+    Answer::Finding(Found {
+        severity,
+        sentence: format!("Syncs are skipped here: {what}. What was synced can be lost with the power."),
+        cure: "Mount with barriers, and start without libraries that swallow syncs.".into(),
+        evidence: evidence([]),
+        renames,
+    })
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
+    let mut record = flushes::stable_writes().record();
+    let library = |r: &mut model::record::Record, text: &str| {
+        r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
+    };
+    library(&mut record, "LD_PRELOAD: libeatmydata.so\n/usr/lib/libc.so.6\n");
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    library(&mut record, "/usr/lib/libc.so.6\n");
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    let barrier = Forge { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
+    assert_eq!(crate::checks::severity(&CHECK, &barrier.record()), None);
+}
+
+#[test]
+fn without_syncs_of_its_own_the_number_keeps_its_name_and_reads_are_not_asked() {
+    let plain = Forge { options: "rw,nobarrier", ..Forge::honest_write() };
+    assert_eq!(crate::checks::severity(&CHECK, &plain.record()), Some(Severity::Note));
+    let read = Forge { options: "rw,nobarrier", ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+}

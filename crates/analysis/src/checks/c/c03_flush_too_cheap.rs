@@ -1,0 +1,149 @@
+//! C03: flushes that were quicker than any medium.
+//!
+//! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
+
+use super::{c01_sync_without_flush as c01, c02_barriers_off as c02, flushes};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Moment;
+use model::finding::Severity;
+use model::job::Kind;
+use model::machine::Layer;
+use model::units::{show_count, show_ns};
+
+/// A flash drive programs a page in some hundred us; below this it can only have answered from memory.
+const FLASH_NS: f64 = 60e3;
+/// A spinning disk has to wait for the platter: half a turn at 15,000 a minute is 2 ms.
+const SPINNING_NS: f64 = 2e6;
+/// A flush that leaves a virtual machine pays for the way to the host and back on top of the medium's own time.
+const VIRTUAL_NS: f64 = 100e3;
+
+pub(super) const CHECK: Check = Check {
+    id: "C03",
+    name: "FLUSH_TOO_CHEAP",
+    belief: "a flush took the time that a medium needs",
+    page: Page {
+        reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and `queue/rotational`; \
+                whether the machine is virtual.",
+        formula: "ms of flushes by flushes, per disk that says `write back`. Below 60 us on flash (programming a page takes longer), \
+                  2 ms on a spinning disk (half a turn at 15,000 a minute) or 100 us in a virtual machine (a round trip to the \
+                  host and a medium), nothing was written to a medium. The kernel shows whole ms, so each run may be off by one; \
+                  where that decides, it is not checked. In a virtual machine, where `rotational` means nothing, it is a note.",
+        provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host caches writes",
+        repair: "Ask whether the drive or the array keeps its cache over a power cut, or the host honours flushes (cache=none or \
+                 writethrough rather than cache=unsafe). Accept it with `--accept C03` where you know that it does: drives with \
+                 power-loss protection answer at once and rightly so.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 11_000, 200)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = flushes::forged(&flushes::stable_writes(), "write back", 11_000, 2_000);
+        record.header.hosts[0].virtual_by = Err("cpuinfo: not found".into());
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let disks = flushes::volatile(case)?;
+    if disks.is_empty() {
+        return Ok(Answer::Holds(
+            "The disk keeps no volatile cache, so there is nothing to flush.",
+            evidence([]),
+        ));
+    }
+    if !flushes::syncs_itself(case) || c02::fires(case) || c01::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
+    let mut slowest = None;
+    for disk in disks {
+        match timed(case, disk, is_virtual)? {
+            Some(Ok(timed)) => slowest = Some(timed),
+            Some(Err(found)) => return Ok(found),
+            None => {}
+        }
+    }
+    // No flush at all is the matter of C01.
+    let Some(ns) = slowest else { return Ok(Answer::DoesNotApply) };
+    Ok(Answer::Holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)])))
+}
+
+/// ns of a flush where it is credible, else the finding; `None` where there was no flush.
+fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64, Answer>>> {
+    let [count, ms] = flushes::counted(case, disk, Moment::Stop)?;
+    if count == 0 {
+        return Ok(None);
+    }
+    let spins = disk.queue_number("rotational")? == 1;
+    let least = match (is_virtual, spins) {
+        (true, _) => VIRTUAL_NS,
+        (false, true) => SPINNING_NS,
+        (false, false) => FLASH_NS,
+    };
+    let (flushes, ms, off) = (count as f64, ms as f64, case.runs.len() as f64);
+    let each = |ms: f64| ms * 1e6 / flushes;
+    let numbers = evidence([("flushes", flushes), ("flush_ns", each(ms)), ("least_ns", least)]);
+    if each(ms - off) >= least {
+        return Ok(Some(Ok(each(ms))));
+    }
+    if each(ms + off) >= least {
+        return Err(format!(
+            "{} flushes are too few to time them by whole milliseconds",
+            show_count(flushes)
+        ));
+    }
+    let (severity, who) = if is_virtual {
+        (Severity::Note, "the host may not pass it on")
+    } else {
+        (
+            Severity::Biased,
+            "the drive answered from its memory; only protection against power loss makes that right",
+        )
+    };
+    Ok(Some(Err(Answer::Finding(Found {
+        severity,
+        sentence: format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
+        cure: "Find out whether the cache below survives a power cut.".into(),
+        evidence: numbers,
+        renames: None,
+    }))))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::record::Record;
+
+#[cfg(test)]
+fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
+    let mut record = flushes::forged(&flushes::stable_writes(), "write back", 11_000, ms);
+    change(&mut record);
+    crate::checks::severity(&CHECK, &record)
+}
+
+#[test]
+fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
+    // 11,000 flushes of 60 us are 660 ms.
+    assert_eq!((at(600, |_| {}), at(700, |_| {})), (Some(Severity::Biased), None));
+    let spins = |r: &mut Record| {
+        r.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
+    };
+    assert_eq!((at(700, spins), at(23_000, spins)), (Some(Severity::Biased), None));
+    let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!((at(473, is_virtual), at(1_200, is_virtual)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
+    let few = flushes::forged(&Forge { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
+    let why = crate::checks::ask_one(&CHECK, &few);
+    assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
+    let none = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);
+    assert_eq!(crate::checks::ask_one(&CHECK, &none), Ok(Answer::DoesNotApply));
+}

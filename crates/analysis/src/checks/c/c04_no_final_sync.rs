@@ -1,0 +1,107 @@
+//! C04: writes that were acknowledged and never made stable within the time that was measured.
+//!
+//! For: direct writes that may rest in a drive's volatile cache, and a final sync that failed. Not for: writes that were still
+//! in this machine's memory (A09), nor syncs that came to nothing (C01 to C03).
+
+use super::flushes;
+use crate::case::Case;
+use crate::checks::a::a09_writes_still_in_ram as a09;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_ns;
+
+pub(super) const CHECK: Check = Check {
+    id: "C04",
+    name: "NO_FINAL_SYNC",
+    belief: "an acknowledged write survives a power cut",
+    page: Page {
+        reads: "The cache mode and the syncs of the job; whether the final sync of each run succeeded and how long it took; \
+                `queue/write_cache` of the lowest disks.",
+        formula: "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that says `write back`: a note, since that is what \
+                  most people measure, and the number is right for it. A run that wrote and whose final sync failed: biased, \
+                  since nobody knows whether the writes arrived. Where A09 finds them in memory, that is the greater \
+                  trouble and the only one that is named.",
+        provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache says write back",
+        repair: "Type `--cache direct-dsync`, or `--fsync N`, to measure writes that survive. Nothing is to be accepted: a note \
+                 changes no number.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| flushes::forged(&crate::forge::Forge::honest_write(), "write back", 1, 1)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || a09::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if flushes::syncs_itself(case) {
+        return Ok(Answer::Holds(
+            "The job itself asks for stable writes, within the time that is measured.",
+            evidence([]),
+        ));
+    }
+    let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
+    if failed > 0 {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Biased,
+            sentence: format!(
+                "The writes of {failed} of {} runs were never made stable: there is no final sync that succeeded.",
+                case.runs.len()
+            ),
+            cure: "See the notes for why it failed (dmesg names errors of the disk), and measure again."
+                .into(),
+            evidence: evidence([("runs_without_sync", failed as f64)]),
+            renames: None,
+        }));
+    }
+    if flushes::volatile(case)?.is_empty() {
+        return Ok(Answer::Holds(
+            "The disk keeps no volatile cache, so what it acknowledged is stable.",
+            evidence([]),
+        ));
+    }
+    if case.runs.is_empty() {
+        return Err(crate::case::no_run());
+    }
+    let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
+    let each = syncs / case.runs.len() as f64;
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "The writes were acknowledged and may have been in the drive's volatile cache when the clock stopped; the sync \
+             behind them took {}.",
+            show_ns(each)
+        ),
+        cure: "Type --cache direct-dsync or --fsync N to measure writes that survive a power cut.".into(),
+        evidence: evidence([("final_sync_ns", each)]),
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
+    assert_eq!(
+        crate::checks::severity(&CHECK, &flushes::forged(&Forge::honest_write(), "write back", 1, 1)),
+        Some(Severity::Note)
+    );
+    assert!(matches!(
+        crate::checks::ask_one(&CHECK, &flushes::forged(&flushes::stable_writes(), "write back", 1, 1)),
+        Ok(Answer::Holds(..))
+    ));
+    let failed = Forge { sync_ns: None, ..Forge::honest_write() };
+    assert_eq!(crate::checks::severity(&CHECK, &failed.record()), Some(Severity::Biased));
+}
+
+#[test]
+fn what_is_in_memory_is_said_by_another() {
+    let in_memory = Forge { delivered: 0.3, dirty_share: 0.7, ..Forge::honest_write() };
+    let record = flushes::forged(&in_memory, "write back", 1, 1);
+    assert_eq!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::DoesNotApply));
+}

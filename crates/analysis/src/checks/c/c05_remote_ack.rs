@@ -1,0 +1,161 @@
+//! C05: writes that a server acknowledged.
+//!
+//! For: saying that what is behind a network or a user-space file system cannot be seen, and writes that were never sent.
+//! Not for: how much of the reads a client answered itself (D24).
+
+use super::flushes;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::MOUNT_STATS;
+use model::units::show_count;
+
+/// File systems whose storage is somebody else's, by the begin of their names. `fuseblk` lies on a block device of this
+/// machine, and it is still a program that acknowledges.
+const REMOTE: &[&str] =
+    &["nfs", "cifs", "smb3", "ceph", "9p", "virtiofs", "fuse", "glusterfs", "lustre", "afs"];
+/// Those whose calls the kernel counts.
+const COUNTED: &str = "nfs";
+
+pub(super) const CHECK: Check = Check {
+    id: "C05",
+    name: "REMOTE_ACK",
+    belief: "who acknowledges a write has it on its own storage",
+    page: Page {
+        reads: "The type of the file system in `/proc/self/mountinfo`; for NFS the calls WRITE and COMMIT in \
+                `/proc/self/mountstats` from the start of a run to its final sync.",
+        formula: "Any file system of a network or of user space: a note, since the server may have answered from its memory. Where \
+                  syncs were asked for and NFS sent not a single WRITE or COMMIT, the result is renamed: nothing left this machine. \
+                  No COMMIT alone proves nothing, since a client asks for stable writes where one call carries all of the data.",
+        provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
+        repair: "Ask the server: `exportfs -v` must say `sync`, and its own disks can be measured there. Nothing is to be accepted: \
+                 a note changes no number.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| nfs(Some((0, 11_000, 0)))),
+    #[cfg(test)]
+    blind: || nfs(None),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
+    if kinds.is_empty() {
+        return Err("what the target lives on is not in the record".into());
+    }
+    let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
+        return Ok(Answer::Holds("No server stands between a write and its storage.", evidence([])));
+    };
+    if !kind.starts_with(COUNTED) {
+        return Ok(note(format!(
+            "{kind} acknowledged the writes, and nothing here shows whether they are on media."
+        )));
+    }
+    let [writes, commits] = calls(case)?;
+    if writes == 0 && commits == 0 && flushes::syncs_itself(case) && flushes::asked(case) > 0 {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Rename,
+            sentence: format!(
+                "{} syncs were asked for, and not one write was sent to the server.",
+                show_count(flushes::asked(case) as f64)
+            ),
+            cure: "Look at the mount options (nfsstat -m), and measure on the server.".into(),
+            evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            renames: Some(Rename::Condition("not durable".into())),
+        }));
+    }
+    let sentence = format!(
+        "The server acknowledged {} writes and {} commits; nothing here shows whether they are on its media.",
+        show_count(writes as f64),
+        show_count(commits as f64)
+    );
+    Ok(note(sentence))
+}
+
+fn note(sentence: String) -> Answer {
+    Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence,
+        cure: "Ask the server whether it answers before or after its own storage has the data.".into(),
+        evidence: evidence([]),
+        renames: None,
+    })
+}
+
+/// Calls WRITE and COMMIT in all runs, from the start to the final sync.
+fn calls(case: &Case) -> Known<[u64; 2]> {
+    let mut sum = [0_u64; 2];
+    for ran in &case.runs {
+        let before = sent(ran.at(Moment::Start)?)?;
+        let after = sent(ran.at(Moment::Synced)?)?;
+        for i in [0, 1] {
+            let passed = after[i].checked_sub(before[i]).ok_or("the counters of the mount went backwards")?;
+            sum[i] = sum[i].saturating_add(passed);
+        }
+    }
+    if case.runs.is_empty() { Err(crate::case::no_run()) } else { Ok(sum) }
+}
+
+/// Calls WRITE and COMMIT since the mount, over all mounts that were kept. Lines are `WRITE: 3 3 0 ...`, the first number is
+/// that of the calls.
+fn sent(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let text = snapshot.text(MOUNT_STATS)?;
+    let of = |name: &str| {
+        let lines = text.lines().filter_map(|l| l.trim().strip_prefix(name)?.strip_prefix(':'));
+        let counts = lines.filter_map(|l| l.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        counts.fold(None, |sum: Option<u64>, n| Some(sum.unwrap_or(0).saturating_add(n)))
+    };
+    let missing = || format!("{MOUNT_STATS} has no count of writes");
+    Ok([of("WRITE").ok_or_else(missing)?, of("COMMIT").ok_or_else(missing)?])
+}
+
+/// Synced writes on NFS; per run so many calls: (before the first, WRITE, COMMIT).
+#[cfg(test)]
+fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
+    let nothing_below = true;
+    let mut record = crate::forge::Forge { nothing_below, ..flushes::stable_writes() }.record();
+    for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
+        fs.kind = "nfs4".into();
+    }
+    let (mut writes, mut commits) = calls.map_or((0, 0), |c| (c.0, c.0));
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            if let (Moment::Stop, Some((_, w, c))) = (snapshot.moment, calls) {
+                (writes, commits) = (writes + w, commits + c);
+            }
+            let text = format!(
+                "device srv:/x mounted on /mnt with fstype nfs4 statvers=1.1\n\tper-op statistics\n\
+                 \t        READ: 9 9 0 1 1 1 1 1 0\n\t       WRITE: {writes} {writes} 0 1 1 1 1 1 0\n\
+                 \t      COMMIT: {commits} {commits} 0 1 1 1 1 1 0\n"
+            );
+            if calls.is_some() {
+                snapshot.files.insert(MOUNT_STATS.into(), Ok(text));
+            }
+        }
+    }
+    record
+}
+
+#[test]
+fn a_server_is_a_note_and_nothing_sent_renames() {
+    assert_eq!(crate::checks::severity(&CHECK, &nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
+    assert_eq!(crate::checks::severity(&CHECK, &nfs(Some((7, 0, 0)))), Some(Severity::Rename));
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &nfs(Some((7, 11_000, 3)))) else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("22,000 writes and 6 commits"), "{}", f.sentence);
+}
+
+#[test]
+fn a_file_system_of_user_space_needs_no_counters() {
+    let fuse = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() };
+    assert_eq!(crate::checks::severity(&CHECK, &fuse.record()), Some(Severity::Note));
+    let read = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+}

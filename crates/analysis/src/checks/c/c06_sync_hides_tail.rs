@@ -1,0 +1,100 @@
+//! C06: a final sync that is a good part of the work.
+//!
+//! For: the time of the sync behind the clock against the measured time. Not for: what of the writes was still in this
+//! machine's memory (A09 says that, with the same rate).
+
+use crate::case::{Case, share};
+use crate::checks::a::a09_writes_still_in_ram as a09;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_ns, show_rate, show_share};
+
+/// Share of the measured time from which the sync belongs into it.
+const HIDDEN_ABOVE: f64 = 0.1;
+/// A sync below this is a commit of a journal and a flush, which even a spinning disk does in some turns; beside a short run it
+/// would look large.
+const FLOOR_NS: f64 = 50e6;
+
+pub(super) const CHECK: Check = Check {
+    id: "C06",
+    name: "SYNC_HIDES_TAIL",
+    belief: "when the clock stopped, the work was done",
+    page: Page {
+        reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
+        formula: "Time of the final syncs by measured time, over all runs: above 10 % the rate is off by as much. Syncs below 50 ms \
+                  on average are never held against a run: that is a commit and a flush. Where A09 finds the writes in memory it \
+                  says so with the rate that includes the sync, and this check is silent.",
+        provoke: "fathom run --rw write --cache buffered --time 3s .   # on a disk that writes back while the clock runs",
+        repair: "Quote the rate with the final sync, or measure for longer. Accept it with `--accept C06` where your program does \
+                 not sync either.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        let sync_ns = Some(300_000_000);
+        crate::forge::Forge { sync_ns, ..crate::forge::Forge::honest_write() }.record()
+    }),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { sync_ns: None, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() || a09::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut sync_ns = 0.0;
+    for ran in &case.runs {
+        sync_ns += ran.end.sync_ns.ok_or("a run has no final sync that succeeded")? as f64;
+    }
+    let window = case.window_ns();
+    if window <= 0.0 {
+        return Err("no run has a measured window".into());
+    }
+    let (part, each) = (sync_ns / window, sync_ns / case.runs.len().max(1) as f64);
+    let bytes = case.in_windows(Kind::Write).bytes as f64;
+    let rate = share(bytes, window + sync_ns) * 1e3;
+    let numbers = evidence([("final_sync_ns", each), ("share", part), ("mb_per_s_with_sync", rate)]);
+    if part <= HIDDEN_ABOVE || each < FLOOR_NS {
+        return Ok(Answer::Holds("The final sync was short beside the measured time.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
+            show_ns(each),
+            show_share(part),
+            show_rate(rate)
+        ),
+        cure: "Quote the rate with the final sync, or measure for longer (--time).".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
+    let at = |ms: u64| {
+        crate::checks::severity(
+            &CHECK,
+            &Forge { sync_ns: Some(ms * 1_000_000), ..Forge::honest_write() }.record(),
+        )
+    };
+    assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
+    // A window of 1 s can be forged no shorter, so the floor is tried on its own figures.
+    let mut record = Forge { sync_ns: Some(40_000_000), ..Forge::honest_write() }.record();
+    for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+        stream.window_ns = 300_000_000;
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+}
+
+#[test]
+fn what_was_in_memory_is_said_once() {
+    let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,83 @@
+//! D02: data of others that wait to be written while a run begins.
+//!
+//! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
+
+use crate::case::{Case, no_run};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::{Moment, meminfo_bytes};
+use model::finding::Severity;
+use model::units::show_bytes;
+
+/// Dirty bytes that an idle machine always has; more is a tenth of a second or more of a disk's time. fathom waits for the same
+/// before a run.
+const BACKLOG_ABOVE: u64 = 64 << 20;
+
+pub(super) const CHECK: Check = Check {
+    id: "D02",
+    name: "DIRTY_BACKLOG",
+    belief: "nothing from before the test was waiting to be written",
+    page: Page {
+        reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, behind fathom's own write back.",
+        formula: "Their sum above 64 MiB at the start of any run: the kernel writes that out while the run is measured. Below, it is \
+                  what any idle machine has. (A share of the memory says less: what counts is the disk's time.)",
+        provoke: "dd if=/dev/zero of=/var/tmp/dirt bs=1M count=4096 & sleep 1; fathom run .",
+        repair: "Wait until it is written (`sync`, `grep -e Dirty -e Writeback /proc/meminfo`), stop who makes it, and measure again. \
+                 Accept it with `--accept D02` where the dirt is on another disk.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_dirt(200 << 10, 0)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(MEMINFO)));
+        record
+    },
+};
+
+const MEMINFO: &str = "/proc/meminfo";
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut worst = None;
+    for ran in &case.runs {
+        let text = ran.at(Moment::Start)?.text(MEMINFO)?;
+        let bytes = meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?);
+        worst = worst.max(Some(bytes));
+    }
+    let bytes = worst.ok_or_else(no_run)?;
+    let numbers = evidence([("backlog_bytes", bytes as f64)]);
+    if bytes <= BACKLOG_ABOVE {
+        return Ok(Answer::Holds("Nothing from before was waiting to be written.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
+        cure: "Type sync, stop what writes in the background, and measure again.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// So many KiB dirty and in write back at every start.
+#[cfg(test)]
+fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = format!("MemTotal: 8388608 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\n");
+        snapshot.files.insert(MEMINFO.into(), Ok(text));
+    }
+    record
+}
+
+#[test]
+fn both_kinds_count_and_an_idle_machine_has_some() {
+    let at = |dirty, writeback| crate::checks::severity(&CHECK, &with_dirt(dirty, writeback));
+    assert_eq!((at(60 << 10, 0), at(0, 60 << 10)), (None, None));
+    assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biased));
+    assert_eq!(at(u64::MAX / 1024, u64::MAX / 1024), Some(Severity::Biased));
+}

@@ -1,0 +1,227 @@
+//! D03: a file system that is still busy with itself.
+//!
+//! For: kernel threads that initialise or move things on the file system under test, writes to an idle disk, and blocks given
+//! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
+
+use super::d01_foreign_io as d01;
+use crate::case::{Case, no_run};
+use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use model::Known;
+use model::evidence::{BlockStat, Moment, Snapshot};
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::HOUSEKEEPERS;
+use model::units::show_bytes;
+
+/// Threads that exist only while there is such work, by the begin of their name; the file system they belong to; and what they
+/// do. Others, such as `btrfs-cleaner`, exist as long as the mount and tell nothing.
+const WORKERS: &[(&str, &str, &str)] = &[
+    ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
+    ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
+    ("btrfs-scrub", "btrfs", "is reading all of btrfs"),
+    ("xfs_scrub", "xfs", "is reading all of xfs"),
+    ("bch-gc", "bcachefs", "is collecting garbage of bcachefs"),
+];
+/// Writes to the disk while fathom does nothing, per second. A journal's commit and a line of a log are some KiB; a fresh
+/// ext4 writes tens of MiB.
+const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
+/// An idle watch below this says nothing about a second.
+const IDLE_FROM_NS: u64 = 500_000_000;
+/// Bytes given back per run that are nobody's work: a deleted log file.
+const DISCARDED_FROM: u64 = 1 << 20;
+/// Where bytes given back stand in a `stat` file, in sectors.
+const DISCARD_SECTORS: usize = 13;
+
+pub(super) const CHECK: Check = Check {
+    id: "D03",
+    name: "FS_HOUSEKEEPING",
+    belief: "the file system had nothing to do but our operations",
+    page: Page {
+        reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk in \
+                `/sys/block/*/stat` over the idle watch before the first run; blocks given back (field 14) during the runs.",
+        formula: "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
+                  `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to in the idle \
+                  watch, since the thread serves all mounts. More than 1 MiB/s written to the disk while fathom did \
+                  nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
+                  than 1 MiB given back per run that trims nothing: a note.",
+        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=1 /dev/X /mnt && fathom run /mnt",
+        repair: "Wait for it (`ps -e | grep -e lazyinit -e balance -e scrub`), or make the file system with \
+                 `-E lazy_itable_init=0,lazy_journal_init=0`. Mount without `discard` and use fstrim between measurements. Accept \
+                 it with `--accept D03` where your machine always does that.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_thread("4711: ext4lazyinit")),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(HOUSEKEEPERS)));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if case.runs.is_empty() {
+        return Err(no_run());
+    }
+    let at_work = at_work(case)?;
+    let idle = idle_bytes_per_s(case)?;
+    let mut numbers = evidence([]);
+    numbers.extend(idle.map(|rate| ("idle_write_bytes_per_s".to_owned(), rate)));
+    if let Some((thread, does)) = at_work {
+        let mut sentence = format!("The kernel thread {thread} {does}.");
+        let elsewhere = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
+        if elsewhere {
+            sentence += " This disk was quiet while fathom did nothing, so it may be another one.";
+        }
+        let severity = if elsewhere { Severity::Note } else { Severity::Biased };
+        return Ok(found(severity, sentence, numbers));
+    }
+    if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !d01::fires(case)) {
+        let sentence = format!(
+            "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
+            show_bytes(rate as u64)
+        );
+        return Ok(found(Severity::Biased, sentence, numbers));
+    }
+    let given_back = if case.does(Kind::Trim) { 0 } else { given_back(case)? };
+    if given_back > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
+        numbers.insert("discarded_bytes".into(), given_back as f64);
+        let sentence = format!(
+            "{} of deleted files were given back to the disk during the runs (mount option discard).",
+            show_bytes(given_back)
+        );
+        return Ok(found(Severity::Note, sentence, numbers));
+    }
+    Ok(Answer::Holds("The file system was not busy with itself.", numbers))
+}
+
+fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
+    let cure = "Wait until it has ended, and measure again.".into();
+    Answer::Finding(Found { severity, sentence, cure, evidence, renames: None })
+}
+
+/// A thread at work for one of our file systems.
+fn at_work(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+    for ran in &case.runs {
+        for moment in [Moment::Start, Moment::Stop] {
+            let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
+            let names = || text.lines().filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()));
+            let ours = |fs: &str| case.places().any(|p| p.kind() == fs);
+            let worker =
+                WORKERS.iter().find(|(begin, fs, _)| ours(fs) && names().any(|n| n.starts_with(begin)));
+            if let Some((name, _, does)) = worker {
+                return Ok(Some((name, does)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Bytes a second that were written to the shared disks over the idle watch; `None` where there was none.
+fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
+    let at = |moment| case.record.evidence.iter().rev().find(|s: &&Snapshot| s.moment == moment);
+    let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return Ok(None) };
+    let ns = end.at_ns.saturating_sub(start.at_ns);
+    if ns < IDLE_FROM_NS {
+        return Ok(None);
+    }
+    let mut bytes = 0.0;
+    for disk in case.shared()? {
+        bytes += BlockStat::between(start, end, &disk.stat_file)?.write.bytes as f64;
+    }
+    Ok(Some(bytes * 1e9 / ns as f64))
+}
+
+/// Bytes that the shared disks were given back in all runs.
+fn given_back(case: &Case) -> Known<u64> {
+    let mut sum = 0_u64;
+    for ran in &case.runs {
+        for disk in case.shared()? {
+            let at = |moment| -> Known<u64> {
+                let mut fields = ran.at(moment)?.text(&disk.stat_file)?.split_ascii_whitespace();
+                // Kernels before 4.18 have no such field, and give nothing back that could be counted.
+                let sectors = fields.nth(DISCARD_SECTORS).map_or(Ok(0), str::parse::<u64>);
+                sectors.map_err(|_| format!("{} holds no number of discards", disk.stat_file))
+            };
+            let sectors = at(Moment::Stop)?.checked_sub(at(Moment::Start)?);
+            let sectors =
+                sectors.ok_or_else(|| format!("{}: the counters went backwards", disk.stat_file))?;
+            sum = sum.saturating_add(sectors.saturating_mul(model::evidence::SECTOR_BYTES));
+        }
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+use model::record::Record;
+
+#[cfg(test)]
+fn with_thread(line: &str) -> Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(HOUSEKEEPERS.into(), Ok(format!("12: kswapd0\n{line}\n")));
+    }
+    record
+}
+
+/// An idle watch of two seconds in which so many bytes were written.
+#[cfg(test)]
+fn idle(bytes: u64) -> Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
+    {
+        let mut snapshot = record.runs[0].evidence[0].clone();
+        (snapshot.moment, snapshot.at_ns) = (moment, at_ns);
+        let text = format!("0 0 0 0 9 0 {sectors} 9 0 0 9 0 0 0 0 0 0\n");
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(text));
+        record.evidence.push(snapshot);
+    }
+    record
+}
+
+#[test]
+fn a_thread_counts_only_beside_its_own_file_system() {
+    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: ext4lazyinit")), Some(Severity::Biased));
+    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: btrfs-balance")), None);
+    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: btrfs-cleaner")), None);
+}
+
+#[test]
+fn an_idle_disk_that_is_written_to_is_not_idle() {
+    assert_eq!(crate::checks::severity(&CHECK, &idle(1 << 20)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &idle(20 << 20)), Some(Severity::Biased));
+}
+
+#[test]
+fn a_thread_that_does_not_write_here_is_a_note() {
+    let with = |bytes| {
+        let mut record = idle(bytes);
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
+        }
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
+}
+
+#[test]
+fn blocks_given_back_are_a_note() {
+    let after = |sectors: &str| {
+        let mut record = crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record();
+        let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
+        let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        fields[DISCARD_SECTORS] = sectors;
+        stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+        crate::checks::ask_one(&CHECK, &record)
+    };
+    assert!(matches!(after("2048"), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = after("4096") else { panic!("silent") };
+    assert!(f.severity == Severity::Note && f.sentence.starts_with("2 MiB"), "{}", f.sentence);
+    assert!(after("x").is_err());
+}

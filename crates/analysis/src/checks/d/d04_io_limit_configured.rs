@@ -1,0 +1,231 @@
+//! D04: a cgroup that may hold I/O back.
+//!
+//! For: limits on our devices in any cgroup above us, and whether the result is one of them. Not for: limits of a hypervisor or
+//! a cloud, which no file shows; what they look like is D05 and D19.
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::kernel_files::LIMITS;
+use model::record::StreamEnd;
+use model::units::{show_bytes, show_count};
+
+/// How far a rate may stay below a limit that it waits for: one operation at a time loses some of each slice (seen: 91 %).
+const BELOW: f64 = 0.1;
+/// How far one may get above it.
+const ABOVE: f64 = 0.05;
+/// What may pass beyond a limit: the kernel deals budgets out in slices of 100 ms (20 ms on some disks), and a run can begin
+/// with one and end in the next.
+const BURST_NS: f64 = 200e6;
+
+pub(in crate::checks) const CHECK: Check = Check {
+    id: "D04",
+    name: "IO_LIMIT_CONFIGURED",
+    belief: "no limit was set on the I/O of this program",
+    page: Page {
+        reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and the like of every cgroup above fathom; the rates \
+                of the windows, over all streams.",
+        formula: "A rate from 90 % of a limit on one of the target's devices up to 105 % of it, and what two slices of 100 ms let \
+                  through beyond, is that limit: biased, and it is named as what limits the result. Any other limit on these \
+                  devices, and any weight that is not the default, is a note.",
+        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
+        repair: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit. Accept it with \
+                 `--accept D04` where the limit belongs to what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        record.header.hosts[0].facts.remove(LIMITS);
+        record
+    },
+};
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Bytes,
+    Operations,
+}
+
+/// A limit on a device in one direction.
+#[derive(Clone, Debug)]
+struct Limit {
+    kind: Kind,
+    of: Of,
+    per_s: f64,
+    file: String,
+}
+
+impl Limit {
+    fn words(&self) -> String {
+        let per_s = match self.of {
+            Of::Bytes => format!("{}/s", show_bytes(self.per_s as u64)),
+            Of::Operations => format!("{} IOPS", show_count(self.per_s)),
+        };
+        format!("{}s to {per_s} ({})", self.kind.word(), self.file)
+    }
+}
+
+/// What the fact says about our devices.
+#[derive(Default)]
+struct Limits {
+    hard: Vec<Limit>,
+    /// Weights, latency targets and the like: words of their own.
+    soft: Vec<String>,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let limits = limits(case)?;
+    if limits.hard.is_empty() && limits.soft.is_empty() {
+        return Ok(Answer::Holds("No cgroup limits these operations.", evidence([])));
+    }
+    if let Some((limit, rate)) = nearest(case, &limits) {
+        let numbers = evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]);
+        let sentence = format!("A cgroup limits {}: you measured that limit.", limit.words());
+        return Ok(found(Severity::Biased, sentence, numbers));
+    }
+    let mut words: Vec<String> = limits.hard.iter().map(Limit::words).collect();
+    words.extend(limits.soft);
+    let sentence = format!("A cgroup has a say in the I/O of this device: {}.", words.join("; "));
+    Ok(found(Severity::Note, sentence, evidence([])))
+}
+
+fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
+    let cure = "Start fathom outside that cgroup, or lift the limit.".into();
+    Answer::Finding(Found { severity, sentence, cure, evidence, renames: None })
+}
+
+/// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.
+pub(super) fn reached(case: &Case) -> Option<(String, Evidence)> {
+    match look(case) {
+        Ok(Answer::Finding(f)) if f.severity == Severity::Biased => Some((f.sentence, f.evidence)),
+        _ => None,
+    }
+}
+
+/// The limit that a rate came nearest to, where one came near.
+fn nearest<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
+    let runs = case.runs.len().max(1) as f64;
+    let burst = BURST_NS * runs / case.window_ns().max(1.0);
+    let near = |(_, rate): &(&Limit, f64), limit: &Limit| {
+        let ratio = rate / limit.per_s;
+        (1.0 - BELOW..=1.0 + ABOVE + burst).contains(&ratio)
+    };
+    let rated = limits.hard.iter().map(|l| (l, rate(case, l.kind, l.of))).filter(|pair| near(pair, pair.0));
+    let off = |(limit, rate): &(&Limit, f64)| (rate / limit.per_s - 1.0).abs();
+    rated.min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// Mean rate of a kind over the runs, all streams together: a device does not know streams.
+fn rate(case: &Case, kind: Kind, of: Of) -> f64 {
+    let of_stream = |s: &StreamEnd| {
+        let end = s.kinds.get(&kind)?;
+        let amount = if of == Of::Bytes { end.bytes } else { end.latency.count() };
+        (s.window_ns > 0).then(|| amount as f64 * 1e9 / s.window_ns as f64)
+    };
+    let sum: f64 = case.runs.iter().flat_map(|r| &r.end.streams).filter_map(of_stream).sum();
+    sum / case.runs.len().max(1) as f64
+}
+
+/// Limits on the layers below the targets, in the directions of this case.
+fn limits(case: &Case) -> Known<Limits> {
+    let text = case.machine.ok_or("the record names no host")?.fact(LIMITS)?;
+    let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
+    let mut out = Limits::default();
+    for line in text.lines() {
+        // A directory may hold a colon; what a limit says has none before a space.
+        let Some((file, said)) = line.rsplit_once(": ") else { continue };
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let (device, rest) = said.split_once(' ').unwrap_or((said, ""));
+        if device.contains(':') && !numbers.contains(&device) {
+            continue;
+        }
+        if let Some(of) = throttle(name) {
+            out.hard.extend(limit(of, rest.trim(), file));
+        } else if name == "io.max" {
+            let parts = rest.split_ascii_whitespace().filter_map(|w| w.split_once('='));
+            out.hard.extend(parts.filter_map(|(key, value)| limit(maximum(key)?, value, file)));
+        } else if name.starts_with("io.") || name.starts_with("blkio.") {
+            out.soft.push(format!("{said} ({file})"));
+        }
+    }
+    out.hard.retain(|l| case.does(l.kind));
+    Ok(out)
+}
+
+fn limit((kind, of): (Kind, Of), value: &str, file: &str) -> Option<Limit> {
+    let per_s = value.parse::<u64>().ok().filter(|n| *n > 0)? as f64;
+    Some(Limit { kind, of, per_s, file: file.to_owned() })
+}
+
+/// What a file of version 1 limits.
+fn throttle(name: &str) -> Option<(Kind, Of)> {
+    Some(match name.strip_prefix("blkio.throttle.")?.strip_suffix("_device")? {
+        "read_bps" => (Kind::Read, Of::Bytes),
+        "write_bps" => (Kind::Write, Of::Bytes),
+        "read_iops" => (Kind::Read, Of::Operations),
+        "write_iops" => (Kind::Write, Of::Operations),
+        _ => return None,
+    })
+}
+
+/// What a key of version 2 limits.
+fn maximum(key: &str) -> Option<(Kind, Of)> {
+    Some(match key {
+        "rbps" => (Kind::Read, Of::Bytes),
+        "wbps" => (Kind::Write, Of::Bytes),
+        "riops" => (Kind::Read, Of::Operations),
+        "wiops" => (Kind::Write, Of::Operations),
+        _ => return None,
+    })
+}
+
+/// The honest 10,000 reads a second under these limits.
+#[cfg(test)]
+fn limited(text: &str) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    record.header.hosts[0].facts.insert(LIMITS.into(), Ok(text.to_owned()));
+    record
+}
+
+#[cfg(test)]
+fn at(text: &str) -> Option<Severity> {
+    crate::checks::severity(&CHECK, &limited(text))
+}
+
+#[test]
+fn both_versions_are_read_and_only_near_limits_are_the_result() {
+    const V1: &str = "/sys/fs/cgroup/blkio/a: b/blkio.throttle.read_iops_device: 254:0";
+    assert_eq!(at(&format!("{V1} 10400")), Some(Severity::Biased));
+    assert_eq!(at(&format!("{V1} 8500")), Some(Severity::Biased), "the burst of a run of one second");
+    assert_eq!(at(&format!("{V1} 7000")), Some(Severity::Note));
+    assert_eq!(at(&format!("{V1} 11000")), Some(Severity::Biased), "one at a time loses some");
+    assert_eq!(at(&format!("{V1} 11500")), Some(Severity::Note));
+    // 40.96 MB/s.
+    assert_eq!(at("/c/io.max: 254:0 rbps=41000000 wbps=max riops=max wiops=max"), Some(Severity::Biased));
+    assert_eq!(at("/c/io.max: 254:0 rbps=82000000 wbps=max riops=max wiops=max"), Some(Severity::Note));
+}
+
+#[test]
+fn limits_on_other_devices_or_directions_are_none() {
+    assert_eq!(at("/c/io.max: 8:0 rbps=max wbps=max riops=10000 wiops=max"), None);
+    assert_eq!(at("/c/io.max: 254:0 rbps=max wbps=max riops=max wiops=10000"), None);
+    assert_eq!(at("/c/cpu.max: 50000 100000"), None);
+    assert_eq!(at("/c/io.max: 254:0 rbps=x riops=18446744073709551616 =\n:::\n\n: "), None);
+}
+
+#[test]
+fn weights_are_a_note() {
+    assert_eq!(at("/c/io.weight: default 50"), Some(Severity::Note));
+    assert_eq!(at("/c/io.latency: 254:0 target=10000"), Some(Severity::Note));
+    assert_eq!(at("/c/io.latency: 8:0 target=10000"), None);
+}

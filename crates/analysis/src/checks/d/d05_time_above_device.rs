@@ -1,0 +1,308 @@
+//! D05: operations that waited somewhere above the device.
+//!
+//! For: the device's own time for our operations against their latencies. Not for: time that workers spent on a CPU (D06) or
+//! waiting for one (D08), which is taken out before; nor operations that never reached the device (A01, A02, A09).
+
+use super::{d01_foreign_io as d01, d04_io_limit_configured as d04, d08_runqueue_wait as d08};
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::stalls;
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::record::StreamEnd;
+use model::units::{show_ns, show_share};
+
+/// Share of the waiting that may be above the device before the latency is no longer that of the device.
+const BIASED_ABOVE: f64 = 0.3;
+/// Share from which the number is about what lies above.
+const RENAMED_ABOVE: f64 = 0.7;
+/// Time per operation that is never held against anybody: entering the kernel, an interrupt, waking a thread up. On drives that
+/// answer in some us it is a large share of little.
+const FLOOR_NS: f64 = 20e3;
+/// Share of the issued bytes that the device must have moved for its time to be about our operations.
+const ARRIVED_FROM: f64 = 0.95;
+/// Requests per operation up to which both are the same thing.
+const ONE_TO_ONE: f64 = 1.1;
+/// Part of the waiting that the kernel must have seen as tasks waiting for I/O, to call it that.
+const COUNTED_FROM: f64 = 0.5;
+
+pub(super) const CHECK: Check = Check {
+    id: "D05",
+    name: "TIME_ABOVE_DEVICE",
+    belief: "the latency is the latency of the device",
+    page: Page {
+        reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of all streams; CPU time and \
+                waiting for a CPU of the workers; `/proc/pressure/io` as a second witness.",
+        formula: "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per operation, \
+                  since counters also span the warm-up. Above 0.3, and 20 us per operation (the way through the kernel), the \
+                  latency is biased; above 0.7 the result is renamed. Only direct I/O whose bytes reached the device, without \
+                  neighbours (D01). Operations merged into one request share its time; parts of a split one run side by side, so \
+                  their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
+                  syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note.",
+        provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
+                  echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
+        repair: "Lift what the sentence guesses: a limit (D04), a full queue (nr_requests), a file system's journal. Accept it with \
+                 `--accept D05` where the whole way down to the device is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_device(0.1).record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// Where the time of operations went, per operation.
+struct Split {
+    latency_ns: f64,
+    /// Least and most that can have been inside the device.
+    device_ns: [f64; 2],
+    /// Share of the workers' time on a CPU, and waiting for one.
+    cpu: f64,
+    ready: f64,
+}
+
+impl Split {
+    /// Least and most that was neither the device's nor the CPU's, as a share of the latency.
+    fn above(&self) -> [f64; 2] {
+        let of = |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
+        [of(self.device_ns[1]), of(self.device_ns[0])]
+    }
+
+    /// Whether so much is above that it counts.
+    fn is_above(&self, part: f64) -> bool {
+        part > BIASED_ABOVE && part * self.latency_ns > FLOOR_NS
+    }
+
+    fn numbers(&self) -> Evidence {
+        evidence([
+            ("latency_ns", self.latency_ns),
+            ("device_ns", self.device_ns[1]),
+            ("above_share", self.above()[0]),
+            ("cpu_share", self.cpu),
+            ("ready_share", self.ready),
+        ])
+    }
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case)? {
+        return Ok(Answer::DoesNotApply);
+    }
+    if d01::fires(case) {
+        return Err("the device's time is not that of fathom's operations alone (D01)".into());
+    }
+    let split = split(case)?;
+    let [least, most] = split.above();
+    let mut numbers = split.numbers();
+    let pressure = stalls::waited(case, stalls::IO);
+    numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
+    if !split.is_above(most) {
+        return Ok(Answer::Holds("Operations spent their time in the device, not above it.", numbers));
+    }
+    if !split.is_above(least) {
+        return Err(
+            "how much of the waiting was inside the device cannot be told: its time is counted in whole \
+                    milliseconds, and side by side where operations are split"
+                .into(),
+        );
+    }
+    let limited = d04::reached(case).is_some();
+    let syncs = syncs(case);
+    let severity = match least {
+        _ if syncs && !limited => Severity::Note,
+        part if part > RENAMED_ABOVE => Severity::Rename,
+        _ => Severity::Biased,
+    };
+    let renames =
+        (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "{} of the waiting was neither inside the device ({} of the {} that an operation took) nor for a CPU; the rest was \
+             above it, {}.",
+            show_share(least),
+            show_ns(split.device_ns[1]),
+            show_ns(split.latency_ns),
+            guess(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
+        ),
+        cure: "Lift the limit or the queue that holds operations back above the device; see what limits the row.".into(),
+        evidence: numbers,
+        renames,
+    }))
+}
+
+/// Where it probably was.
+fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
+    match counted {
+        _ if limited => "in the limit of a cgroup (D04)",
+        _ if syncs => "in the file system's journal, which a sync waits for",
+        Some(true) => {
+            "where the kernel counts it as waiting for I/O: a limit below or above, a full queue, a lock of the file system"
+        }
+        Some(false) => {
+            "where the kernel does not count it as waiting for I/O: a program in user space, or a thread that hands it on"
+        }
+        None => "and where is not known",
+    }
+}
+
+/// Whether the bytes of our operations are those of the device.
+fn arrived(case: &Case) -> Known<bool> {
+    let (device, issued) = (case.device()?.total().bytes as f64, case.issued_total().bytes as f64);
+    Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
+}
+
+/// Where the time of the operations of all streams went: a device does not know streams.
+fn split(case: &Case) -> Known<Split> {
+    let phase = case.job.phases.get(case.phase).ok_or("the phase is not in the plan")?;
+    if !phase.streams.iter().all(|s| s.cache.is_direct()) {
+        return Err("streams through the page cache ran beside this one".into());
+    }
+    let streams = || case.runs.iter().flat_map(|r| &r.end.streams);
+    if case.stream.is_open_loop() && streams().flat_map(|s| s.kinds.values()).any(|k| k.open.is_none()) {
+        return Err("the record does not tell lateness from the storage's own time".into());
+    }
+    if streams().any(|s| s.issued.get(&Kind::Trim).is_some_and(|i| i.ops > 0)) {
+        return Err("the time of trims is not in the counters that this rests on".into());
+    }
+    let issued = case.issued_total().ops as f64;
+    let (ops, latency) = (spent(streams(), &Kind::MOVING)[0], spent(streams(), &Kind::ALL)[1]);
+    if ops <= 0.0 || latency <= 0.0 || issued <= 0.0 {
+        return Err("no operation completed within a measured window".into());
+    }
+    // Syncs are part of the operations that they follow: all time is per operation that moves bytes.
+    let latency_ns = latency / ops;
+    let device_ns = device_ns(case, issued)?.map(|ns| ns.min(latency_ns));
+    let (cpu, ready) = cpu(case)?;
+    Ok(Split { latency_ns, device_ns, cpu, ready })
+}
+
+/// Least and most time inside the device per operation.
+fn device_ns(case: &Case, issued: f64) -> Known<[f64; 2]> {
+    let device = case.device()?;
+    let total = device.total();
+    let (requests, ms) = (total.ios as f64, total.ms as f64 + device.flush_ms as f64);
+    // Each direction of each run and device may be off by one.
+    let off = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
+    let merged = share(issued, requests).max(1.0);
+    let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
+    let is_split = requests > ONE_TO_ONE * issued && !syncs(case);
+    let least = if is_split { (ms - off).max(0.0) * 1e6 / requests } else { per_op(ms - off) };
+    Ok([least, per_op(ms + off)])
+}
+
+/// Whether syncs are part of the job, whose journal writes are requests of their own.
+fn syncs(case: &Case) -> bool {
+    case.stream.cache.is_sync() || case.stream.flush.is_some()
+}
+
+/// Count and sum of the latencies of these kinds in the windows; from the hand-over, also in an open loop.
+fn spent<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
+    let mut sum = [0.0; 2];
+    for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
+        let whole = end.open.as_ref().map_or(&end.latency, |o| &o.service);
+        sum[0] += whole.count() as f64;
+        sum[1] += whole.sum_ns() as f64;
+    }
+    sum
+}
+
+/// Shares of the workers' time on a CPU, and waiting for one (0 where the kernel does not count that: then it stays above).
+fn cpu(case: &Case) -> Known<(f64, f64)> {
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers);
+    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+    if wall <= 0.0 {
+        return Err("the CPU time of the workers is not in the record".into());
+    }
+    let on: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+    Ok((share(on, wall), d08::waited(case).unwrap_or(0.0)))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// The honest record, nearly no CPU time, and this share of the latency inside the device.
+#[cfg(test)]
+fn with_device(device_time_share: f64) -> Forge {
+    Forge { device_time_share, cpu_share: 0.02, ..Forge::honest() }
+}
+
+#[cfg(test)]
+fn at(forge: &Forge) -> Option<Severity> {
+    crate::checks::severity(&CHECK, &forge.record())
+}
+
+#[test]
+fn a_third_above_biases_most_of_it_renames_and_the_usual_way_down_is_silent() {
+    assert_eq!(at(&with_device(0.93)), None);
+    assert_eq!(at(&with_device(0.72)), None);
+    assert_eq!(at(&with_device(0.65)), Some(Severity::Biased));
+    assert_eq!(at(&with_device(0.1)), Some(Severity::Rename));
+    // Neighbours merged into one request share its time.
+    assert_eq!(at(&Forge { merged: 4, ..with_device(0.93) }), None);
+}
+
+#[test]
+fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
+    assert_eq!(at(&Forge { cpu_share: 0.5, ..with_device(0.4) }), None);
+    let mut record = with_device(0.4).record();
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(worker.wall_ns / 2);
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+}
+
+#[test]
+fn small_reads_on_a_quick_drive_are_silent() {
+    let quick = |ns| Forge { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
+    assert_eq!((at(&quick(30_000)), at(&quick(60_000))), (None, Some(Severity::Biased)));
+}
+
+#[test]
+fn whole_milliseconds_decide_nothing() {
+    let few = Forge { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
+    let why = crate::checks::ask_one(&CHECK, &few.record());
+    assert!(why.as_ref().is_err_and(|w| w.contains("whole milliseconds")), "{why:?}");
+}
+
+#[test]
+fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
+    use model::job::Cache;
+    let cached = Forge { delivered: 0.02, ..with_device(0.9) };
+    assert_eq!(crate::checks::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+    let buffered = Forge { cache: Cache::Buffered, ..with_device(0.1) };
+    assert_eq!(crate::checks::ask_one(&CHECK, &buffered.record()), Ok(Answer::DoesNotApply));
+    let neighbours = Forge { foreign_ios: 9_000, ..with_device(0.1) };
+    assert!(crate::checks::ask_one(&CHECK, &neighbours.record()).is_err());
+}
+
+#[test]
+fn the_guess_follows_the_witnesses() {
+    let said = |change: &dyn Fn(&mut model::record::Record), forge: Forge| {
+        let mut record = forge.record();
+        change(&mut record);
+        match crate::checks::ask_one(&CHECK, &record) {
+            Ok(Answer::Finding(f)) => (f.severity, f.sentence),
+            other => panic!("{other:?}"),
+        }
+    };
+    let limit = |r: &mut model::record::Record| {
+        let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
+        r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+    };
+    let (severity, sentence) = said(&limit, with_device(0.1));
+    assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");
+    let dsync = Forge {
+        cache: model::job::Cache::DirectDsync,
+        read_percent: 0,
+        sync_ns: Some(1_000_000),
+        ..with_device(0.1)
+    };
+    let (severity, sentence) = said(&|_| {}, dsync);
+    assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
+    let (_, sentence) = said(&|r| stalls::forge(r, stalls::IO, 0.9), with_device(0.1));
+    assert!(sentence.contains("counts it as waiting"), "{sentence}");
+    let (_, sentence) = said(&|_| {}, with_device(0.1));
+    assert!(sentence.contains("user space"), "{sentence}");
+}

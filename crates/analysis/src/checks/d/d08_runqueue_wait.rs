@@ -1,0 +1,131 @@
+//! D08: workers that waited for a CPU while their operations were done.
+//!
+//! For: time that workers were ready to run and did not, by the kernel's count. Not for: time on the CPU (D06), pauses by a quota
+//! (D11), nor time that the hypervisor took away (D10).
+
+use super::d11_cpu_quota as d11;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_share;
+
+/// Share of the workers' time from which latencies hold waiting for a CPU.
+const BIASED_ABOVE: f64 = 0.05;
+/// Share from which the number is about the CPUs.
+const VOID_ABOVE: f64 = 0.30;
+
+pub(in crate::checks) const CHECK: Check = Check {
+    id: "D08",
+    name: "RUNQUEUE_WAIT",
+    belief: "the workers waited for storage, not for a CPU",
+    page: Page {
+        reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time that it was ready to \
+                run and waited for a CPU.",
+        formula: "That time, without pauses by a quota (D11), by the workers' time: above 5 % biased. Above 30 % void, since the number is about who else wanted the \
+                  CPU; where fathom has more workers than there are CPUs it competes with itself, and the result is renamed \
+                  `limited by CPU` instead.",
+        provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
+        repair: "Stop what else needs the CPU, ask for fewer `--workers`, or give them CPUs of their own with `--cpus`. Accept it with \
+                 `--accept D08` where a busy machine is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| waiting(0.2)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+        workers.for_each(|w| w.ready_ns = Err("schedstat: no such file".into()));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let [ready, wall] = ready(case)?;
+    let part = share((ready - d11::paused_ns(case)).max(0.0), wall);
+    let numbers = evidence([("ready_share", share(ready, wall)), ("ready_share_without_quota", part)]);
+    if part <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The workers got a CPU when they needed one.", numbers));
+    }
+    let cpus = case.machine.map_or(0, |m| m.cpus);
+    let crowded = case.stream.workers > cpus && cpus > 0;
+    let (severity, renames) = match part {
+        p if p <= VOID_ABOVE => (Severity::Biased, None),
+        _ if crowded => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
+        _ => (Severity::Void, None),
+    };
+    let why = if crowded {
+        format!(" {} workers share {cpus} CPUs.", case.stream.workers)
+    } else {
+        " Something else had it.".to_owned()
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "The workers waited {} of their time for a CPU, not for storage; the latencies hold that.{why}",
+            show_share(part)
+        ),
+        cure:
+            "Stop what else needs the CPU, ask for fewer --workers, or give them CPUs of their own (--cpus)."
+                .into(),
+        evidence: numbers,
+        renames,
+    }))
+}
+
+/// Share of the workers' time in which they were ready and waited for a CPU, pauses by a quota included.
+///
+/// # Errors
+/// Why that was not counted.
+pub(crate) fn waited(case: &Case) -> Known<f64> {
+    ready(case).map(|[ready, wall]| share(ready, wall))
+}
+
+/// ns that the workers were ready and waited for a CPU, and ns of all their time.
+fn ready(case: &Case) -> Known<[f64; 2]> {
+    let (mut ready, mut wall) = (0.0, 0.0);
+    for worker in case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index) {
+        ready += *worker.ready_ns.as_ref().map_err(Clone::clone)? as f64;
+        wall += worker.wall_ns as f64;
+    }
+    if wall > 0.0 { Ok([ready, wall]) } else { Err("the time of the workers is not in the record".into()) }
+}
+
+/// The honest record with workers that waited this share of their time.
+#[cfg(test)]
+fn waiting(part: f64) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok((worker.wall_ns as f64 * part) as u64);
+    }
+    record
+}
+
+#[test]
+fn some_waiting_biases_and_much_voids() {
+    let at = |part| crate::checks::severity(&CHECK, &waiting(part));
+    assert_eq!((at(0.04), at(0.06), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
+    assert_eq!(at(0.31), Some(Severity::Void));
+}
+
+#[test]
+fn more_workers_than_cpus_are_in_their_own_way() {
+    let mut record = waiting(0.5);
+    record.header.plan.jobs[0].phases[0].streams[0].workers = 8;
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Rename);
+    assert!(f.sentence.contains("8 workers share 2 CPUs"), "{}", f.sentence);
+}
+
+#[test]
+fn pauses_by_a_quota_are_not_held_against_others() {
+    let mut record = d11::with_pauses(5, 400_000);
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok(420_000_000);
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+}

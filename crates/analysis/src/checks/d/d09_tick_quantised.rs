@@ -1,0 +1,161 @@
+//! D09: latencies that are the scheduler's clock.
+//!
+//! For: latencies that gather at the kernel's tick while the device was much quicker. Not for: how long workers waited for a CPU
+//! (D08); this says what that does to the figures.
+
+use super::d08_runqueue_wait as d08;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::units::{show_ns, show_share};
+
+/// Rates of the tick that kernels are built with; which one is in no file that everybody may read.
+const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
+/// Ticks that are looked at: the first three.
+const TICKS: [u32; 3] = [1, 2, 3];
+/// How near a latency must be to a tick. Wide enough for waking up, narrow enough to be chance for most.
+const WITHIN: f64 = 0.03;
+/// Share of the operations from which the figures are the tick's.
+const BIASED_ABOVE: f64 = 0.2;
+/// How much more there must be than in bands of the same width beside the ticks: a broad distribution fills all of them alike.
+const ABOVE_NEIGHBOURS: f64 = 3.0;
+/// Share of a tick that a request may take in the device: a device that takes as long itself is not waiting for any tick.
+const DEVICE_BELOW: f64 = 0.5;
+/// Share of their time that workers must have waited for a CPU: only then does a tick decide when they go on.
+const READY_FROM: f64 = 0.05;
+/// Latencies below which a share says nothing.
+const LEAST_OPS: u64 = 100;
+
+pub(super) const CHECK: Check = Check {
+    id: "D09",
+    name: "TICK_QUANTISED",
+    belief: "latencies are those of the storage, not of the scheduler's clock",
+    page: Page {
+        reads: "The histograms of latency; the mean time of a request in `/sys/block/*/stat` of the top device; the workers' waiting \
+                for a CPU (`/proc/thread-self/schedstat`).",
+        formula: "More than 20 % of the latencies within 3 % of one, two or three ticks of 10, 4, 3.33 or 1 ms, three times as many \
+                  as in the bands beside them, while a request took less than half a tick in the device and the workers \
+                  waited at least 5 % of their time for a CPU. A device that takes 4 ms by itself is none of this. Below 100 \
+                  latencies it is not checked.",
+        provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\n\
+                  fathom run --rw randwrite --cache dsync --depth 1 .",
+        repair: "Stop what else needs the CPU, or give the workers CPUs of their own with `--cpus`. Accept it with `--accept D09` \
+                 where a busy machine is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| at_a_tick(4_000_000, 0.01, 0.2)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+const NOT_AT_TICKS: &str = "Latencies do not gather at the kernel's tick.";
+
+/// Latencies at one rate of the tick.
+struct Gathered {
+    hz: u32,
+    part: f64,
+    neighbours: f64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let total = case.device()?.total();
+    let whole: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
+    let ops = whole.iter().map(Histogram::count).fold(0, u64::saturating_add);
+    if ops < LEAST_OPS {
+        return Err(format!("{ops} operations are too few to see whether they gather at a tick"));
+    }
+    let device_ns = share(total.ms as f64 * 1e6, total.ios as f64);
+    let is_other = |hz: &u32| device_ns < DEVICE_BELOW * tick_ns(*hz);
+    let gathered = RATES_HZ.into_iter().filter(is_other).map(|hz| gathered(&whole, ops, hz));
+    let most = gathered
+        .filter(|g| g.part > BIASED_ABOVE && g.part > ABOVE_NEIGHBOURS * g.neighbours)
+        .max_by(|a, b| a.part.total_cmp(&b.part));
+    let numbers = evidence([("device_ns", device_ns)]);
+    let Some(most) = most else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
+    // Operations of a busy worker may all take 3 ms by themselves; only who waits for a CPU waits for a tick.
+    if d08::waited(case)? < READY_FROM {
+        return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
+            show_share(most.part),
+            show_ns(tick_ns(most.hz)),
+            show_ns(device_ns)
+        ),
+        cure: "Stop what else needs the CPU, or give the workers CPUs of their own (--cpus).".into(),
+        evidence: evidence([
+            ("tick_hz", f64::from(most.hz)),
+            ("at_ticks_share", most.part),
+            ("beside_share", most.neighbours),
+            ("device_ns", device_ns),
+        ]),
+        renames: None,
+    }))
+}
+
+fn tick_ns(hz: u32) -> f64 {
+    1e9 / f64::from(hz)
+}
+
+/// Shares of the latencies at the first ticks, and in the fuller of the bands below and above each.
+fn gathered(whole: &[Histogram], ops: u64, hz: u32) -> Gathered {
+    let sum = |from: f64, to: f64| {
+        let of_tick = |k: &u32| {
+            let at = |part: f64| (f64::from(*k) * tick_ns(hz) * part) as u64;
+            whole.iter().map(|h| h.count_between(at(from), at(to))).fold(0, u64::saturating_add)
+        };
+        TICKS.iter().map(of_tick).fold(0, u64::saturating_add) as f64
+    };
+    let part = |n: f64| share(n, ops as f64);
+    let (below, above) = (sum(1.0 - 3.0 * WITHIN, 1.0 - WITHIN), sum(1.0 + WITHIN, 1.0 + 3.0 * WITHIN));
+    Gathered { hz, part: part(sum(1.0 - WITHIN, 1.0 + WITHIN)), neighbours: part(below.max(above)) }
+}
+
+/// All latencies alike, this share of them inside the device, and workers that waited this share of their time for a CPU.
+#[cfg(test)]
+fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::record::Record {
+    let latency_ns = Some(latency_ns);
+    let forge =
+        crate::forge::Forge { latency_ns, device_time_share, runs: 1, ..crate::forge::Forge::honest() };
+    let mut record = forge.record();
+    for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
+        worker.ready_ns = Ok((worker.wall_ns as f64 * ready) as u64);
+    }
+    record
+}
+
+#[test]
+fn a_tick_is_found_and_what_lies_beside_it_is_not() {
+    let at = |ns| crate::checks::severity(&CHECK, &at_a_tick(ns, 0.01, 0.2));
+    assert_eq!((at(4_000_000), at(8_050_000)), (Some(Severity::Biased), Some(Severity::Biased)));
+    assert_eq!((at(4_400_000), at(1_500_000), at(180_000)), (None, None, None));
+}
+
+#[test]
+fn a_device_that_takes_as_long_is_no_tick_nor_is_a_busy_worker() {
+    assert_eq!(crate::checks::severity(&CHECK, &at_a_tick(4_000_000, 0.01, 0.03)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &at_a_tick(4_000_000, 0.9, 0.2)), None);
+}
+
+#[test]
+fn a_broad_distribution_covers_ticks_and_what_lies_between() {
+    let mut record = at_a_tick(4_000_000, 0.01, 0.2);
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+        for kind in end.kinds.values_mut() {
+            kind.latency.clear();
+            (0..10_000_u64).for_each(|i| kind.latency.record(3_200_000 + i * 200));
+        }
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    let few = crate::forge::Forge { ops: 50, runs: 1, ..crate::forge::Forge::honest() };
+    assert!(crate::checks::ask_one(&CHECK, &few.record()).is_err());
+}

@@ -1,0 +1,115 @@
+//! D10: time that the hypervisor took from this machine's CPUs.
+//!
+//! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::finding::Severity;
+use model::units::show_share;
+
+const STAT: &str = "/proc/stat";
+/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
+/// are part of the first two.
+const FIELDS: usize = 8;
+/// Share of all CPUs' time from which latencies hold it.
+const BIASED_ABOVE: f64 = 0.01;
+/// Share from which the number is about the neighbours on the host.
+const VOID_ABOVE: f64 = 0.10;
+/// Ticks of 10 ms that must have passed on all CPUs, for one of them to be less than the first threshold.
+const LEAST_TICKS: u64 = 100;
+
+pub(super) const CHECK: Check = Check {
+    id: "D10",
+    name: "STEAL",
+    belief: "the host gave this machine its CPUs when it needed them",
+    page: Page {
+        reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of 10 ms, the eighth \
+                number being what the hypervisor took.",
+        formula: "Stolen time by all time over the runs: above 1 % biased, above 10 % void. One tick per run is not held against \
+                  anybody, since the counter is rounded; below 100 ticks together it is not checked.",
+        provoke: "stress-ng --cpu 0   # on the host, or in a guest beside this one; then here: fathom run --rw randread .",
+        repair: "Measure when the host is idle, pin the guest's CPUs, or take an instance with CPUs of its own. Accept it with \
+                 `--accept D10` where the crowded host is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| stolen(10, 200)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(STAT)));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let (mut stolen, mut all) = (0_u64, 0_u64);
+    for ran in &case.runs {
+        let (before, after) = (ticks(ran.at(Moment::Start)?)?, ticks(ran.at(Moment::Stop)?)?);
+        // The kernel's idle time may go back by a tick; then less time passed, and not none.
+        stolen = stolen.saturating_add(after[0].saturating_sub(before[0]));
+        all = all.saturating_add(after[1].saturating_sub(before[1]));
+    }
+    if all < LEAST_TICKS {
+        return Err(format!(
+            "the runs are too short for that: the kernel counts in ticks of 10 ms, and {all} passed"
+        ));
+    }
+    let part = stolen as f64 / all as f64;
+    let surely = stolen.saturating_sub(case.runs.len() as u64) as f64 / all as f64;
+    let numbers = evidence([("stolen_share", part), ("stolen_ticks", stolen as f64)]);
+    let severity = match surely {
+        s if s > VOID_ABOVE => Severity::Void,
+        s if s > BIASED_ABOVE => Severity::Biased,
+        _ => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
+        cure: "Measure when the host is idle, or on an instance with CPUs of its own.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Stolen ticks and all ticks since the machine started.
+fn ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let line = snapshot.text(STAT)?.lines().find_map(|l| l.strip_prefix("cpu "));
+    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
+    let fields: Vec<u64> = words.take(FIELDS).filter_map(|w| w.parse().ok()).collect();
+    let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
+    Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
+}
+
+/// Runs in which so many ticks were stolen of so many.
+#[cfg(test)]
+fn stolen(steal: u64, all: u64) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for (i, run) in record.runs.iter_mut().enumerate() {
+        for snapshot in &mut run.evidence {
+            let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
+            let text =
+                format!("cpu  5 0 5 {} 0 0 0 {} 0 0\ncpu0 1 1\n", times * (all - steal), times * steal);
+            snapshot.files.insert(STAT.into(), Ok(text));
+        }
+    }
+    record
+}
+
+#[test]
+fn a_tick_a_run_is_nothing_some_bias_and_much_voids() {
+    let at = |steal, all| crate::checks::severity(&CHECK, &stolen(steal, all));
+    assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biased)));
+    assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biased), Some(Severity::Void)));
+}
+
+#[test]
+fn short_runs_are_not_judged_by_ticks() {
+    assert!(crate::checks::ask_one(&CHECK, &stolen(1, 15)).is_err());
+}

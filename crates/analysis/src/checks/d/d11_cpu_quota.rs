@@ -1,0 +1,166 @@
+//! D11: a quota that paused the workers.
+//!
+//! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::finding::Severity;
+use model::kernel_files::{CPU_STAT, LIMITS};
+use model::units::{show_count, show_ns, show_share};
+
+/// Share of the runs' time from which pauses are in the latencies: a pause of 50 ms in ten seconds.
+const BIASED_ABOVE: f64 = 0.005;
+/// Share from which the number is the quota's.
+const RENAMED_ABOVE: f64 = 0.3;
+const NOT_PAUSED: &str = "No quota paused the workers.";
+
+pub(in crate::checks) const CHECK: Check = Check {
+    id: "D11",
+    name: "CPU_QUOTA",
+    belief: "no quota paused the test",
+    page: Page {
+        reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's cgroup or the nearest above \
+                that counts them, at the start and stop of each run; `cpu.max` and `cpu.cfs_quota_us` of all cgroups above.",
+        formula: "Paused time of all threads together above 0.5 % of the runs' time: biased; above 30 % the result is renamed, since then \
+                  the quota decides. Where no cgroup above has a quota, there is \
+                  nothing that could pause. A quota that did not pause anybody is none.",
+        provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
+        repair: "Start fathom outside the quota, or raise it (`cpu.max`; in a container its CPU limit). Accept it with `--accept D11` \
+                 where the quota belongs to what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_pauses(3, 300_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = with_pauses(0, 0);
+        record.header.hosts[0].facts.remove(LIMITS);
+        let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+        snapshots.for_each(|s| drop(s.files.remove(CPU_STAT)));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let Some(Pauses { times, paused_ns, passed_ns }) = paused(case)? else {
+        return Ok(Answer::Holds(NOT_PAUSED, evidence([])));
+    };
+    let part = share(paused_ns, passed_ns);
+    let numbers = evidence([("pauses", times as f64), ("paused_ns", paused_ns), ("paused_share", part)]);
+    if part <= BIASED_ABOVE {
+        return Ok(Answer::Holds(NOT_PAUSED, numbers));
+    }
+    let (severity, renames) = if part > RENAMED_ABOVE {
+        (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))
+    } else {
+        (Severity::Biased, None)
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "A CPU quota paused fathom {} times for {} together, {} of the runs' time.",
+            show_count(times as f64),
+            show_ns(paused_ns),
+            show_share(part)
+        ),
+        cure: "Start fathom outside that cgroup, or raise its quota (cpu.max).".into(),
+        evidence: numbers,
+        renames,
+    }))
+}
+
+/// Pauses in all runs.
+struct Pauses {
+    times: u64,
+    paused_ns: f64,
+    passed_ns: f64,
+}
+
+/// Pauses in all runs; `None` where there is no quota to pause anybody.
+fn paused(case: &Case) -> Known<Option<Pauses>> {
+    let mut sum = Pauses { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
+    for ran in &case.runs {
+        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+        let (before, after) = match (pauses(start), pauses(stop)) {
+            (Ok(before), Ok(after)) => (before, after),
+            // What counts no pauses has no quota to count them for, where the limits say the same.
+            (Err(_), _) | (_, Err(_)) if has_no_quota(case) => return Ok(None),
+            (Err(why), _) | (_, Err(why)) => return Err(why),
+        };
+        let backwards = || format!("{CPU_STAT}: the counters went backwards");
+        sum.times = sum.times.saturating_add(after.0.checked_sub(before.0).ok_or_else(backwards)?);
+        sum.paused_ns += after.1.checked_sub(before.1).ok_or_else(backwards)? as f64;
+        sum.passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
+    }
+    if sum.passed_ns > 0.0 { Ok(Some(sum)) } else { Err("no time passed in the runs".into()) }
+}
+
+/// ns that a quota paused us, as far as that is known: the kernel counts a paused thread as waiting for a CPU.
+pub(super) fn paused_ns(case: &Case) -> f64 {
+    paused(case).ok().flatten().map_or(0.0, |p| p.paused_ns)
+}
+
+/// Whether the limits were looked at and hold none for the CPU.
+fn has_no_quota(case: &Case) -> bool {
+    let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
+    limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
+}
+
+/// Pauses since the cgroup was made, and their ns.
+fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
+    let text = snapshot.text(CPU_STAT)?;
+    let value = |key: &str| {
+        let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
+        // A line may begin with the path of its file.
+        lines.find(|(name, _)| name.split_ascii_whitespace().next_back() == Some(key))?.1.parse::<u64>().ok()
+    };
+    let missing = || format!("{CPU_STAT} counts no pauses");
+    let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
+    Ok((value("nr_throttled").ok_or_else(missing)?, ns.ok_or_else(missing)?))
+}
+
+/// Runs in which there were so many pauses of so many us together.
+#[cfg(test)]
+pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for (i, run) in record.runs.iter_mut().enumerate() {
+        for snapshot in &mut run.evidence {
+            let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);
+            let text = format!(
+                "usage_usec 1\nnr_periods {times}\nnr_throttled {}\nthrottled_usec {}\n",
+                times * pauses,
+                times * us
+            );
+            snapshot.files.insert(CPU_STAT.into(), Ok(text));
+        }
+    }
+    record
+}
+
+#[test]
+fn half_a_percent_is_the_limit_and_version_one_counts_in_ns() {
+    // A run lasts 1.1 s.
+    let at = |us| crate::checks::severity(&CHECK, &with_pauses(1, us));
+    assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biased), Some(Severity::Rename)));
+    let mut record = with_pauses(1, 6_000);
+    for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).filter_map(|s| s.files.get_mut(CPU_STAT))
+    {
+        *text = text.clone().map(|t| t.replace("throttled_usec ", "throttled_time "));
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), None, "6 us");
+}
+
+#[test]
+fn no_quota_needs_no_counter_and_a_quota_does() {
+    let mut record = with_pauses(0, 0);
+    let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
+    snapshots.for_each(|s| drop(s.files.insert(CPU_STAT.into(), Ok("usage_usec 5\n".into()))));
+    assert!(matches!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::Holds(..))));
+    record.header.hosts[0].facts.insert(LIMITS.into(), Ok("/c/cpu.max: 20000 100000\n".into()));
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+}

@@ -1,0 +1,168 @@
+//! The probe: some blocks of a target read one at a time past the page cache, each twice.
+//!
+//! For: seeing what is stored there (nothing but zeros?) and whether a second read is faster than a first. Not for: a result;
+//! it is made before the first run and outside every measured window.
+
+use crate::error::words;
+use crate::pages;
+use model::Known;
+use model::evidence::Probe;
+use model::payload::split_mix;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use sys::arena::Arena;
+
+/// Blocks that are read.
+const BLOCKS: u64 = 64;
+/// Smallest block.
+const LEAST_BLOCK_BYTES: u64 = 4096;
+/// Time for all reads together: enough for 64 blocks of a disk that spins, twice over.
+const LIMIT: Duration = Duration::from_millis(500);
+/// What the first reads may take of it; the second ones are seldom slower.
+const FIRST_LIMIT: Duration = Duration::from_millis(250);
+/// Longest wait for a target that does not answer at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Seeds of offsets differ from all others of the session by this.
+const SALT: u64 = 0x7072_6f62_6500;
+
+/// Reads blocks of `span` from a file opened with `O_DIRECT`, which needs offsets and lengths of multiples of `align`.
+///
+/// # Errors
+/// Why nothing can be said: no whole block in the span, a read that failed or never came back, or reads that went
+/// through the page cache although they were not to.
+pub fn look(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe> {
+    let block_bytes = LEAST_BLOCK_BYTES.max(u64::from(align));
+    let offsets = offsets(&span, block_bytes, seed);
+    if offsets.is_empty() {
+        return Err(format!("its span holds no whole block of {block_bytes} bytes"));
+    }
+    // A thread of its own, since a target that never answers keeps whoever asked.
+    let (said, heard) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("fathom-probe".into())
+        .spawn(move || said.send(read(&file, &offsets, block_bytes)))
+        .map_err(|e| format!("no thread could be started: {}", words(&e)))?;
+    let late = format!("a read did not come back in {} s", PATIENCE.as_secs());
+    heard.recv_timeout(PATIENCE).map_err(|_| late)?
+}
+
+fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
+    let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| words(&e))?;
+    let cached_before = pages::look(file).map(|p| p.cached);
+    let mut probe = Probe { block_bytes, ..Probe::default() };
+    let mut zeros = Vec::new();
+    let began = Instant::now();
+    for offset in offsets {
+        if began.elapsed() > FIRST_LIMIT && !zeros.is_empty() {
+            break;
+        }
+        probe.first_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
+        zeros.push(arena.slot_mut(0).iter().all(|b| *b == 0));
+    }
+    for offset in &offsets[..zeros.len()] {
+        if began.elapsed() > LIMIT && !probe.again_ns.is_empty() {
+            break;
+        }
+        probe.again_ns.push(read_one(file, arena.slot_mut(0), *offset)?);
+    }
+    // What was read once only says less than it seems to.
+    probe.first_ns.truncate(probe.again_ns.len());
+    probe.zero_blocks = zeros.iter().take(probe.again_ns.len()).filter(|zero| **zero).count() as u64;
+    match (cached_before, pages::look(file).map(|p| p.cached)) {
+        (Ok(before), Ok(after)) if after > before => {
+            Err("direct reads of it went through the page cache".into())
+        }
+        _ => Ok(probe),
+    }
+}
+
+/// Reads a block, and gives the time that took in ns.
+fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
+    // What the kernel does not write must not pass for zeros that it read.
+    block.fill(0xA5);
+    let start = Instant::now();
+    let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", words(&e)))?;
+    let took = start.elapsed().as_nanos() as u64;
+    if count == block.len() { Ok(took) } else { Err(format!("a read at {offset} gave {count} bytes only")) }
+}
+
+/// Different blocks of a span in an order without pattern.
+fn offsets(span: &Range<u64>, block_bytes: u64, seed: u64) -> Vec<u64> {
+    let first = span.start.div_ceil(block_bytes);
+    let blocks = (span.end / block_bytes).saturating_sub(first);
+    if blocks == 0 {
+        return Vec::new();
+    }
+    let wanted = blocks.min(BLOCKS) as usize;
+    let mut seen = BTreeSet::new();
+    // So many draws find each of up to 64 blocks but for an accident, and then one is missing, which is no loss.
+    let draws = (0..64 * BLOCKS).map(|i| split_mix(seed ^ SALT ^ split_mix(i)) % blocks);
+    draws
+        .filter(|block| seen.insert(*block))
+        .take(wanted)
+        .map(|block| (first + block) * block_bytes)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safety;
+    use model::job::Cache;
+    use std::io::Write;
+
+    #[test]
+    fn blocks_are_different_whole_and_inside_the_span() {
+        let drawn = offsets(&(5000..10 << 20), 4096, 1);
+        assert_eq!(drawn.len(), 64);
+        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 64);
+        assert!(drawn.iter().all(|o| o % 4096 == 0 && *o >= 8192 && o + 4096 <= 10 << 20));
+        assert!(!drawn.is_sorted());
+        assert_ne!(drawn, offsets(&(5000..10 << 20), 4096, 2));
+        let few = offsets(&(0..3 * 4096 + 100), 4096, 7);
+        assert_eq!(few.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::from([0, 4096, 8192]));
+        assert!(offsets(&(1..8191), 4096, 1).is_empty());
+        assert!(offsets(&Range { start: 9000, end: 5 }, 4096, 1).is_empty());
+        assert_eq!(offsets(&(0..u64::MAX), 4096, 3).len(), 64);
+    }
+
+    #[test]
+    fn zeros_are_told_from_data_and_the_page_cache_stays_as_it_was() -> std::io::Result<()> {
+        // Beside the sources: the directory for temporary files may be memory.
+        let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
+        let mut content = vec![7_u8; 32 * 4096];
+        content.resize(64 * 4096, 0);
+        made.write_all(&content)?;
+        let Ok(file) = safety::open_file(made.path(), false, Cache::Direct) else {
+            println!("skipped: no direct I/O here");
+            return Ok(());
+        };
+        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        let probe = look(file, 0..64 * 4096, 512, 3).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((probe.block_bytes, probe.first_ns.len()), (4096, probe.again_ns.len()));
+        if probe.first_ns.len() == 64 {
+            assert_eq!(probe.zero_blocks, 32);
+        }
+        assert!(probe.zero_blocks <= probe.first_ns.len() as u64 && probe.first_ns.iter().all(|ns| *ns > 0));
+        assert_eq!(pages::look(made.as_file()).map(|p| p.cached), Ok(0));
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_read_through_the_cache_is_a_reason() -> std::io::Result<()> {
+        let mut made = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR"))?;
+        made.write_all(&[7; 8192])?;
+        let open = || File::open(made.path());
+        assert!(look(open()?, 0..100, 512, 1).is_err_and(|why| why.contains("no whole block")));
+        assert!(look(open()?, 0..1 << 20, 512, 1).is_err_and(|why| why.contains("bytes only")));
+        let written = std::fs::File::options().write(true).open(made.path())?;
+        assert!(look(written, 0..8192, 512, 1).is_err_and(|why| why.contains("a read at")));
+        crate::rest::evict(made.as_file()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(look(open()?, 0..8192, 512, 1).is_err_and(|why| why.contains("page cache")));
+        Ok(())
+    }
+}

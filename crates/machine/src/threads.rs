@@ -1,0 +1,162 @@
+//! Names of threads: the kernel's own that keep house, and ours.
+//!
+//! For: text of `/proc/*/comm`. Not for: what their work does to a measurement.
+
+use crate::root::Root;
+use model::Known;
+use std::collections::BTreeMap;
+
+/// Begin of the names of kernel threads that read or write a file system or a device on nobody's behalf. Those of btrfs, f2fs
+/// and bcache are there as long as the file system is; the others only as long as they work.
+const HOUSEKEEPERS: [&str; 10] = [
+    "ext4lazyinit",
+    "btrfs-cleaner",
+    "btrfs-transacti",
+    "btrfs-balance",
+    "btrfs-devrepla",
+    "btrfs-uuid",
+    "f2fs_gc",
+    "f2fs_discard",
+    "bcache_gc",
+    "bcache_writebac",
+];
+/// Ends of the names of an array's threads, behind its own name.
+const ARRAY_WORK: [&str; 3] = ["_resync", "_reshape", "_recovery"];
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// Most text of threads' names that is kept again although it did not change.
+const MOST_REPEATED: usize = 4096;
+
+/// The kernel threads that keep house now, a line for each, `pid: name`.
+///
+/// # Errors
+/// Where the kernel's threads cannot be seen at all.
+pub(crate) fn housekeepers(root: &Root) -> Known<String> {
+    // Every kernel calls its second process so. Where it is not to be seen, others are not either.
+    if root.word("/proc/2/comm").as_deref() != Some("kthreadd") {
+        return Err(
+            "the kernel's own threads cannot be seen from here (a container, or /proc hides them)".into()
+        );
+    }
+    let mut out = String::new();
+    for pid in root.list("/proc")?.iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())) {
+        let Some(name) = root.word(&format!("/proc/{pid}/comm")).filter(|n| keeps_house(n)) else { continue };
+        // Any process may call itself so.
+        if root.read(&format!("/proc/{pid}/stat")).is_ok_and(|text| is_kernel_thread(&text)) {
+            out += &format!("{pid}: {name}\n");
+        }
+    }
+    Ok(out)
+}
+
+fn keeps_house(name: &str) -> bool {
+    let array = || name.starts_with("md") && ARRAY_WORK.iter().any(|end| name.ends_with(end));
+    HOUSEKEEPERS.iter().any(|begin| name.starts_with(begin)) || array()
+}
+
+/// From the text of `/proc/PID/stat`: the seventh field behind the name, which may hold anything.
+fn is_kernel_thread(stat: &str) -> bool {
+    let behind = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let flags = behind.split_ascii_whitespace().nth(6).and_then(|w| w.parse::<u64>().ok());
+    flags.is_some_and(|f| f & KERNEL_THREAD != 0)
+}
+
+/// Our threads and their names. A name is read when a thread is first seen and once more at the next look, since a thread
+/// takes its name a moment after it is born; then it is remembered, so that many workers cost nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ours {
+    /// Name and times it was read, by thread id.
+    known: BTreeMap<String, (String, u32)>,
+    last: String,
+}
+
+impl Ours {
+    /// All our threads, a line for each, `tid: name`. `None` where there are very many and nothing has changed.
+    pub(crate) fn look(&mut self, root: &Root) -> Option<Known<String>> {
+        let ids = match root.list("/proc/self/task") {
+            Ok(ids) => ids,
+            Err(why) => return Some(Err(why)),
+        };
+        self.known.retain(|id, _| ids.binary_search(id).is_ok());
+        let mut text = String::new();
+        for id in ids {
+            let (mut name, mut times) = self.known.remove(&id).unwrap_or_default();
+            if times < 2 {
+                // One that ended in between is left out.
+                let Some(read) = root.word(&format!("/proc/self/task/{id}/comm")) else { continue };
+                (name, times) = (read, times + 1);
+            }
+            text += &format!("{id}: {name}\n");
+            self.known.insert(id, (name, times));
+        }
+        if text == self.last && text.len() > MOST_REPEATED {
+            return None;
+        }
+        self.last.clone_from(&text);
+        Some(Ok(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    fn put(dir: &Path, path: &str, text: &str) {
+        let path = dir.join(path);
+        path.parent().map(fs::create_dir_all);
+        fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[test]
+    fn kernel_threads_that_keep_house_are_told_from_others_and_from_impostors() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let root = Root::at(dir.path().to_owned());
+        assert!(housekeepers(&root).is_err_and(|why| why.contains("container")));
+        let threads = [
+            (2, "kthreadd", KERNEL_THREAD),
+            (70, "ext4lazyinit", KERNEL_THREAD | 0x40),
+            (71, "md127_resync", KERNEL_THREAD),
+            (72, "md127_raid1", KERNEL_THREAD),
+            (73, "jbd2/vda-8", KERNEL_THREAD),
+            (900, "ext4lazyinit", 0x0040_0000),
+        ];
+        for (pid, name, flags) in threads {
+            put(dir.path(), &format!("proc/{pid}/comm"), &format!("{name}\n"));
+            put(dir.path(), &format!("proc/{pid}/stat"), &format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0\n"));
+        }
+        put(dir.path(), "proc/900/stat", "900 (a) S 2 0 0 0 -1 2097152 0) S 1 0 0 0 -1 4194304 0\n");
+        assert_eq!(housekeepers(&root), Ok("70: ext4lazyinit\n71: md127_resync\n".to_owned()));
+        Ok(())
+    }
+
+    #[test]
+    fn names_are_read_twice_and_then_remembered() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let root = Root::at(dir.path().to_owned());
+        let mut ours = Ours::default();
+        assert!(ours.look(&root).is_some_and(|t| t.is_err()));
+        put(dir.path(), "proc/self/task/10/comm", "fathom\n");
+        put(dir.path(), "proc/self/task/11/comm", "fathom\n");
+        assert_eq!(ours.look(&root), Some(Ok("10: fathom\n11: fathom\n".to_owned())));
+        put(dir.path(), "proc/self/task/11/comm", "iou-wrk-10\n");
+        let named = Some(Ok("10: fathom\n11: iou-wrk-10\n".to_owned()));
+        assert_eq!(ours.look(&root), named);
+        put(dir.path(), "proc/self/task/11/comm", "another\n");
+        assert_eq!(ours.look(&root), named);
+        fs::remove_dir_all(dir.path().join("proc/self/task/11"))?;
+        assert_eq!(ours.look(&root), Some(Ok("10: fathom\n".to_owned())));
+        Ok(())
+    }
+
+    #[test]
+    fn thousands_of_names_are_kept_once() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        (0..400).for_each(|id| put(dir.path(), &format!("proc/self/task/{id}/comm"), "fathom-7\n"));
+        let (root, mut ours) = (Root::at(dir.path().to_owned()), Ours::default());
+        assert!(ours.look(&root).is_some() && ours.look(&root).is_none());
+        put(dir.path(), "proc/self/task/400/comm", "iou-wrk-3\n");
+        assert!(ours.look(&root).is_some_and(|t| t.is_ok_and(|t| t.contains("400: iou-wrk-3"))));
+    }
+}

@@ -1,0 +1,96 @@
+//! Stories of evidence: what a session holds beside the counters, whoever runs it.
+//!
+//! For: that every name of the catalogue is in the file, with a text or a reason. Not for: what is concluded from it.
+
+use crate::stage::{Stage, is_root};
+use fathom_io::session;
+use model::evidence::{Moment, Probe, Snapshot};
+use model::kernel_files as kept;
+use model::record::Record;
+use std::path::Path;
+
+const FACTS: [&str; 6] =
+    [kept::LIMITS, kept::GOVERNORS, kept::SLEEPS, kept::VENDOR, kept::PRODUCT, kept::LIBRARIES];
+const GATHERED: [&str; 5] =
+    [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::RAID, kept::CPU_STAT, kept::SUSPENDED];
+
+fn record(dir: &Path) -> Record {
+    let files = crate::stage::names(&dir.join("fathom/sessions"));
+    session::read(files.last().unwrap()).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+fn everything_is_there(record: &Record) {
+    let facts = &record.header.hosts[0].facts;
+    assert!(FACTS.iter().all(|name| facts.contains_key(*name)), "{facts:?}");
+    assert!(facts[kept::LIBRARIES].as_ref().is_ok_and(|text| text.contains("libc")), "{facts:?}");
+    let run = &record.runs[0];
+    let whole = |s: &&Snapshot| s.moment != Moment::During;
+    for snapshot in record.evidence.iter().chain(&run.evidence).filter(whole) {
+        let missing = GATHERED.iter().find(|name| !snapshot.files.contains_key(**name));
+        assert_eq!(missing, None, "{:?}", snapshot.moment);
+    }
+    let during: Vec<_> = run.evidence.iter().filter(|s| s.moment == Moment::During).collect();
+    let named = |s: &&Snapshot| s.text(kept::THREADS).is_ok_and(|t| t.contains(": fathom-0\n"));
+    assert!(!during.is_empty() && during.iter().all(named), "{during:?}");
+    let synced = run.evidence.iter().find(|s| s.moment == Moment::Synced).unwrap();
+    assert!(synced.targets[0].room.as_ref().is_some_and(Result::is_ok), "{synced:?}");
+    assert!(synced.targets[0].extents.is_some());
+    let workers = &run.end.as_ref().unwrap().workers;
+    assert!(workers.iter().all(|w| w.ready_ns.as_ref().is_ok_and(|ns| *ns < w.wall_ns)), "{workers:?}");
+}
+
+fn probe(record: &Record) -> Option<&Result<Probe, String>> {
+    let prepared = record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare).unwrap();
+    prepared.targets[0].probe.as_ref()
+}
+
+#[test]
+fn everything_that_checks_ask_for_is_in_the_session_file() {
+    let stage = Stage::new();
+    stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
+    let record = record(&stage.path("xdg"));
+    everything_is_there(&record);
+    match probe(&record).unwrap() {
+        Ok(probe) => {
+            assert_eq!((probe.zero_blocks, probe.first_ns.len()), (0, probe.again_ns.len()));
+            assert!(!probe.first_ns.is_empty());
+        }
+        Err(why) => assert!(why.contains("direct reads"), "{why}"),
+    }
+}
+
+#[test]
+fn a_user_without_rights_has_reasons_and_no_failure() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.folder_of_nobody("place");
+    let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
+    stage.fathom_as_nobody(words, &folder);
+    everything_is_there(&record(&stage.path("xdg-of-nobody")));
+}
+
+#[test]
+fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed() {
+    let stage = Stage::new();
+    let path = stage.path("zeros");
+    std::fs::write(&path, vec![0; 8 << 20]).unwrap();
+    std::fs::File::open(&path).unwrap().sync_all().unwrap();
+    stage.fathom("run --rw randread --time 100ms --runs 1 --quiet", &path);
+    if let Ok(probe) = probe(&record(&stage.path("xdg"))).unwrap() {
+        assert_eq!(probe.zero_blocks as usize, probe.first_ns.len());
+    }
+    stage.fathom("run --rw randwrite --size 16m --time 100ms --runs 1 --quiet", &stage.folder("place"));
+    assert_eq!(probe(&record(&stage.path("xdg"))), None);
+}
+
+#[test]
+fn evidence_inside_windows_can_be_left_out_to_measure_its_cost() {
+    let stage = Stage::new();
+    let words = "run --rw randread --size 16m --time 700ms --runs 1 --quiet --test-hook no-evidence";
+    stage.fathom(words, &stage.folder("place"));
+    let record = record(&stage.path("xdg"));
+    assert!(record.runs[0].evidence.iter().all(|s| s.moment != Moment::During));
+    assert!(record.runs[0].evidence.iter().any(|s| s.moment == Moment::Stop));
+}
