@@ -16,14 +16,22 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The message alone.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Usage(text) | Self::Refused(text) => text,
+            Self::Interrupted => "interrupted before anything was measured; nothing is left behind",
+        }
+    }
+
     /// Prints the message and gives the exit code.
     pub fn tell(&self) -> ExitCode {
-        let (code, text) = match self {
-            Self::Usage(text) => (2, text.as_str()),
-            Self::Refused(text) => (3, text.as_str()),
-            Self::Interrupted => (130, "interrupted before anything was measured; nothing is left behind"),
+        let code = match self {
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+            Self::Interrupted => 130,
         };
-        eprintln!("fathom: {text}");
+        eprintln!("fathom: {}", self.words());
         ExitCode::from(code)
     }
 }

@@ -6,6 +6,8 @@
 
 pub mod cli;
 pub mod collector;
+pub mod doctor;
+pub mod explain;
 pub mod failure;
 pub mod live;
 pub mod plan;

@@ -3,15 +3,18 @@
 use clap::Parser;
 use fathom_io::cli::{Cli, Command};
 use fathom_io::failure::Failure;
-use fathom_io::{plan, run, session, show, verify};
+use fathom_io::{doctor, explain, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
+        Command::Doctor(args) => doctor::doctor(&args.wish()),
+        Command::Explain(args) => args.wish().map(|wish| explain::explain(&wish)),
     };
     outcome.unwrap_or_else(|failure| failure.tell())
 }

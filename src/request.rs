@@ -26,6 +26,8 @@ pub struct Request {
     pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
+    /// The device that should be below every target: its name, path or serial number.
+    pub expect_device: Option<String>,
 }
 
 /// What to measure.
@@ -35,6 +37,8 @@ pub enum Work {
     Profile(Option<&'static Profile>),
     /// The job that was said.
     Job,
+    /// The job that was said, at every layer of its target.
+    Layers,
 }
 
 impl Request {

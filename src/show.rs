@@ -23,9 +23,11 @@ pub struct Showing {
     pub outputs: Vec<PathBuf>,
     /// Findings that the user accepts.
     pub accept: Vec<String>,
+    /// Show the ledger of each result.
+    pub ledger: bool,
     /// No progress.
     pub quiet: bool,
-    /// Print the plan and stop.
+    /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
 }
 
@@ -44,17 +46,18 @@ pub fn judge(record: &Record, file: &Path, showing: &Showing) -> Report {
 /// # Errors
 /// [`Failure::Refused`] where a file cannot be written. A closed pipe is nobody's error.
 pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
+    let style = |colour| Style { colour, ledger: showing.ledger, course: showing.explain };
     for path in &showing.outputs {
         let format =
             report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
-        std::fs::write(path, (format.render)(judged, Style { colour: false })).map_err(|e| {
+        std::fs::write(path, (format.render)(judged, style(false))).map_err(|e| {
             Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
         })?;
     }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(format.render)(judged, Style { colour }));
+    print_bytes(&(format.render)(judged, style(colour)));
     Ok(())
 }
 
@@ -94,6 +97,9 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
             );
         }
     }
+    for missing in plan.layers.iter().flat_map(|l| &l.missing) {
+        out += &format!("not measured: {}: {}\n", missing.name, missing.why);
+    }
     for place in &machine.places {
         out += &format!("\n{}\n", place.chain());
     }
@@ -101,7 +107,8 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_bytes(bytes: &[u8]) {
+/// Writes to standard output.
+pub(crate) fn print_bytes(bytes: &[u8]) {
     // `fathom ... | head` closes the pipe early; there is nobody left to tell.
     let _ = std::io::stdout().lock().write_all(bytes);
 }

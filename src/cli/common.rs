@@ -127,6 +127,9 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME")]
     destroy: Vec<String>,
+    /// Withhold every number unless this block device (name, path or serial) is below each target
+    #[arg(long, value_name = "NAME")]
+    expect_device: Option<String>,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
@@ -145,6 +148,9 @@ pub(super) struct ShowingArgs {
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
+    /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
+    #[arg(long)]
+    ledger: bool,
     /// No progress on standard error
     #[arg(long)]
     quiet: bool,
@@ -183,6 +189,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             targets: targets.into_iter().collect(),
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
+            expect_device: self.expect_device,
         }
     }
 }
@@ -209,7 +216,14 @@ impl ShowingArgs {
             }
         }
         let accept = self.accept.iter().map(|id| id.to_ascii_uppercase()).collect();
-        Ok(Showing { format: self.format, outputs: self.output, accept, quiet: self.quiet, explain })
+        Ok(Showing {
+            format: self.format,
+            outputs: self.output,
+            accept,
+            ledger: self.ledger,
+            quiet: self.quiet,
+            explain,
+        })
     }
 }
 

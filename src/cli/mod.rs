@@ -2,6 +2,9 @@
 
 mod bench;
 mod common;
+mod doctor;
+mod explain;
+mod layers;
 mod run;
 mod show;
 mod verify;
@@ -30,8 +33,14 @@ pub enum Command {
     Bench(bench::Args),
     /// Measure one workload
     Run(run::Args),
+    /// Measure the same work at every layer of a place, and what each layer costs
+    Layers(layers::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
+    /// Look at a place before measuring it: what would spoil a number, and what repairs that
+    Doctor(doctor::Args),
+    /// Say what a check looks at, by which formula, how to see it fire and what repairs it
+    Explain(explain::Args),
 }

@@ -10,6 +10,9 @@ use std::path::PathBuf;
 pub struct Args {
     /// The session file; every report names its own
     file: PathBuf,
+    /// Print the course of every run too, second by second beside the device's
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }
@@ -20,6 +23,6 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn showing(self) -> Result<(PathBuf, Showing), Failure> {
-        Ok((self.file, self.showing.showing(false)?))
+        Ok((self.file, self.showing.showing(self.explain)?))
     }
 }

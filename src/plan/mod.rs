@@ -4,6 +4,7 @@
 //! touched. Not for: touching anything.
 
 mod engine;
+mod layers;
 mod origins;
 mod stream;
 mod target;
@@ -11,6 +12,7 @@ mod target;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 pub(crate) use engine::problems;
+use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
@@ -44,8 +46,8 @@ const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
-    let (mut origins, wishes) = wishes(request);
-    let drafts = drafts(request, &wishes, &mut origins)?;
+    let (mut origins, asked) = asked(request, &root)?;
+    let drafts = drafts(request, &asked.wishes, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
@@ -57,25 +59,31 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
-    let cold = touched && (direct || targets.iter().all(|t| t.role != Role::File));
-    origins.fixed(
-        "cold",
-        if cold { "yes: evicted before each run" } else { "no: measured as it is" },
-        "role and --cache",
-    );
+    let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
+    let cold = touched && (direct || ladder.is_some() || targets.iter().all(|t| t.role != Role::File));
+    let words = match (cold, &ladder) {
+        (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
+        (true, None) => "yes: evicted before each run",
+        (false, _) => "no: measured as it is",
+    };
+    origins.fixed("cold", words, "role and --cache");
+    let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
+    origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
     let plan = Plan {
         command: request.command.clone(),
         title: title(request),
         targets,
         jobs,
-        headline: 0,
+        headline: asked.headline.unwrap_or(0),
         runs,
         seed,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),
         hook: request.hook,
+        expect_device,
+        layers: ladder,
     };
     Ok((plan, machine))
 }
@@ -83,9 +91,28 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
 fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
+        (Work::Layers, _) => "layers".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
+}
+
+/// The kernel's name of a device that was named by a path, which may be a link such as those in /dev/disk. A word without
+/// a slash is kept: a name or a serial number.
+fn device_name(said: &str) -> Result<String, Failure> {
+    if said.trim().is_empty() {
+        return Err(Failure::Usage("--expect-device names nothing; type a device such as nvme0n1".into()));
+    }
+    if !said.contains('/') {
+        return Ok(said.to_owned());
+    }
+    let path = std::fs::canonicalize(said).map_err(|e| {
+        Failure::Usage(format!("--expect-device {said}: {e}; `lsblk` lists the devices that are here"))
+    })?;
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+    name.ok_or_else(|| {
+        Failure::Usage(format!("--expect-device {said} is no device; type one such as nvme0n1"))
+    })
 }
 
 /// The streams of a job.
@@ -93,16 +120,23 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
     job.phases.iter().flat_map(|p| &p.streams)
 }
 
-/// What was said, as jobs: one from flags or a file, one per test of a profile.
-fn wishes(request: &Request) -> (Origins<'_>, Vec<JobWish>) {
-    match &request.work {
+/// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
+fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), Failure> {
+    let mut origins = Origins::new(request, &[]);
+    let asked = match &request.work {
         Work::Profile(said) => {
-            let mut origins = Origins::new(request, OF_TESTS);
+            origins.leave_out(OF_TESTS);
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
-            (origins, of_profile(profile, &request.job))
+            Climb { wishes: of_profile(profile, &request.job), ..Climb::default() }
         }
-        Work::Job => (Origins::new(request, &[]), vec![request.job.clone()]),
-    }
+        Work::Job => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
+        Work::Layers => {
+            let climb = layers::climb(request, root, &mut origins)?;
+            origins.leave_out(layers::OF_RUNGS);
+            climb
+        }
+    };
+    Ok((origins, asked))
 }
 
 /// One wish per test and direction of a profile, with what flags say for all of them.
@@ -179,7 +213,7 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
-        Work::Profile(_) => BENCH_TIMES_NS,
+        Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         Work::Job => RUN_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();

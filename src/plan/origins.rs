@@ -20,6 +20,11 @@ impl<'a> Origins<'a> {
         Self { all: Vec::new(), request, prefix: String::new(), left_out }
     }
 
+    /// From now on these are said differently for each job.
+    pub(super) fn leave_out(&mut self, settings: &'static [&'static str]) {
+        self.left_out = settings;
+    }
+
     /// Where a setting was said.
     fn said(&self, setting: &str) -> String {
         self.request.origin(setting.trim_start_matches('-'))

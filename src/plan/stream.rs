@@ -181,7 +181,7 @@ fn line(wish: &LineWish) -> Line {
     }
 }
 
-fn size_words(sizes: &PerKind<Sizes>) -> String {
+pub(super) fn size_words(sizes: &PerKind<Sizes>) -> String {
     let PerKind { read, write, trim } = sizes;
     if read == write && write == trim {
         return read.words();

@@ -132,7 +132,7 @@ impl<'a> Targets<'a> {
         let known = self.found.iter().position(|(t, _)| Path::new(&t.path) == path);
         let index = known.unwrap_or(self.found.len());
         if known.is_none() {
-            self.found.push(self.look(said, &path)?);
+            self.found.push(look(self.root, said, &path)?);
             origins.fixed("TARGET", &shown(&path), from);
         }
         let writes = draft.stream.access.writes();
@@ -162,34 +162,6 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// What a path is.
-    fn look(&self, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
-        let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
-        let place = machine::resolve::resolve(self.root, path)?;
-        let kind = facts.file_type();
-        let (role, bytes) = if kind.is_dir() {
-            (Role::Made, 0)
-        } else if kind.is_file() {
-            (Role::File, facts.len())
-        } else if kind.is_block_device() {
-            (Role::Device, place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes))
-        } else {
-            let what = "neither a directory, a file nor a block device";
-            return Err(Failure::Usage(format!("{} is {what}; name one of these", said.display())));
-        };
-        if bytes == 0 && role == Role::Device {
-            return Err(Failure::Refused(format!("{} has no capacity: it is not set up", said.display())));
-        }
-        if bytes == 0 && role == Role::File {
-            return Err(Failure::Usage(format!(
-                "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
-                said.display()
-            )));
-        }
-        let path = shown(path).into_owned();
-        Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
-    }
-
     /// All targets in the order of their indices, and the places of those that have one.
     pub(super) fn finish(self, jobs: &mut [Job]) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         if !self.request.destroy.is_empty() && !self.overwritten {
@@ -208,8 +180,36 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// What a path is.
+pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
+    let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
+    let place = machine::resolve::resolve(root, path)?;
+    let kind = facts.file_type();
+    let (role, bytes) = if kind.is_dir() {
+        (Role::Made, 0)
+    } else if kind.is_file() {
+        (Role::File, facts.len())
+    } else if kind.is_block_device() {
+        (Role::Device, place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes))
+    } else {
+        let what = "neither a directory, a file nor a block device";
+        return Err(Failure::Usage(format!("{} is {what}; name one of these", said.display())));
+    };
+    if bytes == 0 && role == Role::Device {
+        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", said.display())));
+    }
+    if bytes == 0 && role == Role::File {
+        return Err(Failure::Usage(format!(
+            "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
+            said.display()
+        )));
+    }
+    let path = shown(path).into_owned();
+    Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
+}
+
 /// The second look, right before a file or device is opened for writing, is in `machine::safety`.
-fn guard_writing(
+pub(super) fn guard_writing(
     request: &Request,
     root: &Root,
     said: &Path,
@@ -313,7 +313,7 @@ fn direct_alignment(place: &Place) -> u32 {
     blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
 }
 
-fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
     let path = said.display();
     match error.kind() {
         std::io::ErrorKind::NotFound => Failure::Usage(format!(

@@ -195,7 +195,8 @@ impl Bench {
 
     /// One run of one job: its phases one after another, without a rest between them.
     fn job(&mut self, job: usize, repeat: u32, done: usize) -> Result<RunEnding, Failure> {
-        let mut notes = self.rest();
+        let mut notes = self.rest(Some(job));
+        notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
             let ending = self.phase((job, phase, repeat), done, std::mem::take(&mut notes))?;
             if ending != RunEnding::Complete {
@@ -302,19 +303,26 @@ impl Bench {
         Ok(None)
     }
 
-    /// Brings the machine back to rest: nothing of the target cached where runs begin cold, nothing left to write back.
-    fn rest(&mut self) -> Vec<String> {
+    /// Brings the machine back to rest: nothing of the job's targets, or of any, cached where runs begin cold, nothing left to
+    /// write back.
+    fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
             return notes;
         }
-        for ready in &self.targets {
+        for (index, ready) in self.targets.iter().enumerate() {
+            let target = &self.plan.targets[index];
+            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) {
+                continue;
+            }
+            // Pages that stay of a device which is only read are those of the file system on it.
+            let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = rest::write_back(handle) {
                 notes.push(format!("what others left dirty could not be written back: {why}"));
             }
             match rest::evict(handle) {
-                Ok(pages) if pages.cached > 0 => {
+                Ok(pages) if pages.cached > 0 && !theirs => {
                     notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
                 }
                 Ok(_) => {}
@@ -323,6 +331,20 @@ impl Bench {
         }
         notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
         notes
+    }
+
+    /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
+    fn warm(&self, job: usize) -> Vec<String> {
+        let mut rungs = self.plan.layers.iter().flat_map(|l| &l.rungs);
+        if !rungs.any(|r| r.job == job && r.warm) {
+            return Vec::new();
+        }
+        let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
+        let fill = |target: &usize, access: &model::job::Access| {
+            let handle = self.targets.get(*target)?.handle()?;
+            rest::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
+        };
+        streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
     }
 
     /// Makes what was written stable, and says how long that took. Never hides that it failed.
@@ -346,7 +368,7 @@ impl Bench {
         if limit.is_zero() || self.stopped() {
             return Ok(());
         }
-        self.rest();
+        self.rest(None);
         self.live.step("watching the idle machine", time_left(&self.plan, 0));
         self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();

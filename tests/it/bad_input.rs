@@ -133,6 +133,15 @@ fn a_read_only_mount_is_refused_with_a_cure() {
 }
 
 #[test]
+fn a_check_that_there_is_not_is_answered_with_the_nearest() {
+    let stage = Stage::new();
+    refused(&stage.fathom("explain cache_servd", Path::new("")), 2, &["cache_servd", "A01 CACHE_SERVED"]);
+    let page = stage.fathom("explain cache_served", Path::new(""));
+    assert_eq!(page.code, Some(0), "{page:?}");
+    assert!(page.stdout.contains("A01 CACHE_SERVED") && page.stdout.contains("--accept A01"), "{page:?}");
+}
+
+#[test]
 fn explaining_touches_nothing() {
     let stage = Stage::new();
     let folder = stage.folder("here");

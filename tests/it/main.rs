@@ -7,13 +7,16 @@
 
 mod bad_input;
 mod disk;
+mod doctor;
 mod evidence;
 mod fidelity;
 mod honesty;
+mod layers;
 mod lifecycle;
 mod long;
 mod matrix;
 mod open_loop;
+mod place;
 mod provoke;
 mod safety;
 mod sim;

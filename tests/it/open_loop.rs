@@ -41,6 +41,9 @@ fn a_closed_loop_asks_nothing_while_the_storage_stalls() {
     let p99 = percentile(&report, "latency_ns", "99").unwrap();
     assert!(p99 < 20.0 * MS, "{p99}");
     assert!(report.0["results"][0]["read"]["latency_ns"]["max"].as_f64().unwrap() > 90.0 * MS);
+    // The same histogram, weighted with its times, tells what such a user meets.
+    let met = report.must_say("E09", "finding")["evidence"]["p99_of_moments_ns"].as_f64().unwrap();
+    assert!(met > 90.0 * MS, "{met}");
 }
 
 #[test]

@@ -14,11 +14,11 @@ const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
 /// A cgroup of the story's own, gone with it.
-struct Group(PathBuf);
+pub(crate) struct Group(PathBuf);
 
 impl Group {
     /// `None`, and said, where the machine has no such controller.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if !Path::new(BLKIO).join("blkio.throttle.read_iops_device").exists() {
             skip("there is no cgroup controller blkio of version 1 here");
             return None;
@@ -29,7 +29,7 @@ impl Group {
     }
 
     /// Limits reads of a device, operations per second.
-    fn limit_reads(&self, device: &str, iops: u32) {
+    pub(crate) fn limit_reads(&self, device: &str, iops: u32) {
         std::fs::write(self.0.join("blkio.throttle.read_iops_device"), format!("{device} {iops}")).unwrap();
     }
 
@@ -52,7 +52,8 @@ impl Drop for Group {
     }
 }
 
-fn inside(disk: &Disk, group: &Group, stage: &Stage, words: &str) -> Command {
+/// The program on a disk, in the group.
+pub(crate) fn inside(disk: &Disk, group: &Group, stage: &Stage, words: &str) -> Command {
     stage.command(&[disk.enter(), group.enter()].concat(), words, &disk.dir)
 }
 

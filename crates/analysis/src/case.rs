@@ -3,6 +3,8 @@
 //! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
 //! entry is missing. Not for: opinions; thresholds live with the checks.
 
+mod stored;
+
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
@@ -475,7 +477,7 @@ fn sum_of_counts(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// Sums two devices or two stretches of time.
-fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
+pub(crate) fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
     BlockStat {
         read: a.read.plus(&b.read),
         write: a.write.plus(&b.write),
@@ -507,7 +509,7 @@ fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
 }
 
 /// Why a layer's counters say nothing. A partition has the switch of its disk.
-fn blind(place: &Place, layer: &Layer) -> Option<String> {
+pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
 }
 

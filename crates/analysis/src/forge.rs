@@ -11,7 +11,7 @@ use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Pl
 use model::plan::{Plan, Role, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, StreamEnd, WorkerEnd,
+    RunStart, SelfTest, StreamEnd, WorkerEnd, Written,
 };
 use std::collections::BTreeMap;
 
@@ -179,6 +179,7 @@ impl Forge {
             mount_point: "/".into(),
             options: self.options.into(),
             attributes: Vec::new(),
+            root: "/".into(),
         };
         Place {
             path: "/data".into(),
@@ -243,6 +244,7 @@ impl Forge {
                 KindEnd { bytes: self.ops * bytes, latency, open: self.open_parts() },
             )]),
             issued: BTreeMap::from([(kind, issued)]),
+            data: (kind == Kind::Write).then_some(Written { compress_percent: 0.2, dedup_percent: 0.0 }),
             ..StreamEnd::default()
         }
     }
@@ -378,10 +380,18 @@ struct Counters {
     own: [[u64; 2]; 2],
 }
 
+impl Counters {
+    /// Those of a disk that was written over more than twice since the machine started.
+    fn in_use() -> Self {
+        let written = [[0; 3], [1 << 20, 3 << 34, 1 << 20]];
+        Self { top: written, leaf: written, ..Self::default() }
+    }
+}
+
 /// A session of several jobs on the machine of the first.
 pub(crate) fn together(forges: &[Forge]) -> Record {
     let first = &forges[0];
-    let mut counters = Counters::default();
+    let mut counters = Counters::in_use();
     let mut at_ns = 5 * WINDOW_NS;
     let mut runs = Vec::new();
     for (job, forge) in forges.iter().enumerate() {
@@ -409,7 +419,7 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
         self_test: self_test(forges),
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
-    let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::default());
+    let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
     Record { header, evidence: vec![prepared], runs, end: Some(end) }
 }
 
@@ -484,6 +494,8 @@ fn plan(forges: &[Forge]) -> Plan {
         baseline_ns: 0,
         origins: Vec::new(),
         hook: None,
+        expect_device: None,
+        layers: None,
     }
 }
 

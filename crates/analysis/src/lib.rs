@@ -9,24 +9,36 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod case;
+mod change;
 pub mod checks;
+mod course;
 mod deduce;
+mod drift;
 mod figures;
 mod findings;
 #[cfg(test)]
 mod forge;
+mod independent;
 mod interval;
+mod layers;
+mod ledger;
 mod limiter;
 mod link;
+mod modes;
+mod mser;
 mod name;
 mod notes;
+mod seconds;
+mod series;
 mod stalls;
 pub mod strategy;
+mod two_samples;
 mod verdict;
 
 pub use verdict::exit_code;
 
 use findings::Answered;
+use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report};
@@ -47,9 +59,15 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let results: Vec<Measured> = answered.iter().map(measured).collect();
-    let findings = findings::merge(&answered, &options.accept);
+    let mut findings = findings::merge(&answered, &options.accept);
+    let accepted = layers::accept(record, &answered, &mut findings);
     let headline = verdict::headline(record, &answered, &results);
-    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &findings);
+    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
+    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
+    let layers = layers::layers(record, &answered, &results, &acting);
+    let mut deductions = deduce::deduce(&answered, &results);
+    deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
@@ -57,16 +75,17 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         limiter: verdict::headline_result(record, &answered, &results)
             .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
         headline,
-        deductions: deduce::deduce(&answered, &results),
+        deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: notes::notes(record),
+        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        layers,
     }
 }
 
@@ -90,6 +109,8 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        ledger: ledger::ledger(case),
+        series: seconds::seconds(case),
     }
 }
 

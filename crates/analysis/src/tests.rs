@@ -25,6 +25,10 @@ fn snapshots(r: &mut Record) -> impl Iterator<Item = &mut Snapshot> {
     r.runs.iter_mut().flat_map(|r| &mut r.evidence)
 }
 
+fn rows(r: &mut Record) -> impl Iterator<Item = &mut model::record::Interval> {
+    r.runs.iter_mut().flat_map(|r| &mut r.intervals)
+}
+
 fn places(r: &mut Record) -> impl Iterator<Item = &mut Place> {
     r.header.hosts.iter_mut().flat_map(|h| &mut h.places)
 }
@@ -109,12 +113,29 @@ const DAMAGES: &[Damage] = &[
             t.extents = Some(Ok(model::evidence::Extents::default()));
         });
     },
+    |r| {
+        let absurd = model::evidence::Probe {
+            block_bytes: 0,
+            zero_blocks: u64::MAX,
+            first_ns: vec![0; 9],
+            again_ns: vec![u64::MAX; 300],
+        };
+        r.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| t.probe = Some(Ok(absurd.clone())));
+    },
     |r| places(r).for_each(|p| p.layers.clear()),
     |r| places(r).for_each(|p| p.tops = vec![99]),
     |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.below = vec![0, 99]),
     |r| places(r).flat_map(|p| &mut p.layers).for_each(|l| l.kind = model::machine::LayerKind::Partition),
     |r| r.runs.iter_mut().for_each(|r| r.start.repeat = u32::MAX),
     |r| r.header.hosts.iter_mut().for_each(|h| h.cgroup = Err("none".into())),
+    |r| rows(r).for_each(|i| (i.start_ns, i.end_ns) = (u64::MAX - 1, u64::MAX)),
+    |r| {
+        rows(r).for_each(|i| {
+            i.cells
+                .values_mut()
+                .for_each(|c| (c.0, c.1, c.2, c.3) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX));
+        });
+    },
 ];
 
 /// Kernel text that is missing or says nothing.
@@ -160,6 +181,14 @@ fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
             }
         }
     }
+}
+
+#[test]
+fn a_course_of_centuries_is_a_report_of_bounded_size() {
+    let mut record = Forge { runs: 1, ops: 100, ..Forge::honest() }.record();
+    rows(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
+    let report = judged(&record);
+    assert!(has_only_numbers(&report) && report.results[0].series.len() <= 3600);
 }
 
 #[test]

@@ -216,6 +216,34 @@ fn random() -> u32 {
     now.map_or(0, |d| model::payload::split_mix(d.as_nanos() as u64) as u32)
 }
 
+/// Whether [`enter`] can be expected to succeed, by looking alone: the version of the hierarchy.
+///
+/// # Errors
+/// Why it would not.
+pub fn allowed(root: &Root) -> Known<u8> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &mountinfo::read(root)?)?;
+    let may =
+        |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| words(&e.into()));
+    may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", parent.display()))?;
+    // Whoever moves away has to come back.
+    let procs = parent.join("cgroup.procs");
+    may(&procs).map_err(|why| format!("{} may not be written ({why})", procs.display()))?;
+    let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
+    // Only the root of all has no type, and it alone may have processes beside cgroups with controllers.
+    let crowded = version == 2
+        && parent.join("cgroup.type").exists()
+        && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
+        && lines("cgroup.procs").lines().count() > 1;
+    if crowded {
+        return Err(format!(
+            "other processes are in {} too, so it hands the io controller to nobody",
+            parent.display()
+        ));
+    }
+    Ok(version)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +278,7 @@ mod tests {
     #[test]
     fn entering_and_leaving_leaves_nothing_behind() {
         let root = Root::real();
+        let allowed = allowed(&root);
         let own = match enter(&root) {
             Ok(own) => own,
             Err(why) => return println!("skipped: {why}"),
@@ -258,6 +287,7 @@ mod tests {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = Path::new(&seen.dir).file_name().and_then(|n| n.to_str()).unwrap_or("none").to_owned();
         assert!(text.contains(&name), "{text}");
+        assert_eq!(allowed, Ok(own.describe().version), "looking says what entering finds");
         assert!(enter(&root).is_err());
         drop(own);
         assert!(!Path::new(&seen.dir).exists());

@@ -65,6 +65,7 @@ fn place_of(root: &Root, path: &Path, facts: &Statx, file: Option<&File>) -> Pla
         mount_point: m.point.clone(),
         options: m.options.clone(),
         attributes: attributes(facts, file),
+        root: m.root.clone(),
     });
     let mut place = finish(stack, path, found);
     place.blind = place.blind.or(unreadable);

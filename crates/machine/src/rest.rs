@@ -11,6 +11,7 @@ use model::units::show_bytes;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -55,6 +56,26 @@ pub fn evict(file: &File) -> Known<Pages> {
 /// Why it could not.
 pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", words(&e.into())))
+}
+
+/// Reads a stretch of a file into the page cache, until its end or the stop flag.
+///
+/// # Errors
+/// Why it could not be read.
+pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let end = from.saturating_add(bytes);
+    let mut at = from;
+    while at < end && !stop.load(Ordering::Relaxed) {
+        let part = (end - at).min(buffer.len() as u64) as usize;
+        match file.read_at(&mut buffer[..part], at) {
+            Ok(0) => break,
+            Ok(read) => at = at.saturating_add(read as u64),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(format!("it could not be read into the page cache: {}", words(&e))),
+        }
+    }
+    Ok(())
 }
 
 /// How waiting for write-back ended.
@@ -117,6 +138,20 @@ fn what_was_written_is_evicted() -> io::Result<()> {
         Ok(pages) => assert_eq!(pages.cached, 0),
         Err(why) => println!("skipped: {why}"),
     }
+    Ok(())
+}
+
+#[test]
+fn what_was_evicted_is_filled_again_to_the_end_of_the_file() -> io::Result<()> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&vec![1; 4 << 20])?;
+    if !matches!(evict(&file), Ok(pages) if pages.cached == 0) {
+        println!("skipped: pages stay here (tmpfs?)");
+        return Ok(());
+    }
+    assert_eq!(fill(&file, 0, u64::MAX, &AtomicBool::new(false)), Ok(()));
+    assert_eq!(pages::look(&file).map(|p| p.cached * p.page_bytes), Ok(4 << 20));
     Ok(())
 }
 

@@ -126,6 +126,17 @@ impl Histogram {
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));
         part.map_or(0, |counts| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n)))
     }
+
+    /// What was recorded, in ascending order: the middle of each bucket that holds something, kept within the exact minimum
+    /// and maximum, in ns, and its count.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
+        let filled = self.buckets.as_slice().iter().enumerate().filter(|(_, count)| **count > 0);
+        filled.map(|(index, count)| {
+            let (low, width) = bucket_at(index);
+            // A file's minimum and maximum are not proven against its buckets, so this must not be `clamp`, which panics.
+            ((low + (width - 1) / 2).min(self.max_ns).max(self.min_ns), *count)
+        })
+    }
 }
 
 /// The bucket of a latency: linear below 2^7, then 2^7 buckets for each power of two.
@@ -134,6 +145,13 @@ fn bucket_of(ns: u64) -> usize {
     const LINEAR: u64 = 1 << GROUPING_POWER;
     let shift = (ns | LINEAR).ilog2() - u32::from(GROUPING_POWER);
     ((u64::from(shift) << GROUPING_POWER) + (ns >> shift)) as usize
+}
+
+/// First ns of a bucket, and how many ns it is wide.
+fn bucket_at(index: usize) -> (u64, u64) {
+    const LINEAR: usize = 1 << GROUPING_POWER;
+    let shift = (index / LINEAR).saturating_sub(1);
+    (((index - shift * LINEAR) as u64) << shift, 1 << shift)
 }
 
 /// The form in files: only buckets that hold something, indices as differences.
@@ -215,6 +233,18 @@ fn buckets_are_those_of_the_crate() {
         theirs.increment(ns).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(theirs.as_slice().iter().position(|c| *c == 1), Some(bucket_of(ns)), "{ns}");
     }
+}
+
+#[test]
+fn counts_lead_back_to_the_latencies() {
+    for ns in [0, 1, 127, 128, 255, 256, 257, 511, 512, 9_999, 1 << 20, MAX_VALUE_NS] {
+        let (low, width) = bucket_at(bucket_of(ns));
+        assert!(low <= ns && ns - low < width, "{ns}: {low} {width}");
+    }
+    let h = filled([7, 5_000, 5_000, 1 << 30]);
+    let seen: Vec<(u64, u64)> = h.counts().collect();
+    assert_eq!((seen.len(), seen[0], seen[1].1, seen[2].1), (3, (7, 1), 2, 1));
+    assert!((4_980..=5_020).contains(&seen[1].0) && seen[2].0 <= 1 << 30);
 }
 
 #[test]

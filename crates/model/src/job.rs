@@ -15,6 +15,13 @@ pub struct Job {
     pub phases: Vec<Phase>,
 }
 
+impl Job {
+    /// Whether any stream touches this target.
+    pub fn touches(&self, target: usize) -> bool {
+        self.phases.iter().flat_map(|p| &p.streams).any(|s| s.targets.contains(&target))
+    }
+}
+
 /// A stretch of time in which streams run at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {

@@ -5,11 +5,13 @@
 //! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
 #![forbid(unsafe_code)]
 
+pub mod diagnosis;
 pub mod evidence;
 pub mod finding;
 pub mod histogram;
 pub mod job;
 pub mod kernel_files;
+pub mod ledger;
 pub mod machine;
 pub mod payload;
 pub mod plan;

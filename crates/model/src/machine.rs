@@ -79,6 +79,9 @@ pub struct FileSystem {
     pub options: String,
     /// Attributes that change how this file's data are stored: `journal_data`, `compressed`, `encrypted`, `nocow`.
     pub attributes: Vec<String>,
+    /// The directory of it that is mounted: `/` for all of it; empty in records of a time when nobody looked.
+    #[serde(default)]
+    pub root: String,
 }
 
 /// A block device of the stack.

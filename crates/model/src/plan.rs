@@ -32,6 +32,45 @@ pub struct Plan {
     /// Fault put in on purpose by fathom's own tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
+    /// Kernel name or serial number of the device that the user believes to be below every target, where one was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_device: Option<String>,
+    /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Ladder>,
+}
+
+/// The same work at the layers of one place, from the ground up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ladder {
+    /// One per job that takes part, in the order of the table.
+    pub rungs: Vec<Rung>,
+    /// Layers that could not be measured.
+    pub missing: Vec<MissingRung>,
+}
+
+/// One layer of the place, with one way through the page cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rung {
+    /// Index of the job.
+    pub job: usize,
+    /// What the table calls it: `vda`, `ext4, direct`.
+    pub name: String,
+    /// What the job does, which its rows stand under: `8K random read`.
+    pub work: String,
+    /// Index of the rung that it is held against; `None` on the ground.
+    pub below: Option<usize>,
+    /// Whether its target is read into the page cache before each run: it shows what the cache does.
+    pub warm: bool,
+}
+
+/// A layer that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingRung {
+    /// What the table would call it, and what it would do: `vda, 8K random write`.
+    pub name: String,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// A file or device of the plan.

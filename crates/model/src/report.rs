@@ -5,6 +5,7 @@
 
 use crate::finding::Finding;
 use crate::job::Job;
+use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
 use crate::record::Written;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Report {
     pub started: String,
     /// The session file that this was judged from; `None` where it was not kept.
     pub session: Option<String>,
+    /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Layers>,
 }
 
 /// Which program and contract made a report.
@@ -142,6 +146,45 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
+    #[serde(default)]
+    pub ledger: Option<Ledger>,
+    /// The course of the runs beside the device's, second by second; empty where it was not kept.
+    #[serde(default)]
+    pub series: Vec<Second>,
+}
+
+/// A second of a run, or several in a run of more than an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Index of the run within its job.
+    pub run: u32,
+    /// Seconds from the beginning of the measured window.
+    pub start_s: f64,
+    /// Length in seconds; the last one may be shorter.
+    pub seconds: f64,
+    /// Operations per second, all directions.
+    pub iops: f64,
+    /// 10^6 bytes per second, all directions.
+    pub mb_per_s: f64,
+    /// The largest 99th percentile of its stretches in ns: that of the whole second is no larger. `None` where nothing
+    /// completed.
+    pub p99_at_most_ns: Option<u64>,
+    /// The topmost device in the same time, drawn straight between looks at its counters; `None` where it was not counted.
+    pub device: Option<DeviceSecond>,
+}
+
+/// What the topmost device did in a second, for all streams of the phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceSecond {
+    /// Requests per second.
+    pub iops: f64,
+    /// 10^6 bytes per second.
+    pub mb_per_s: f64,
+    /// Mean time of a request in ns; `None` where none completed.
+    pub latency_ns: Option<f64>,
+    /// Mean requests in its queue.
+    pub in_flight: f64,
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.

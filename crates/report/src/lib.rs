@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod formats;
+pub mod prose;
 
 use model::report::Report;
 use std::path::Path;
@@ -13,6 +14,10 @@ use std::path::Path;
 pub struct Style {
     /// Whether escape sequences for colour are wanted: on a terminal only.
     pub colour: bool,
+    /// Whether the text shows the ledger of each result too; the JSON always has it.
+    pub ledger: bool,
+    /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
+    pub course: bool,
 }
 
 /// One line of the table.

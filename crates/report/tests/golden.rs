@@ -27,7 +27,7 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
 }
 
 fn text(format: &Format, report: &Report, colour: bool) -> String {
-    String::from_utf8_lossy(&(format.render)(report, Style { colour })).into_owned()
+    String::from_utf8_lossy(&(format.render)(report, Style { colour, ..Style::default() })).into_owned()
 }
 
 #[test]
@@ -68,6 +68,26 @@ fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
 }
 
 #[test]
+fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
+    let format = report::find("text").ok_or("there is no format text")?;
+    for (path, report) in reports()? {
+        let style = Style { course: true, ..Style::default() };
+        let shown = String::from_utf8_lossy(&(format.render)(&report, style)).into_owned();
+        let has_one = report.results.iter().any(|r| !r.series.is_empty());
+        assert_eq!(shown.contains("Course of "), has_one, "{}", path.display());
+        assert!(shown.lines().all(|l| l.chars().count() <= 110), "{}", path.display());
+        if has_one {
+            let file = path.with_extension("course.txt");
+            if std::env::var_os("FATHOM_BLESS").is_some() {
+                std::fs::write(&file, &shown)?;
+            }
+            assert_eq!(shown, std::fs::read_to_string(&file)?, "{} changed", file.display());
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_format_is_found_by_its_name_and_by_extension() {
     for format in FORMATS {
         assert_eq!(report::find(format.name).map(|f| f.name), Some(format.name));
@@ -75,4 +95,47 @@ fn a_format_is_found_by_its_name_and_by_extension() {
         assert_eq!(report::by_extension(&file).map(|f| f.name), Some(format.name));
     }
     assert!(report::find("pdf").is_none() && report::by_extension(Path::new("json")).is_none());
+}
+
+/// A golden file: a report, or a piece of one.
+fn read(file: &str) -> std::io::Result<Vec<u8>> {
+    std::fs::read(golden().join(file))
+}
+
+/// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
+fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
+    let format = report::find("text").ok_or("there is no format text")?;
+    let bytes = (format.render)(report, Style { ledger, ..Style::default() });
+    let all = String::from_utf8_lossy(&bytes).into_owned();
+    let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
+    let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
+    let (part, file) = (format!("{from}{part}\n"), golden().join(file));
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        std::fs::write(&file, &part)?;
+    }
+    assert_eq!(part, std::fs::read_to_string(&file)?);
+    Ok(())
+}
+
+#[test]
+fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.results.truncate(1);
+    for result in &mut report.results {
+        result.ledger = serde_json::from_slice(&read("pieces/ledger.json")?)?;
+    }
+    part_is(&report, true, "ledger ", "pieces/ledger.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    assert!(!text(format, &report, false).contains("issued by fathom"));
+    Ok(())
+}
+
+#[test]
+fn layers_stand_in_place_of_the_results() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;
+    part_is(&report, false, "layer ", "pieces/layers.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    assert!(!text(format, &report, false).contains("p99.9"));
+    Ok(())
 }

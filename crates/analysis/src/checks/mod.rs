@@ -146,6 +146,7 @@ pub(crate) fn severity(check: &Check, record: &model::record::Record) -> Option<
 /// and their own tests show on recorded text that they hold.
 #[cfg(test)]
 const NEED_HARDWARE: &[(&str, &str)] = &[
+    ("A19", "a drive that shows its link"),
     ("D15", "a drive that shows its temperature"),
     ("D16", "a drive that shows its link"),
     ("D23", "an array of several drives"),

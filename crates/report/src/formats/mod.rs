@@ -1,4 +1,7 @@
 //! One file per format; the table is in the crate's root.
 
+mod course;
 pub(crate) mod json;
+mod layers;
+mod ledger;
 pub(crate) mod text;

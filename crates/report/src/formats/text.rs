@@ -3,14 +3,14 @@
 //! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
 //! Not for: machines to read; that is `json`.
 
+use super::course;
 use crate::Style;
+use crate::prose::prose;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 
-/// Columns that lines of prose are broken at; the table is as wide as its figures.
-const WIDTH: usize = 110;
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
@@ -22,44 +22,56 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page { text: String::new(), colour: style.colour };
     out.head(report);
-    if !report.results.is_empty() {
-        out.table(&report.results);
+    match &report.layers {
+        Some(layers) => super::layers::show(&mut out, layers),
+        None if report.results.is_empty() => {}
+        None => out.table(&report.results),
+    }
+    if style.course {
+        report.results.iter().for_each(|r| out.course(r));
     }
     out.deductions(report);
+    if style.ledger {
+        super::ledger::show(&mut out, &report.results);
+    }
     out.findings(report);
     out.foot(report);
     out.text.into_bytes()
 }
 
 /// Text under way.
-struct Page {
+pub(super) struct Page {
     text: String,
     colour: bool,
 }
 
+/// A table with one rule below its headings; the first and the last column are words, and numbers stand to the right.
+pub(super) fn ruled(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(RULED).set_header(headings.iter().copied());
+    for (i, column) in table.column_iter_mut().enumerate() {
+        let left = i == 0 || i + 1 == headings.len();
+        column.set_padding((0, 1));
+        column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table
+}
+
 impl Page {
-    fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
     }
 
     /// A paragraph broken at the width, its further lines indented.
-    fn prose(&mut self, first: &str, indent: &str, text: &str) {
-        let mut line = first.to_owned();
-        let mut empty = true;
-        for word in text.split_whitespace() {
-            if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(&line);
-                indent.clone_into(&mut line);
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line += word;
-            empty = false;
+    pub(super) fn prose(&mut self, first: &str, indent: &str, text: &str) {
+        self.text += &prose(first, indent, text);
+    }
+
+    pub(super) fn table_of(&mut self, table: &Table) {
+        for line in table.to_string().lines() {
+            self.line(line.trim_end());
         }
-        self.line(&line);
     }
 
     fn paint(&self, text: &str, code: &str) -> String {
@@ -90,19 +102,11 @@ impl Page {
     }
 
     fn table(&mut self, results: &[Measured]) {
-        let mut table = Table::new();
-        table.load_style(RULED).set_header(HEADINGS);
-        for (i, column) in table.column_iter_mut().enumerate() {
-            let words = i == 0 || i + 1 == HEADINGS.len();
-            column.set_padding((0, 1));
-            column.set_cell_alignment(if words { CellAlignment::Left } else { CellAlignment::Right });
-        }
+        let mut table = ruled(&HEADINGS);
         for row in results.iter().flat_map(rows) {
             table.add_row(row);
         }
-        for line in table.to_string().lines() {
-            self.line(line.trim_end());
-        }
+        self.table_of(&table);
         self.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from hand-over to completion; - = too few to say.");
         for result in results.iter().filter(|r| !r.void) {
             self.open_loop(result);
@@ -162,6 +166,12 @@ impl Page {
             text += &format!("; fathom's own loop takes {}", show_ns(tool));
         }
         self.prose("  ", "  ", &(text + "."));
+    }
+
+    fn course(&mut self, result: &Measured) {
+        for line in course::lines(result) {
+            self.line(&line);
+        }
     }
 
     fn deductions(&mut self, report: &Report) {
@@ -332,7 +342,7 @@ fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADI
 }
 
 /// Half the interval in percent of the value.
-fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
+pub(super) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),
         _ => "-".into(),
@@ -361,7 +371,7 @@ fn device(result: &Measured) -> String {
 }
 
 /// A mean size in few letters: `4K`, `1023K`, `1M`.
-fn short_bytes(bytes: u64) -> String {
+pub(super) fn short_bytes(bytes: u64) -> String {
     match bytes {
         b if b >= MIB && b.is_multiple_of(MIB) => format!("{}M", b / MIB),
         b if b >= 10 << 10 => format!("{:.0}K", b as f64 / 1024.0),

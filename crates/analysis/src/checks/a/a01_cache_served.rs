@@ -21,7 +21,18 @@ pub(super) const CHECK: Check = Check {
     id: "A01",
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The stat files of the devices that the file system talks to and the io counters of fathom's own cgroup, \
+                from start to stop of every run, against the bytes that fathom read.",
+        formula: "hit = 1 - bytes delivered / bytes read, where the smaller of the device's count and the cgroup's is what \
+                was delivered to us, unless the device agrees with us to 1 %. Above 5 % the number is biased: below lies \
+                the odd page that others left. From 50 % on most of it is the page cache's, and it gets that name. A \
+                file that is stored compressed is not checked, since its bytes on the disk are others than in the file.",
+        provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw randread \
+                --cache buffered FILE`.",
+        repair: "Type --cache direct, or a --size well above the memory of the machine. Accept it where the page cache is \
+                what you want to measure.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 0.02, ..crate::forge::Forge::honest() }.record()),

@@ -20,7 +20,18 @@ pub(super) const CHECK: Check = Check {
     id: "A02",
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore), and the \
+                stat files of the devices and the cgroup's counters against the bytes that fathom issued.",
+        formula: "Fires where new or dirty pages of the target are more than 2 % of the bytes that could have been \
+                touched: readers of other parts bring in a few. Or where the device saw less than 95 % of the bytes of a \
+                direction: past the page cache it must see all of them.",
+        provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
+                of btrfs with compression.",
+        repair: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
+                (btrfs: `chattr +C` on the empty directory). Accept it where you want to know what such a file system \
+                makes of O_DIRECT.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cached_share: 0.9, ..crate::forge::Forge::honest() }.record()),

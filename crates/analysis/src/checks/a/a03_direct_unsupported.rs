@@ -15,7 +15,16 @@ pub(super) const CHECK: Check = Check {
     id: "A03",
     name: "DIRECT_UNSUPPORTED",
     belief: "the target can do direct I/O",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount options and \
+                the type of the file system.",
+        formula: "Fires where statx gives an alignment of zero, which is its way of saying no; where the file system is \
+                tmpfs or ramfs, data go through the journal (data=journal, chattr +j), or btrfs compresses the file. A \
+                file system that states nothing is not checked; A02 sees what happens then.",
+        provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
+        repair: "Measure on a file system that can do direct I/O, or name the block device. Accept it where the file \
+                system is given and the page cache is part of what you measure.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

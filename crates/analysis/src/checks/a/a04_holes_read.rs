@@ -16,7 +16,16 @@ pub(super) const CHECK: Check = Check {
     id: "A04",
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The extents of the file at the start of every run (FIEMAP): holes, and extents that were allocated and \
+                never written.",
+        formula: "Bytes never written / bytes of the file > 0.1 %: that is one block at the end of a file of a few \
+                mebibytes. The kernel answers such reads with zeros and asks no disk, with O_DIRECT as well. Block \
+                devices have no extents; A05 looks at what they hold.",
+        provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
+        repair: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write \
+                --bs 1m --destroy FILE FILE`. There is nothing to accept: no disk took part.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { hole_share: 1.0, ..crate::forge::Forge::honest() }.record()),

@@ -18,7 +18,16 @@ pub(super) const CHECK: Check = Check {
     id: "A09",
     name: "WRITES_STILL_IN_RAM",
     belief: "what was written had left memory when the clock stopped",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The stat files of the devices and the dirty pages of the target (cachestat), both at the stop of every \
+                run and before the final sync, against the bytes that fathom wrote; and how long that sync took.",
+        formula: "In memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes written. Above \
+                5 % the number is that of the page cache: below lie requests under way and the last pages of a flush. \
+                The rate with the final sync as part of the time is given beside it.",
+        provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
+        repair: "Type --cache direct, sync or dsync, or measure so long that memory cannot absorb it. Accept it where \
+                bursts into memory are what your program does.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -11,7 +11,16 @@ pub(super) const CHECK: Check = Check {
     id: "A11",
     name: "RAM_BACKED",
     belief: "the target is a storage device",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in /sys: zram, ram \
+                disks, loop devices on files in memory.",
+        formula: "Fires where any link of the chain is memory; there is no threshold. Where the chain could not be \
+                followed to its end it is not checked.",
+        provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
+                that device.",
+        repair: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is). Accept \
+                it where memory is what you want to measure.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

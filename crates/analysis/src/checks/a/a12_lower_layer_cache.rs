@@ -18,7 +18,16 @@ pub(super) const CHECK: Check = Check {
     id: "A12",
     name: "LOWER_LAYER_CACHE",
     belief: "what the top device did, the disks below did too",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
+                directions that the job uses.",
+        formula: "Bytes at the disks / bytes at the top < 95 %: what a layer is asked for must arrive below, or something \
+                between kept it. A partition and its disk are one device. RAID levels that write more pass, since only \
+                less than was asked for is a cache.",
+        provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
+        repair: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the \
+                disk itself. Accept it where the stack as it is is what you want to know about.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { leaf_share: Some(0.02), ..crate::forge::Forge::honest() }.record()),

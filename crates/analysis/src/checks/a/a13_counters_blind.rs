@@ -11,7 +11,15 @@ pub(in crate::checks) const CHECK: Check = Check {
     id: "A13",
     name: "COUNTERS_BLIND",
     belief: "the kernel counted what the device did",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The stat file and queue/iostats of every device that the file system talks to.",
+        formula: "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no \
+                block device is known: FUSE, network file systems, zfs. There is no other finding: a number that could \
+                not be held against any device is never called valid.",
+        provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
+        repair: "`echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the machine that has \
+                the disks as well.",
+    },
     ask: look,
     #[cfg(test)]
     fires: None,

@@ -17,7 +17,15 @@ pub(super) const CHECK: Check = Check {
     id: "A18",
     name: "FASTER_THAN_PHYSICS",
     belief: "a storage device can be this fast",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "The latencies of direct reads as fathom stamped them; no kernel file.",
+        formula: "Void where half of the reads took less than 5 us on a target that is not memory and that A01 and A02 \
+                have not renamed. The fastest media answer in 8 us with the way through the kernel (Optane); flash takes \
+                25 us and more.",
+        provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 FILE`: holes are answered by the kernel.",
+        repair: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the \
+                disk itself. Accept it only where you know of a medium that fast.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -6,11 +6,27 @@ mod a01_cache_served;
 mod a02_direct_fell_back;
 mod a03_direct_unsupported;
 mod a04_holes_read;
+mod a05_zero_data;
+mod a06_inline_or_tail;
+mod a07_encoded_extents;
+mod a08_payload_too_easy;
 pub(super) mod a09_writes_still_in_ram;
+mod a10_never_written;
 mod a11_ram_backed;
 mod a12_lower_layer_cache;
 pub(super) mod a13_counters_blind;
+mod a14_wrong_place;
+mod a15_span_fits_cache;
+mod a16_re_reads;
+mod a17_first_touch;
 mod a18_faster_than_physics;
+mod a19_above_ceiling;
+mod a20_hdd_too_fast;
+mod a21_shared_extents;
+mod a22_ledger_disagrees;
+mod coverage;
+#[cfg(test)]
+mod forged;
 
 use super::Check;
 
@@ -20,9 +36,22 @@ pub(super) const CHECKS: &[Check] = &[
     a02_direct_fell_back::CHECK,
     a03_direct_unsupported::CHECK,
     a04_holes_read::CHECK,
+    a05_zero_data::CHECK,
+    a06_inline_or_tail::CHECK,
+    a07_encoded_extents::CHECK,
+    a08_payload_too_easy::CHECK,
     a09_writes_still_in_ram::CHECK,
+    a10_never_written::CHECK,
     a11_ram_backed::CHECK,
     a12_lower_layer_cache::CHECK,
     a13_counters_blind::CHECK,
+    a14_wrong_place::CHECK,
+    a15_span_fits_cache::CHECK,
+    a16_re_reads::CHECK,
+    a17_first_touch::CHECK,
     a18_faster_than_physics::CHECK,
+    a19_above_ceiling::CHECK,
+    a20_hdd_too_fast::CHECK,
+    a21_shared_extents::CHECK,
+    a22_ledger_disagrees::CHECK,
 ];

@@ -17,7 +17,18 @@ pub(super) const CHECK: Check = Check {
     id: "E10",
     name: "GENERATOR_LATE",
     belief: "operations arrived when the schedule said",
-    page: Page::UNWRITTEN,
+    page: Page {
+        reads: "fathom's own times: the intended start, the hand-over and the completion of every operation of an \
+                  open loop.",
+        formula: "A percentile is withheld where the lateness of the hand-over of the same rank is more than a tenth \
+                  of it: then it says more about fathom than about the storage. Where less than 99 % of the \
+                  operations asked for were served within the windows, the latencies are void: what is left waits in \
+                  a queue that grows with the length of the run.",
+        provoke: "`fathom run --rate 1000000 --depth 1 DIR` asks for more than any disk serves; `taskset -c 0 fathom \
+                  run --rate 50000 --workers 8 DIR` makes hand-overs late.",
+        repair: "Ask for a lower --rate, a larger --depth or more --workers. Accept it with --accept E10 where you \
+                  want to see how it behaves beyond its capacity.",
+    },
     ask: look,
     #[cfg(test)]
     fires: Some(|| {

@@ -1,11 +1,133 @@
 //! Group E: time and statistics.
 //!
-//! For: the table of the group. Not for: anything else; a check is one file and two lines here.
+//! For: the table of the group, and the courses that several of its checks ask. Not for: anything else; a check is one file and
+//! two lines here.
 
+mod e01_not_steady;
+mod e02_cliff;
+mod e03_warmup_in_mean;
+mod e04_few_independent;
 mod e05_one_run;
+mod e06_runs_disagree;
+mod e07_bimodal;
+mod e08_tail_unsupported;
+mod e09_coordinated_omission;
 mod e10_generator_late;
+mod e11_overloaded;
+mod e12_too_short;
+mod e13_fresh_flash;
+mod e17_mean_of_rates;
 
 use super::Check;
+use crate::case::{Case, no_run};
+use crate::change::{Change, change};
+use crate::series::{Series, series};
+use model::Known;
+use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
-pub(super) const CHECKS: &[Check] = &[e05_one_run::CHECK, e10_generator_late::CHECK];
+pub(super) const CHECKS: &[Check] = &[
+    e01_not_steady::CHECK,
+    e02_cliff::CHECK,
+    e03_warmup_in_mean::CHECK,
+    e04_few_independent::CHECK,
+    e05_one_run::CHECK,
+    e06_runs_disagree::CHECK,
+    e07_bimodal::CHECK,
+    e08_tail_unsupported::CHECK,
+    e09_coordinated_omission::CHECK,
+    e10_generator_late::CHECK,
+    e11_overloaded::CHECK,
+    e12_too_short::CHECK,
+    e13_fresh_flash::CHECK,
+    e17_mean_of_rates::CHECK,
+];
+
+/// Kinds whose latencies are those of the result: a sync is the price of writes, and may take what it takes.
+const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+
+/// The series of every run.
+fn courses(case: &Case) -> Known<Vec<Series>> {
+    if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
+}
+
+/// A share that depends on how long a run is: from a minute on, from ten seconds on, and below. A second holds the odd pause
+/// of a scheduler, a minute hardly any.
+struct ByLength {
+    minute: f64,
+    ten_seconds: f64,
+    shorter: f64,
+}
+
+impl ByLength {
+    fn of(&self, series: &Series) -> f64 {
+        // A window of a minute may end a few ms before it.
+        match series.seconds() {
+            s if s >= 59.5 => self.minute,
+            s if s >= 9.9 => self.ten_seconds,
+            _ => self.shorter,
+        }
+    }
+}
+
+/// Steps that are worth a word. A step of a twentieth is visible in a minute (the reference on change points says 5 %); a run
+/// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.
+const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
+
+/// The step in a run, where it has one.
+fn step(series: &Series) -> Change {
+    change(&series.rates, STEP_FROM.of(series))
+}
+
+/// Whether a run has two levels: their latencies look like two populations, or like stalls, and are told as what they are (E02).
+fn has_step(case: &Case) -> bool {
+    courses(case).is_ok_and(|all| all.iter().any(|c| matches!(step(c), Change::Step(_))))
+}
+
+/// Replaces the courses of a record: so many rows over so many seconds, with operations at the rate that is told by run and
+/// share of time. Totals follow, so that the record stays one of a piece.
+#[cfg(test)]
+fn shaped(
+    forge: &crate::forge::Forge,
+    (rows, seconds): (u64, u64),
+    rate: impl Fn(u32, f64) -> f64,
+) -> model::record::Record {
+    let mut record = forge.record();
+    let kind = if forge.read_percent == 0 { Kind::Write } else { Kind::Read };
+    let span = seconds * 1_000_000_000;
+    for run in &mut record.runs {
+        let row = run.intervals[0].clone();
+        let cell = row.cells[&kind];
+        let length = span / rows;
+        run.intervals.clear();
+        let mut total = 0;
+        for i in 0..rows {
+            let share = (i as f64 + 0.5) / rows as f64;
+            let ops = (rate(run.start.repeat, share) * length as f64 / 1e9).round() as u64;
+            total += ops;
+            let mut new = row.clone();
+            (new.start_ns, new.end_ns) = (100_000_000 + i * length, 100_000_000 + (i + 1) * length);
+            new.cells.insert(kind, model::record::Cell(ops, ops * 4096, cell.2, cell.3, cell.4));
+            run.intervals.push(new);
+        }
+        let end = run.end.as_mut().unwrap();
+        end.workers.iter_mut().for_each(|w| w.wall_ns = span + 100_000_000);
+        end.at_ns = run.start.at_ns + span + 100_000_000;
+        let (from, stop) = (run.evidence[0].at_ns, run.evidence[1].at_ns.max(end.at_ns));
+        run.evidence[1].at_ns = stop.max(from + span + 100_000_000);
+        let stream = &mut end.streams[0];
+        stream.window_ns = span;
+        let kinds = stream.kinds.get_mut(&kind).unwrap();
+        (kinds.bytes, kinds.latency) = (total * 4096, model::histogram::Histogram::new());
+        (0..total).for_each(|_| kinds.latency.record(forge.latency_ns.unwrap_or(100_000)));
+    }
+    record
+}
+
+/// The honest record without its courses.
+#[cfg(test)]
+fn without_courses() -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    record.runs.iter_mut().for_each(|r| r.intervals.clear());
+    record
+}

@@ -1,0 +1,109 @@
+//! What the targets hold: how their bytes are stored at a moment, and what single reads of them found.
+//!
+//! For: evidence about the targets themselves, as far as the record has it. Not for: counters (beside it) nor opinions.
+
+use super::Case;
+use model::Known;
+use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot};
+use model::job::Kind;
+use model::machine::{Layer, Place};
+
+impl<'a> Case<'a> {
+    /// The single reads of the stream's own targets, made before the first run.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn probes(&self) -> Known<Vec<&'a Probe>> {
+        let prepared = self.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
+        let prepared = prepared.ok_or("the record has no snapshot from before the runs")?;
+        let of = |target: &usize| {
+            let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
+            match probe {
+                Some(Ok(probe)) => Ok(probe),
+                Some(Err(why)) => Err(format!("no blocks were read before the runs: {why}")),
+                None => Err("no blocks were read before the runs to see what they hold".to_owned()),
+            }
+        };
+        self.stream.targets.iter().map(of).collect()
+    }
+
+    /// How the bytes of each target are stored at the start of each run and after its final sync, in pairs.
+    ///
+    /// # Errors
+    /// Why one of the two is not known.
+    pub fn extents_over_runs(&self) -> Known<Vec<(Extents, Extents)>> {
+        let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
+        let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
+        let known = |extents: &Option<Known<Extents>>| match extents {
+            Some(known) => known.clone(),
+            None => Err("how the file is stored was not looked at after the final sync".to_owned()),
+        };
+        targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
+    }
+
+    /// Dirty bytes that this process dropped before they were written, from the start of each run to its final sync. What others
+    /// drop is charged to them.
+    ///
+    /// # Errors
+    /// Why the kernel's count could not be read.
+    pub fn cancelled_bytes(&self) -> Known<u64> {
+        self.over_runs(
+            0,
+            |ran| {
+                let count = |moment| cancelled(ran.at(moment)?);
+                let passed = count(Moment::Synced)?.checked_sub(count(Moment::Start)?);
+                passed.ok_or_else(|| "/proc/self/io: the count of cancelled writes went backwards".into())
+            },
+            u64::saturating_add,
+        )
+    }
+
+    /// Bytes that the tops wrote from the start of each run to its final sync.
+    ///
+    /// # Errors
+    /// Why they were not counted.
+    pub fn synced_write_bytes(&self) -> Known<u64> {
+        let tops = self.tops()?;
+        self.over_runs(
+            0,
+            |ran| {
+                let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+                tops.iter().try_fold(0_u64, |sum, layer| {
+                    Ok(sum.saturating_add(BlockStat::between(start, synced, &layer.stat_file)?.write.bytes))
+                })
+            },
+            u64::saturating_add,
+        )
+    }
+
+    /// The places of the stream's targets with the indices of these in the plan.
+    pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
+        let machine = self.machine;
+        self.stream.targets.iter().map(move |t| (*t, machine.and_then(|m| m.places.get(*t))))
+    }
+
+    /// Whether a disk is carried by somebody else's machine, as far as can be seen.
+    pub fn is_virtual(&self, layer: &Layer) -> bool {
+        let by_driver =
+            layer.driver.as_deref().is_some_and(|d| d.starts_with("virtio") || d.starts_with("xen"));
+        by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
+    }
+
+    /// Bytes that the stream may touch, on all of its targets together.
+    pub fn span_bytes(&self) -> u64 {
+        self.stream.access.span_bytes.saturating_mul(self.stream.targets.len().max(1) as u64)
+    }
+
+    /// The most bytes of a kind that the stream itself handed over in one run.
+    pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
+        let of = |issued: &model::record::Issued| issued.bytes;
+        self.runs.iter().filter_map(|r| r.stream.issued.get(&kind).map(of)).max().unwrap_or(0)
+    }
+}
+
+fn cancelled(snapshot: &Snapshot) -> Known<u64> {
+    const FILE: &str = "/proc/self/io";
+    let line = snapshot.text(FILE)?.lines().find_map(|l| l.strip_prefix("cancelled_write_bytes:"));
+    let number = line.and_then(|words| words.trim().parse().ok());
+    number.ok_or_else(|| format!("{FILE} has no count of cancelled writes"))
+}

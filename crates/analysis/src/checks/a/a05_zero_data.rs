@@ -1,0 +1,124 @@
+//! A05: reads of blocks that hold nothing but zeros.
+//!
+//! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
+
+use super::a04_holes_read;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_count, show_share};
+
+/// Share of zeros above which they matter: files of databases and virtual disks have the odd empty block.
+const BIASED_ABOVE: f64 = 0.05;
+/// Share from which the number is mostly about zeros.
+const VOID_FROM: f64 = 0.5;
+/// Blocks below which a share says too little: one in sixteen is a share of 6 %.
+const FEWEST_BLOCKS: u64 = 16;
+
+pub(super) const CHECK: Check = Check {
+    id: "A05",
+    name: "ZERO_DATA",
+    belief: "the blocks that were read hold data",
+    page: Page {
+        reads: "64 single direct reads at random places of each target, made before the first run and outside every window; each \
+                block is looked at whole.",
+        formula: "zero share = blocks of nothing but zeros / blocks read. Above 5 % the number is biased: real files have some \
+                  empty blocks. From 50 % on it is void where zeros need no medium: on a block device, a solid-state or a \
+                  virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than 16 blocks \
+                  say too little.",
+        provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
+                  `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
+        repair: "Write the device or file once with data that are not zeros: name a directory and let fathom make its own test \
+                 file, or run `fathom run --rw write --bs 1m --destroy NAME TARGET` over all of it first. Accept it where the \
+                 share of zeros is that of your real data.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        with_zeros(
+            &crate::forge::Forge { role: model::plan::Role::Device, ..crate::forge::Forge::honest() },
+            64,
+        )
+    }),
+    #[cfg(test)]
+    blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let (mut blocks, mut zeros) = (0_u64, 0_u64);
+    for probe in case.probes()? {
+        blocks = blocks.saturating_add(probe.first_ns.len() as u64);
+        zeros = zeros.saturating_add(probe.zero_blocks);
+    }
+    if blocks < FEWEST_BLOCKS {
+        return Err(format!("only {blocks} blocks were read before the runs, too few to say what is stored"));
+    }
+    let part = share(zeros as f64, blocks as f64);
+    let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
+    if part <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
+        sentence: format!(
+            "{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
+             their map and not from the medium.",
+            show_share(part),
+            show_count(blocks as f64)
+        ),
+        cure: "Write the target once with data that are not zeros, or name a directory and let fathom make its own file."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device
+/// that was discarded. Where that is not known it must be feared.
+fn zeros_are_free(case: &Case) -> bool {
+    let spinning = |leaves: Vec<&model::machine::Layer>| {
+        leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))
+    };
+    case.on_block_devices() || !case.leaves().is_ok_and(spinning)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn with_zeros(forge: &Forge, zeros: u64) -> model::record::Record {
+    super::forged::probe(forge, |p| p.as_mut().unwrap().zero_blocks = zeros)
+}
+
+#[test]
+fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
+    let at = |zeros| crate::checks::severity(&CHECK, &with_zeros(&Forge::honest(), zeros));
+    assert_eq!(at(3), None);
+    assert_eq!(at(4), Some(Severity::Biased));
+    assert_eq!(at(31), Some(Severity::Biased));
+    assert_eq!(at(32), Some(Severity::Void));
+}
+
+#[test]
+fn a_spinning_disk_reads_zeros_like_anything_else() {
+    let mut record = with_zeros(&Forge::honest(), 64);
+    for layer in &mut record.header.hosts[0].places[0].layers {
+        layer.queue.insert("rotational".into(), "1\n".into());
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Biased));
+    record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void));
+}
+
+#[test]
+fn few_blocks_say_too_little_and_holes_are_told_by_another() {
+    let few = super::forged::probe(&Forge::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+    assert!(crate::checks::ask_one(&CHECK, &few).is_err_and(|why| why.contains("only 15")));
+    let holes = with_zeros(&Forge { hole_share: 1.0, ..Forge::honest() }, 64);
+    assert_eq!(crate::checks::ask_one(&CHECK, &holes), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,82 @@
+//! A06: files so small that their bytes lie in the inode or share a block with others.
+//!
+//! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_share;
+
+/// Share that may lie there: the packed tail of a file of some hundred blocks.
+const RENAMED_ABOVE: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "A06",
+    name: "INLINE_OR_TAIL",
+    belief: "the file has data blocks of its own",
+    page: Page {
+        reads: "The extents of the file at the start of each run (FIEMAP): those marked as inside the inode or packed with \
+                others.",
+        formula: "Bytes stored so / bytes of the file > 1 %: the packed tail of a file of some hundred blocks is less, and a \
+                  file that lives in its inode is all of it.",
+        provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run --rw randread \
+                  --bs 50 --cache buffered FILE`.",
+        repair: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own. Accept it where \
+                 tiny files are what you want to know about.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| with_inline(1 << 30)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let extents = case.extents()?;
+    let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
+    let numbers = evidence([("inline_share", part)]);
+    if part <= RENAMED_ABOVE {
+        return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "{} of the file lies inside its inode or in a block shared with others: no data block of its own was touched for \
+             that.",
+            show_share(part)
+        ),
+        cure: "Measure a larger file, or name the directory and let fathom make its own.".into(),
+        evidence: numbers,
+        renames: Some(Rename::Medium("inside the inode".into())),
+    }))
+}
+
+/// Whether it takes the name of a result.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
+#[cfg(test)]
+fn with_inline(bytes: u64) -> model::record::Record {
+    super::forged::extents(&crate::forge::Forge::honest(), |_, e| e.inline_bytes = bytes)
+}
+
+#[test]
+fn a_tail_is_nothing_and_a_file_in_its_inode_is_no_file_on_disk() {
+    assert_eq!(crate::checks::severity(&CHECK, &with_inline(1 << 23)), None, "0.8 %");
+    assert_eq!(crate::checks::severity(&CHECK, &with_inline(1 << 24)), Some(Severity::Rename));
+}
+
+#[test]
+fn a_block_device_has_no_inode() {
+    let device = crate::forge::Forge {
+        role: model::plan::Role::Device,
+        no_fiemap: true,
+        ..crate::forge::Forge::honest()
+    };
+    assert_eq!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,105 @@
+//! A07: files that are stored compressed or encrypted.
+//!
+//! For: what FIEMAP says at the start of each run and, where something was written, after its final sync. Not for: whether
+//! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::evidence::Extents;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share from which device bytes and file bytes are two things.
+const BIASED_ABOVE: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "A07",
+    name: "ENCODED_EXTENTS",
+    belief: "the bytes on the disk are the bytes of the file",
+    page: Page {
+        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked as encoded or \
+                encrypted. Beside it the bytes issued and the bytes that the device did.",
+        formula: "Bytes stored so / bytes of the file > 1 %: below that no rate moves by more than measurements scatter.",
+        provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite --compress 50 --cache \
+                  buffered DIR`.",
+        repair: "Measure in a directory without compression or encryption (`btrfs property set DIR compression none`, `chattr \
+                 -c`). Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { encoded_share: 1.0, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let part = encoded_share(case)?;
+    let issued = case.issued_total().bytes;
+    let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
+    if part <= BIASED_ABOVE {
+        return Ok(Answer::Holds("The file is stored as it is: neither compressed nor encrypted.", numbers));
+    }
+    let mut sentence = format!(
+        "{} of the file is stored compressed or encrypted, and the CPU pays for that.",
+        show_share(part)
+    );
+    if let Ok(device) = case.device() {
+        let bytes = device.total().bytes;
+        sentence +=
+            &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
+        numbers.insert("device_bytes".into(), bytes as f64);
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence,
+        cure: "Measure in a directory without compression and encryption.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The largest share of encoded bytes before or after any run. What is written may be encoded then and not before.
+fn encoded_share(case: &Case) -> Known<f64> {
+    let mut all = case.extents()?;
+    if case.does(Kind::Write) {
+        all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
+    }
+    let of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
+    Ok(all.iter().map(of).fold(0.0, f64::max))
+}
+
+/// Whether bytes of the file and bytes of the disk cannot be held against each other.
+pub(super) fn fires(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Finding(_)))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
+    let at =
+        |encoded_share| crate::checks::ask_one(&CHECK, &Forge { encoded_share, ..Forge::honest() }.record());
+    assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
+    assert!(f.sentence.contains("the disk did") && f.severity == Severity::Biased, "{}", f.sentence);
+}
+
+#[test]
+fn what_is_written_may_be_encoded_only_afterwards() {
+    use model::evidence::Moment;
+    let late = super::forged::extents(&Forge::honest_write(), |moment, e| {
+        if moment == Moment::Synced {
+            e.encoded_bytes = e.span_bytes;
+        }
+    });
+    assert_eq!(crate::checks::severity(&CHECK, &late), Some(Severity::Biased));
+    let mut unseen = Forge::honest_write().record();
+    unseen.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
+    assert!(crate::checks::ask_one(&CHECK, &unseen).is_err());
+}

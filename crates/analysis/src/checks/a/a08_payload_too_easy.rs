@@ -1,0 +1,148 @@
+//! A08: written data that storage could compress or deduplicate.
+//!
+//! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Data, Kind};
+use model::machine::{LayerKind, Place};
+use model::record::Written;
+use model::units::show_share;
+
+/// Percent that a compressor may save: random data have none, and below this no device would show it.
+const COMPRESS_ABOVE: f64 = 10.0;
+/// Percent of the blocks that may be copies: of 4096 that are measured, a real device would notice about these.
+const DEDUP_ABOVE: f64 = 5.0;
+/// Percent from which nothing of the data is left: zeros, or one block over and over.
+const NOTHING_LEFT: f64 = 95.0;
+/// How far, in percent, measured shares may lie above the ones asked for: they are those of 4096 blocks.
+const AS_ASKED: f64 = 3.0;
+/// File systems that may compress by themselves, with the mount option that says so.
+const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
+
+pub(super) const CHECK: Check = Check {
+    id: "A08",
+    name: "PAYLOAD_TOO_EASY",
+    belief: "what the data are like does not matter to the storage",
+    page: Page {
+        reads: "The data of the writes, made once more after the run and measured: 4096 blocks of 4 KiB through an LZ compressor, \
+                and how many of them are copies. Beside it the file system's options and attributes and the kind of device.",
+        formula: "A compressor saves more than 10 %, or more than 5 % of the blocks are copies: biased, since no drive says \
+                  whether it compresses. A note where just that was asked for with --compress or --dedup. Void where 95 % or \
+                  more go away and the storage is known to compress: then hardly anything was stored.",
+        provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted with \
+                  compress-force.",
+        repair: "Leave --zeros and --data away: fathom's own data are unique and cannot be compressed. To imitate your data, say \
+                 how easy they are with --compress and --dedup, and accept it.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| written(&crate::forge::Forge::honest_write(), Data::Zeros, [100.0, 100.0])),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest_write().record();
+        record.runs.iter_mut().for_each(|r| r.end.as_mut().unwrap().streams[0].data = None);
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    // In plain memory a byte is a byte; compressed memory is where its value matters most.
+    let plain_memory = case.ram().is_some() && !compresses(case);
+    if !case.does(Kind::Write) || !case.has_storage() || plain_memory {
+        return Ok(Answer::DoesNotApply);
+    }
+    let data: Option<Vec<Written>> = case.runs.iter().map(|r| r.stream.data).collect();
+    let data = data.filter(|d| !d.is_empty()).ok_or("what the written data are like was not measured")?;
+    let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);
+    let dedup = data.iter().map(|d| d.dedup_percent).fold(0.0, f64::max);
+    let numbers = evidence([("compress_percent", compress), ("dedup_percent", dedup)]);
+    if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
+        return Ok(Answer::Holds("What was written can neither be compressed nor deduplicated.", numbers));
+    }
+    let gone = compress.max(dedup) >= NOTHING_LEFT;
+    let (severity, then) = if gone && compresses(case) {
+        (Severity::Void, "and the storage here compresses: hardly anything of it was stored")
+    } else if as_asked(&case.stream.data, compress, dedup) {
+        (Severity::Note, "as was asked for; storage that compresses or deduplicates is faster with such data")
+    } else {
+        (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "A compressor saves {} of what was written, and {} of its blocks are copies, {then}.",
+            show_share(compress / 100.0),
+            show_share(dedup / 100.0)
+        ),
+        cure: "Leave --zeros and --data away, or say with --compress and --dedup how easy your own data are."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Whether shares were asked for and the data are no easier than that.
+fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
+    let Data::Random { compress_percent, dedup_percent } = data else { return false };
+    compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED
+}
+
+/// Whether something below is known to compress.
+fn compresses(case: &Case) -> bool {
+    let by_file_system = |place: &Place| {
+        place.file_system.as_ref().is_some_and(|fs| {
+            let able = COMPRESS_BY_OPTION.contains(&fs.kind.as_str());
+            let option =
+                fs.options.split([',', ' ']).any(|o| o.starts_with("compress") && !o.ends_with("=no"));
+            able && (option || fs.kind == "zfs" || fs.attributes.iter().any(|a| a == "compressed"))
+        })
+    };
+    case.places().any(|p| p.layers.iter().any(|l| l.kind == LayerKind::Zram) || by_file_system(p))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn written(forge: &Forge, data: Data, [compress_percent, dedup_percent]: [f64; 2]) -> model::record::Record {
+    let mut record = forge.record();
+    record.header.plan.jobs[0].phases[0].streams[0].data = data;
+    for run in &mut record.runs {
+        run.end.as_mut().unwrap().streams[0].data = Some(Written { compress_percent, dedup_percent });
+    }
+    record
+}
+
+#[test]
+fn a_tenth_is_nothing_and_zeros_bias_or_void() {
+    let own = || Data::Random { compress_percent: 0, dedup_percent: 0 };
+    let at = |data, shares| crate::checks::severity(&CHECK, &written(&Forge::honest_write(), data, shares));
+    assert_eq!(at(own(), [10.0, 5.0]), None);
+    assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
+    assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
+    assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));
+    let btrfs = Forge { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Forge::honest_write() };
+    let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void));
+}
+
+#[test]
+fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
+    let asked = || Data::Random { compress_percent: 50, dedup_percent: 0 };
+    let at = |shares| crate::checks::severity(&CHECK, &written(&Forge::honest_write(), asked(), shares));
+    assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
+    assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
+}
+
+#[test]
+fn plain_memory_takes_zeros_as_it_takes_anything_and_zram_does_not() {
+    let tmpfs = written(&Forge { ram: Some("tmpfs"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
+    assert_eq!(crate::checks::ask_one(&CHECK, &tmpfs), Ok(Answer::DoesNotApply));
+    let mut zram =
+        written(&Forge { ram: Some("zram0"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
+    zram.header.hosts[0].places[0].layers[0].kind = LayerKind::Zram;
+    assert_eq!(crate::checks::severity(&CHECK, &zram), Some(Severity::Void));
+}

@@ -1,0 +1,151 @@
+//! A10: writes that were never carried out, not even by the final sync.
+//!
+//! For: pages that our own process dropped while dirty, and bytes that are missing at the device after the final sync. Not for:
+//! what was only late (A09), nor direct writes that did not arrive (A02, A22).
+
+use super::{a07_encoded_extents, coverage};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Share of the written bytes that may have been dropped: a temporary file of our own, at most.
+const VOID_ABOVE: f64 = 0.01;
+/// Share of the different blocks written that the device must have seen after the sync. How many are different is computed
+/// from the order of offsets, to a few percent.
+const ARRIVED_FROM: f64 = 0.9;
+
+pub(super) const CHECK: Check = Check {
+    id: "A10",
+    name: "NEVER_WRITTEN",
+    belief: "what was written reached the device in the end",
+    page: Page {
+        reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run and after its \
+                final sync.",
+        formula: "Void where fathom's own operations dropped more than 1 % of the written bytes while they were dirty. The kernel \
+                  charges that to who drops, so a file that somebody else truncates shows only at the device: void too where, \
+                  through the page cache, it wrote less than 90 % of the different blocks that were written. Rewritten blocks \
+                  may reach it once, every block must. How many are different follows from the order of offsets, to a few \
+                  percent, hence the slack; where the order does not tell, or the file is compressed, it is not checked.",
+        provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate -s 0 FILE; truncate \
+                  -s 1g FILE` in another terminal.",
+        repair: "Let nobody delete or truncate the file while it is measured. Do not accept it: the data were never stored.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| cancelled(20_000_000)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest_write().record();
+        super::forged::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = case.issued(Kind::Write).bytes;
+    if written == 0 {
+        return Err("no write completed".into());
+    }
+    let cancelled = case.cancelled_bytes()?;
+    let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
+    if cancelled as f64 > VOID_ABOVE * written as f64 {
+        if case.issued(Kind::Trim).ops > 0 || case.does(Kind::Trim) {
+            return Err("the job trims what it writes, and trimmed pages count as dropped ones".into());
+        }
+        let sentence = format!(
+            "{} of what was written were dropped from memory before they were ever stored.",
+            show_bytes(cancelled)
+        );
+        return Ok(Answer::Finding(found(sentence, numbers)));
+    }
+    // Direct writes leave nothing for a sync to do.
+    if case.stream.cache.is_direct() {
+        return Ok(Answer::Holds("No write was dropped before it was stored.", numbers));
+    }
+    let arrived = case.synced_write_bytes()?;
+    let different = different_bytes(case)?;
+    numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
+    numbers.insert("different_bytes".into(), different);
+    if arrived as f64 >= ARRIVED_FROM * different {
+        return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
+    }
+    if case.extents_over_runs().is_err() || a07_encoded_extents::fires(case) {
+        return Err(
+            "the file may be stored compressed, so bytes at the device do not tell what was stored".into()
+        );
+    }
+    let sentence = format!(
+        "Even after the final sync the device had written only {} of {} of different blocks ({}): somebody deleted or truncated \
+         the file, or a layer lost them.",
+        show_bytes(arrived),
+        show_bytes(different as u64),
+        show_share(arrived as f64 / different)
+    );
+    Ok(Answer::Finding(found(sentence, numbers)))
+}
+
+fn found(sentence: String, numbers: crate::checks::Evidence) -> Found {
+    Found {
+        severity: Severity::Void,
+        sentence,
+        cure: "Measure again, and let nobody delete or truncate the file meanwhile.".into(),
+        evidence: numbers,
+        renames: None,
+    }
+}
+
+/// Bytes of different blocks that the stream wrote, all runs together.
+fn different_bytes(case: &Case) -> Known<f64> {
+    let of = |ran: &crate::case::Ran| {
+        let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
+        Ok(written * (1.0 - coverage::repeats(case, written)?))
+    };
+    case.runs.iter().map(of).sum()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::evidence::Moment;
+
+#[cfg(test)]
+fn cancelled(bytes: u64) -> model::record::Record {
+    let mut record = Forge::honest_write().record();
+    super::forged::snapshots(&mut record, |s| {
+        let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
+        s.files
+            .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));
+    });
+    record
+}
+
+#[test]
+fn a_dropped_hundredth_is_nothing_and_more_is_never_written() {
+    // 11,000 writes of 4 KiB a run.
+    assert_eq!(crate::checks::severity(&CHECK, &cancelled(440_000)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &cancelled(460_000)), Some(Severity::Void));
+}
+
+#[test]
+fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
+    let buffered =
+        |delivered| Forge { delivered, cache: model::job::Cache::Buffered, ..Forge::honest_write() };
+    let at = |delivered| crate::checks::severity(&CHECK, &buffered(delivered).record());
+    assert_eq!(at(0.95), None);
+    assert_eq!(at(0.8), Some(Severity::Void));
+    let encoded = Forge { encoded_share: 1.0, ..buffered(0.5) };
+    assert!(crate::checks::ask_one(&CHECK, &encoded.record()).is_err());
+}
+
+#[test]
+fn trimmed_pages_are_not_held_against_anybody() {
+    let mut record = cancelled(20_000_000);
+    record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.trim_percent = 10;
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("trims")));
+}

@@ -1,0 +1,163 @@
+//! A14: a target that is not where its name makes one believe.
+//!
+//! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::machine::Place;
+
+/// File systems whose subvolumes are mounted by a directory of theirs, which is no bind mount.
+const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
+
+pub(super) const CHECK: Check = Check {
+    id: "A14",
+    name: "WRONG_PLACE",
+    belief: "the path leads to the storage that is meant",
+    page: Page {
+        reads: "The chain from the path to the disks: the mount that holds it in /proc/self/mountinfo, its file system, and \
+                every block device below in /sys. Beside it --expect-device, with links such as those in /dev/disk/by-id \
+                followed.",
+        formula: "Void where --expect-device names a device that is not in the chain of every target, by its kernel name or its \
+                  serial number. Without that flag nothing can be wrong, and an overlay, a bind mount or an automount point is \
+                  worth a note, since its path does not tell its disk.",
+        provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with nothing mounted there.",
+        repair: "`findmnt -T PATH` and `lsblk` show where a path is. Mount what is missing, or name a directory on the device that \
+                 you mean. Accept the note where the detour is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| expecting("nvme1n1", &crate::forge::Forge::honest())),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        record.header.hosts[0].places.clear();
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let expected = case.record.header.plan.expect_device.as_deref();
+    let mut detour = None;
+    for (_, place) in case.own_places() {
+        let place = place.ok_or("where the target is, is not in the record")?;
+        match expected {
+            Some(name) if !is_on(place, name) => {
+                // A chain that ends in the dark may still lead there.
+                return match &place.blind {
+                    Some(why) if place.ram.is_none() => {
+                        Err(format!("whether it is on {name} is not known: {why}"))
+                    }
+                    _ => Ok(Answer::Finding(elsewhere(place, name))),
+                };
+            }
+            Some(_) => {}
+            None => detour = detour.or_else(|| detour_of(place)),
+        }
+    }
+    if let Some(words) = detour {
+        return Ok(Answer::Finding(found(
+            Severity::Note,
+            words,
+            "Name the directory itself, or say with --expect-device which disk you mean.",
+        )));
+    }
+    let holds = match expected {
+        Some(_) => "Every target is on the device that was named with --expect-device.",
+        None => "The path leads straight to a mounted file system or a device.",
+    };
+    Ok(Answer::Holds(holds, evidence([])))
+}
+
+fn is_on(place: &Place, name: &str) -> bool {
+    place.layers.iter().any(|l| l.name == name || l.serial.as_deref().is_some_and(|s| s.trim() == name))
+}
+
+fn elsewhere(place: &Place, name: &str) -> Found {
+    let below: Vec<&str> = place.layers.iter().map(|l| l.name.as_str()).collect();
+    let actual = match (&place.ram, below.is_empty()) {
+        (Some(ram), _) => format!("in memory ({ram})"),
+        (None, true) => format!("on {} without a block device", place.kind()),
+        (None, false) => format!("on {}", below.join(" on ")),
+    };
+    let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
+    found(
+        Severity::Void,
+        format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
+        "Mount the device that you mean (`findmnt -T PATH` shows what is mounted), or name a directory on it.",
+    )
+}
+
+/// What is odd about the way to a place, in a sentence.
+fn detour_of(place: &Place) -> Option<String> {
+    let fs = place.file_system.as_ref()?;
+    let (path, at) = (&place.path, &fs.mount_point);
+    let disks: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let on = if disks.is_empty() { String::new() } else { format!(" on {}", disks.join(", ")) };
+    match fs.kind.as_str() {
+        "overlay" => Some(format!(
+            "{path} is in an overlay at {at}: files are copied to its upper directory{on} when they are first written."
+        )),
+        "autofs" => Some(format!("{path} is below the automount point {at}, and nothing was mounted there.")),
+        kind if fs.root.len() > 1 && !SUBVOLUMES.contains(&kind) => {
+            Some(format!("{path} is below a bind mount: {at} shows the directory {} of {kind}{on}.", fs.root))
+        }
+        _ => None,
+    }
+}
+
+fn found(severity: Severity, sentence: String, cure: &str) -> Found {
+    Found { severity, sentence, cure: cure.into(), evidence: evidence([]), renames: None }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn expecting(name: &str, forge: &Forge) -> model::record::Record {
+    let mut record = forge.record();
+    record.header.plan.expect_device = Some(name.into());
+    record
+}
+
+#[test]
+fn any_layer_of_the_chain_will_do_and_so_will_a_serial_number() {
+    for name in ["loop0", "vda"] {
+        let answer = crate::checks::ask_one(&CHECK, &expecting(name, &Forge::honest_loop()));
+        assert!(matches!(answer, Ok(Answer::Holds(..))), "{answer:?}");
+    }
+    let mut serial = expecting("S123", &Forge::honest());
+    serial.header.hosts[0].places[0].layers[0].serial = Some("S123 ".into());
+    assert!(matches!(crate::checks::ask_one(&CHECK, &serial), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &expecting("vdb", &Forge::honest())) else {
+        panic!("silent")
+    };
+    assert!(f.severity == Severity::Void && f.sentence.contains("it is on vda, which is mounted at /"));
+}
+
+#[test]
+fn a_chain_that_ends_in_the_dark_is_not_checked_and_memory_is_elsewhere() {
+    let fuse = expecting("vda", &Forge { nothing_below: true, ..Forge::honest() });
+    assert!(crate::checks::ask_one(&CHECK, &fuse).is_err());
+    let tmpfs = expecting("vdb", &Forge { ram: Some("tmpfs"), kind: "tmpfs", ..Forge::honest() });
+    assert_eq!(crate::checks::severity(&CHECK, &tmpfs), Some(Severity::Void));
+}
+
+#[test]
+fn detours_are_worth_a_note_and_subvolumes_are_none() {
+    let at = |kind, root: &str| {
+        let mut record = Forge { kind, ..Forge::honest() }.record();
+        let fs = record.header.hosts[0].places[0].file_system.as_mut().unwrap();
+        fs.root = root.into();
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!(at("overlay", "/"), Some(Severity::Note));
+    assert_eq!(at("autofs", "/"), Some(Severity::Note));
+    assert_eq!(at("ext4", "/srv/fast"), Some(Severity::Note));
+    assert_eq!(at("btrfs", "/home"), None);
+    assert_eq!(at("ext4", ""), None, "records of a time when nobody looked");
+}

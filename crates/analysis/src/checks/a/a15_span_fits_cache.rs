@@ -1,0 +1,146 @@
+//! A15: spans that a cache could hold as a whole.
+//!
+//! For: the bytes that may be touched, against the memory of this machine and the caches of drives. Not for: what caches
+//! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
+
+use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram};
+use crate::case::Case;
+use crate::checks::{self, Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_bytes;
+
+/// Spans of so many times the memory leave the page cache no share worth having: half at best, and it needs some warming up.
+const TIMES_MEMORY: f64 = 2.0;
+/// The largest caches of hard disks are 512 MiB, and those of cheap RAID controllers 1 GiB.
+const DRIVE_CACHE_BYTES: u64 = 1 << 30;
+
+pub(super) const CHECK: Check = Check {
+    id: "A15",
+    name: "SPAN_FITS_CACHE",
+    belief: "the span is larger than the caches below",
+    page: Page {
+        reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
+        formula: "Through the page cache: biased where the span is below twice MemTotal and nothing counted what the page cache \
+                  kept. Where A01 or A09 counted, they say it better. Past the page cache: a note below 1 GiB, since hard disks \
+                  have caches of up to 512 MiB and small RAID controllers of 1 GiB. Larger caches of arrays and of the hosts of \
+                  virtual machines cannot be seen from here at all (D18).",
+        provoke: "`fathom run --rw randread --size 64m DIR`.",
+        repair: "Type a --size well above all caches: 4g and more for one drive, twice the cache of an array. Accept it where your \
+                 real data are that small.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| spanning(64 << 20, &crate::forge::Forge::honest())),
+    #[cfg(test)]
+    blind: || {
+        let buffered =
+            crate::forge::Forge { cache: model::job::Cache::Buffered, ..crate::forge::Forge::honest() };
+        let mut record = buffered.record();
+        record.header.hosts[0].memory_bytes = Err("unreadable".into());
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let span = case.span_bytes();
+    let mut numbers = evidence([("span_bytes", span as f64)]);
+    if !case.stream.cache.is_direct() {
+        let memory = case.machine.ok_or("the record names no host")?.memory_bytes.clone()?;
+        numbers.insert("memory_bytes".into(), memory as f64);
+        if (span as f64) < TIMES_MEMORY * memory as f64 {
+            match counted(case) {
+                Counted::Kept => return Ok(Answer::DoesNotApply),
+                Counted::No => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
+                Counted::Delivered => {}
+            }
+        }
+    } else if a02_direct_fell_back::renames(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if span >= DRIVE_CACHE_BYTES {
+        return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "Only {} were touched: the cache of a drive or of a controller could hold that.",
+            show_bytes(span)
+        ),
+        cure: "Type a larger --size, 4g or more for a single drive.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn fits_memory(span: u64, memory: u64, numbers: checks::Evidence) -> Found {
+    Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "{} were touched through the page cache of a machine with {} of memory: it could hold all of it or most, and how \
+             much it kept was not counted.",
+            show_bytes(span),
+            show_bytes(memory)
+        ),
+        cure: "Type --cache direct, or a --size of more than twice the memory.".into(),
+        evidence: numbers,
+        renames: None,
+    }
+}
+
+/// What is known about the work that the page cache kept from the device.
+enum Counted {
+    /// It kept some, and another check says so.
+    Kept,
+    /// The device did all of it.
+    Delivered,
+    /// Nobody counted.
+    No,
+}
+
+fn counted(case: &Case) -> Counted {
+    let asked = [(Kind::Read, &a01_cache_served::CHECK), (Kind::Write, &a09_writes_still_in_ram::CHECK)];
+    let answers = asked.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, check)| (check.ask)(case));
+    let mut all = Counted::Delivered;
+    for answer in answers {
+        match answer {
+            Ok(Answer::Finding(_)) => return Counted::Kept,
+            Ok(_) => {}
+            Err(_) => all = Counted::No,
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn spanning(span: u64, forge: &Forge) -> model::record::Record {
+    let mut record = forge.record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    record
+}
+
+#[test]
+fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {
+    let at = |span| crate::checks::severity(&CHECK, &spanning(span, &Forge::honest()));
+    assert_eq!(at(1 << 30), None);
+    assert_eq!(at((1 << 30) - 4096), Some(Severity::Note));
+}
+
+#[test]
+fn through_the_page_cache_it_biases_only_where_nobody_counted() {
+    let buffered = || Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
+    // 1 GiB of 8: the device delivered all of it.
+    assert!(matches!(crate::checks::ask_one(&CHECK, &buffered().record()), Ok(Answer::Holds(..))));
+    let uncounted = Forge { stat_unreadable: true, ..buffered() };
+    assert_eq!(crate::checks::severity(&CHECK, &uncounted.record()), Some(Severity::Biased));
+    assert_eq!(crate::checks::severity(&CHECK, &spanning(17 << 30, &uncounted)), None);
+    let cached = Forge { delivered: 0.3, ..buffered() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,126 @@
+//! A16: random reads that come back to blocks which this run has read already.
+//!
+//! For: the share of repeats that the order of offsets leads one to expect. Not for: whether repeats were faster (A17), nor for
+//! orders that repeat by intention.
+
+use super::{a01_cache_served, coverage};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Kind, Order};
+use model::units::{show_bytes, show_share};
+
+/// Share of repeats that is still nearly all new: half a pass over the span.
+const REPEATS_ABOVE: f64 = 0.2;
+
+pub(super) const CHECK: Check = Check {
+    id: "A16",
+    name: "RE_READS",
+    belief: "each read is of a block that was not read before",
+    page: Page {
+        reads: "The bytes that the stream read in its longest run, its span and its order of offsets; no kernel file.",
+        formula: "With c = bytes read / span, uniform random offsets repeat 1 - (1 - e^-c) / c of the time; an order that \
+                  visits each block once does so only beyond the first pass, 1 - 1/c. More than 20 % (about half a pass at \
+                  random) is a note past the page cache, where only caches that nobody can see gain from it, and biased \
+                  through the page cache, which keeps what was read once. Where A01 fires already it says how much. Zipf, \
+                  Pareto, normal and zoned offsets repeat by intention and are not asked.",
+        provoke: "`fathom run --rw randread --size 16m DIR`.",
+        repair: "Type a larger --size, a shorter --time, or --random once, which visits every block once per pass. Accept it where \
+                 your real data are read over and over.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| spanning(16 << 20, &crate::forge::Forge::honest())),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
+        access.lines.push(access.lines[0].clone());
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let by_intention =
+        |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
+    let intended = case.stream.access.lines.iter().any(|l| by_intention(&l.order));
+    if !case.does(Kind::Read) || !case.on_device() || intended {
+        return Ok(Answer::DoesNotApply);
+    }
+    if matches!((a01_cache_served::CHECK.ask)(case), Ok(Answer::Finding(_))) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let read = case.largest_run_bytes(Kind::Read);
+    if read == 0 {
+        return Err("no read completed".into());
+    }
+    let part = coverage::repeats(case, read as f64)?;
+    let span = case.span_bytes();
+    let numbers = evidence([
+        ("read_bytes_of_a_run", read as f64),
+        ("span_bytes", span as f64),
+        ("expected_repeat_share", part),
+    ]);
+    if part <= REPEATS_ABOVE {
+        return Ok(Answer::Holds(
+            "Nearly every read was of a block that its run had not read before.",
+            numbers,
+        ));
+    }
+    // The page cache keeps what was read once, and read-ahead may hide from A01 how much it kept.
+    let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
+            show_share(part),
+            show_bytes(read),
+            show_bytes(span)
+        ),
+        cure: "Type a larger --size or a shorter --time; any cache below gains from repeats.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn spanning(span: u64, forge: &Forge) -> model::record::Record {
+    let mut record = forge.record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    record
+}
+
+#[test]
+fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
+    // 45 MB are read in a run.
+    let at = |span| crate::checks::severity(&CHECK, &spanning(span, &Forge::honest()));
+    assert_eq!(at(100 << 20), None, "19 %");
+    assert_eq!(at(90 << 20), Some(Severity::Note), "21 %");
+}
+
+#[test]
+fn the_page_cache_keeps_what_was_read_once_and_a01_may_say_so_itself() {
+    let buffered = |delivered| {
+        let cache = model::job::Cache::Buffered;
+        let forge = Forge { cache, delivered, ..Forge::honest() };
+        crate::checks::ask_one(&CHECK, &spanning(16 << 20, &forge))
+    };
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(Found { severity: Severity::Biased, .. }))));
+    assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn an_order_that_visits_each_block_once_repeats_nothing_and_zipf_is_not_asked() {
+    let ordered = |order, span| {
+        let mut record = spanning(span, &Forge::honest());
+        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;
+        crate::checks::ask_one(&CHECK, &record)
+    };
+    assert!(matches!(ordered(Order::Once, 46 << 20), Ok(Answer::Holds(..))));
+    assert!(matches!(ordered(Order::Once, 16 << 20), Ok(Answer::Finding(_))));
+    assert_eq!(ordered(Order::Zipf(1.1), 16 << 20), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,133 @@
+//! A17: blocks whose first read takes another time than later ones.
+//!
+//! For: single reads before the runs, each block twice: caches below, and volumes that are loaded only when they are touched.
+//! Not for: the page cache, which these reads go past.
+
+use super::a04_holes_read;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::two_samples::{Compared, FEWEST, compare};
+use model::Known;
+use model::evidence::Probe;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_ns, show_rate};
+
+/// Factor that says more than noise. The two lists are read within milliseconds of one another, and a neighbour on the CPU
+/// slows one of them: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
+/// 1.7), and none by 2. Lazily loaded volumes and caches make a factor of 3 to 30.
+const FACTOR: f64 = 2.0;
+/// Chance that is accepted.
+const CHANCE_BELOW: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "A17",
+    name: "FIRST_TOUCH",
+    belief: "the first read of a block takes as long as later ones",
+    page: Page {
+        reads: "64 single direct reads at random places of each target before the first run, then the same blocks again.",
+        formula: "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
+                  rank test of Mann and Whitney. Biased where the factor is above 2 or below 1/2 and chance below 1 %. Both \
+                  lists are milliseconds apart, so smaller factors are mostly neighbours on the CPU: of 200 quiet pairs on a \
+                  virtual disk the largest was 1.7. Fewer than 8 blocks are not compared.",
+        provoke: "A volume that was just restored from a cloud's snapshot: `fathom run --rw randread /dev/nvme1n1`. Or a loop device \
+                  with a buffered backing file that was evicted: `losetup --direct-io=off -f --show FILE`.",
+        repair: "For a volume that is loaded lazily, read all of it once before (`fathom run --rw read --bs 1m --ops N TARGET`, or \
+                 the cloud's own initialisation). For a cache below, measure a span that it cannot hold. Accept it where first \
+                 touches are what you want to know about.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| again(&crate::forge::Forge::honest(), 20_000)),
+    #[cfg(test)]
+    blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut worst: Option<(Compared, &Probe)> = None;
+    for probe in case.probes()? {
+        let both = compare(&probe.first_ns, &probe.again_ns);
+        let both =
+            both.ok_or_else(|| format!("fewer than {FEWEST} blocks were read twice before the runs"))?;
+        if worst.is_none_or(|(w, _)| distance(both) > distance(w)) {
+            worst = Some((both, probe));
+        }
+    }
+    let (both, probe) = worst.ok_or("no target was read before the runs")?;
+    let (first, again) = (median(&probe.first_ns), median(&probe.again_ns));
+    let numbers = evidence([
+        ("first_p50_ns", first),
+        ("again_p50_ns", again),
+        ("again_by_first", both.ratio),
+        ("chance", both.p),
+    ]);
+    if distance(both) <= FACTOR.ln() {
+        return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
+    }
+    let (factor, why) = if both.ratio < 1.0 {
+        (1.0 / both.ratio, "shorter: something below caches, or loads blocks only when they are touched")
+    } else {
+        (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The first read of a block took {}, the second {}, {} times {why}.",
+            show_ns(first),
+            show_ns(again),
+            show_rate(factor)
+        ),
+        cure: "Read the whole target once before, or measure a span that no cache below can hold.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// How far the factor is from one, on a logarithm; nothing where it may be chance.
+fn distance(both: Compared) -> f64 {
+    if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
+}
+
+fn median(times: &[u64]) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).map_or(0.0, |ns| *ns as f64)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// The second reads take about this long; the first 80 us.
+#[cfg(test)]
+fn again(forge: &Forge, ns: u64) -> model::record::Record {
+    super::forged::probe(forge, |p| {
+        for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
+            *again = ns + 10 * (i as u64 % 5);
+        }
+    })
+}
+
+#[test]
+fn a_factor_of_two_either_way_is_needed() {
+    let at = |ns| crate::checks::severity(&CHECK, &again(&Forge::honest(), ns));
+    assert_eq!(at(41_000), None, "1.95 times");
+    assert_eq!(at(39_000), Some(Severity::Biased));
+    assert_eq!(at(155_000), None);
+    assert_eq!(at(165_000), Some(Severity::Biased));
+}
+
+#[test]
+fn large_factors_of_few_blocks_may_be_chance_and_fewer_are_not_compared() {
+    let some = |count: usize, slow: usize| {
+        super::forged::probe(&Forge::honest(), move |p| {
+            let p = p.as_mut().unwrap();
+            p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
+            p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();
+        })
+    };
+    assert_eq!(crate::checks::severity(&CHECK, &some(8, 5)), None);
+    assert!(crate::checks::ask_one(&CHECK, &some(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
+}

@@ -1,0 +1,213 @@
+//! A19: more bytes a second than the way to the storage can carry.
+//!
+//! For: rates against the links of the drives, or against copying in memory where the target is memory. Not for: links that run
+//! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
+
+use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram, a12_lower_layer_cache};
+use crate::case::{Case, Ran};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::machine::Layer;
+use model::units::show_rate;
+
+/// Fastest PCI Express lane, in transfers per second, that spends ten bits on a byte; faster ones spend 130 on 128.
+const TEN_BITS_UP_TO: f64 = 5e9;
+const TEN_BITS: f64 = 0.8;
+const OF_130_BITS: f64 = 128.0 / 130.0;
+/// Lanes of the widest PCI Express slot. The kernel prints 255 or 0 where a link has none.
+const MOST_LANES: f64 = 32.0;
+/// How much faster than the self test's blocks of 1 MiB small ones are copied, since they stay in the nearest cache.
+const NEAREST_CACHE: f64 = 4.0;
+/// Engines that hand pages on instead of copying them.
+const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
+
+pub(super) const CHECK: Check = Check {
+    id: "A19",
+    name: "ABOVE_CEILING",
+    belief: "so many bytes a second fit through the link",
+    page: Page {
+        reads: "Of every drive below: `current_link_speed` and `current_link_width` of its PCI function, or `sata_spd`. For a target \
+                in memory the rate at which fathom's self test copies. Beside it the rate of the best run.",
+        formula: "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in each direction; a \
+                  SATA link its speed less 2 of 10 bits, both directions together; several drives carry their sum. Void above \
+                  that: real transfers lose some percent more to headers, so no drive comes near. Memory: workers times the copy \
+                  rate times 4, since blocks smaller than the self test's stay in the nearest cache. A virtual disk has no link.",
+        provoke: "None is known on real hardware: what is too fast for a link comes from a cache, and other checks say so first. The \
+                  check's tests show it on recorded link files.",
+        repair: "Nothing can make it true. Look for what answers instead of the drive: `fathom run --cache direct`, a larger --size, \
+                 the settings of the controller's cache. Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
+    #[cfg(test)]
+    blind: || linked(4096, &[("current_link_speed", "Unknown"), ("current_link_width", "255")]),
+};
+
+/// What can carry bytes, and how many a second.
+struct Ceiling {
+    /// In each direction.
+    bytes_per_s: f64,
+    /// Whether both directions share it.
+    shared: bool,
+    /// What it is, in words.
+    what: String,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    let known = a01_cache_served::renames(case)
+        || a02_direct_fell_back::renames(case)
+        || [&a09_writes_still_in_ram::CHECK, &a12_lower_layer_cache::CHECK]
+            .iter()
+            .any(|c| matches!((c.ask)(case), Ok(Answer::Finding(_))));
+    if !case.has_storage() || known {
+        return Ok(Answer::DoesNotApply);
+    }
+    let Some(ceiling) = ceiling(case)? else { return Ok(Answer::DoesNotApply) };
+    let rates = Kind::MOVING.map(|kind| best_rate(case, kind));
+    let rate = if ceiling.shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
+    let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
+    if rate <= ceiling.bytes_per_s {
+        return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
+            show_rate(rate / 1e6),
+            ceiling.what,
+            show_rate(ceiling.bytes_per_s / 1e6)
+        ),
+        cure: "Look for a cache between: a controller's, a host's, or another device than the one that is meant.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// The ceiling of what the targets are on; `None` where nothing that could be known limits it.
+fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
+    if case.ram().is_some() {
+        if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
+            return Ok(None);
+        }
+        let copied = case.record.header.self_test.copy_bytes_per_s;
+        if !(copied.is_finite() && copied > 0.0) {
+            return Err("fathom did not measure how fast memory is copied".into());
+        }
+        let workers = f64::from(case.stream.workers.max(1));
+        let what = "copying in memory".to_owned();
+        return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, what }));
+    }
+    let leaves = case.leaves()?;
+    let links: Known<Vec<Ceiling>> = leaves.iter().map(|l| link(l)).collect();
+    let links = match links {
+        // What a hypervisor hands through has a link; what it simulates has none.
+        Err(_) if leaves.iter().all(|l| case.is_virtual(l)) => return Ok(None),
+        links => links?,
+    };
+    Ok(Some(Ceiling {
+        bytes_per_s: links.iter().map(|l| l.bytes_per_s).sum(),
+        shared: links.iter().all(|l| l.shared),
+        what: links.into_iter().map(|l| l.what).collect::<Vec<_>>().join(" and "),
+    }))
+}
+
+/// What the link of a drive carries. A SATA link is the narrower one where its controller has a link as well.
+fn link(layer: &Layer) -> Known<Ceiling> {
+    if let Some(bits) = layer.device.get("sata_spd").and_then(|t| leading(t)) {
+        let what = format!("a SATA link of {bits} Gbit/s to {}", layer.name);
+        return Ok(Ceiling { bytes_per_s: bits * 1e9 * TEN_BITS / 8.0, shared: true, what });
+    }
+    let read = |key: &str| {
+        let text =
+            layer.device.get(key).ok_or_else(|| format!("the kernel shows no link to {}", layer.name))?;
+        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{}'", layer.name, text.trim()))
+    };
+    let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
+    if lanes > MOST_LANES {
+        return Err(format!(
+            "the link to {} has {lanes} lanes by the kernel's word, which none has",
+            layer.name
+        ));
+    }
+    let payload = if speed * 1e9 <= TEN_BITS_UP_TO { TEN_BITS } else { OF_130_BITS };
+    let what = format!("a link of {lanes} lanes at {speed} GT/s to {}", layer.name);
+    Ok(Ceiling { bytes_per_s: speed * 1e9 * payload / 8.0 * lanes, shared: false, what })
+}
+
+/// The positive number at the beginning: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
+fn leading(text: &str) -> Option<f64> {
+    let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
+/// Bytes per second of a kind in the window of the best run.
+fn best_rate(case: &Case, kind: Kind) -> f64 {
+    let of =
+        |ran: &Ran| crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9;
+    case.runs.iter().map(of).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// 10,000 operations a second over such a link.
+#[cfg(test)]
+fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
+    let mut record = Forge { block_bytes, ..Forge::honest() }.record();
+    let device = &mut record.header.hosts[0].places[0].layers[0].device;
+    device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    record
+}
+
+#[test]
+fn a_lane_carries_what_the_book_says() {
+    let per_lane = |speed| {
+        let record = linked(4096, &[("current_link_speed", speed), ("current_link_width", "1")]);
+        let rate = link(&record.header.hosts[0].places[0].layers[0]).unwrap().bytes_per_s;
+        (rate / 1e6).round() as u64
+    };
+    assert_eq!(
+        [per_lane("2.5 GT/s PCIe"), per_lane("5.0 GT/s PCIe\n"), per_lane("8.0 GT/s PCIe")],
+        [250, 500, 985]
+    );
+    assert_eq!(per_lane("16.0 GT/s PCIe"), 1969);
+}
+
+#[test]
+fn just_below_the_ceiling_holds_and_above_is_void() {
+    // 384 KiB at 10,000/s are 3,932 MB/s; four lanes of the third generation carry 3,938.
+    let x4 = [("current_link_speed", "8.0 GT/s PCIe\n"), ("current_link_width", "4\n")];
+    assert!(matches!(crate::checks::ask_one(&CHECK, &linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &linked(385 << 10, &x4)) else {
+        panic!("silent")
+    };
+    assert!(
+        f.severity == Severity::Void && f.sentence.contains("4 lanes at 8 GT/s to vda"),
+        "{}",
+        f.sentence
+    );
+}
+
+#[test]
+fn a_sata_link_is_narrower_than_that_of_its_controller() {
+    // A drive reads 560 MB/s through 600; the controller's lane would carry 985.
+    let sata =
+        [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
+    assert_eq!(crate::checks::severity(&CHECK, &linked(56_000, &sata)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &linked(61_440, &sata)), Some(Severity::Void));
+}
+
+#[test]
+fn memory_is_held_against_copying_and_a_virtual_disk_against_nothing() {
+    let tmpfs = |block_bytes| Forge { block_bytes, ram: Some("tmpfs"), ..Forge::honest() };
+    // The forged self test copies 10 GB/s.
+    assert!(matches!(crate::checks::ask_one(&CHECK, &tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
+    assert_eq!(crate::checks::severity(&CHECK, &tmpfs(4 << 20).record()), Some(Severity::Void));
+    let mapped = Forge { engine: "mmap", ..tmpfs(4 << 20) };
+    assert_eq!(crate::checks::ask_one(&CHECK, &mapped.record()), Ok(Answer::DoesNotApply));
+    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+}

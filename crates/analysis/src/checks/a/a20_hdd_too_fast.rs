@@ -1,0 +1,141 @@
+//! A20: a disk that is called spinning and answers like none.
+//!
+//! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
+
+use super::{a01_cache_served, a02_direct_fell_back, a04_holes_read, a18_faster_than_physics};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Kind, Pattern};
+use model::units::{show_bytes, show_ns, show_rate};
+
+/// Half a turn takes 4.17 ms at 7,200 turns a minute and 2 ms at 15,000, and the arm has to move besides.
+const FLOOR_NS: u64 = 2_000_000;
+/// Time per operation and disk that is too short at any depth: with 32 operations to choose the nearest from, disks of 15,000
+/// turns a minute reach some 600 a second, 1.6 ms each.
+const EACH_FLOOR_NS: f64 = 500_000.0;
+/// Spans below fit the cache of the disk itself, which then answers at once.
+const SPAN_FROM_BYTES: u64 = 1 << 30;
+
+pub(super) const CHECK: Check = Check {
+    id: "A20",
+    name: "HDD_TOO_FAST",
+    belief: "the kernel's word about spinning disks is true",
+    page: Page {
+        reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine is virtual.",
+        formula: "All disks say rotational = 1, and half of the random reads took less than 2 ms (half a turn at 15,000 turns a \
+                  minute, without moving the arm), or less than 0.5 ms times the operations in flight per disk (the best disks \
+                  reach 600 a second from a full queue, 1.6 ms each). Biased on real hardware: a cache answered. A note on a \
+                  virtual disk, whose driver often leaves that switch as it found it. Spans below 1 GiB fit a real disk's own cache \
+                  and are not judged.",
+        provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
+        repair: "Where it is no spinning disk, `echo 0 > /sys/block/X/queue/rotational`, so that the kernel schedules for what it \
+                 is. Where it is one, look for the cache that answers: a RAID controller's, or a host's. Accept it where both are \
+                 known.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| spinning(&crate::forge::Forge::honest())),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        record.header.hosts[0].places[0].layers[0].queue.remove("rotational");
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let random = case.stream.access.pattern() == Some(Pattern::Random);
+    let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
+    if !asked || explained(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let leaves = case.leaves()?;
+    let spinning: Known<Vec<u64>> = leaves.iter().map(|l| l.queue_number("rotational")).collect();
+    if spinning?.contains(&0) {
+        return Ok(Answer::Holds(
+            "The kernel calls no disk below a spinning one, or not all of them.",
+            evidence([]),
+        ));
+    }
+    let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;
+    let median = latency.quantile_ns(0.5).ok_or("no read completed within a window")?;
+    let span = case.span_bytes();
+    let each_depth = (case.depth_mean()? / leaves.len().max(1) as f64).max(1.0);
+    let numbers = evidence([
+        ("read_p50_ns", median as f64),
+        ("depth_per_disk", each_depth),
+        ("span_bytes", span as f64),
+    ]);
+    if median >= FLOOR_NS && median as f64 >= EACH_FLOOR_NS * each_depth {
+        return Ok(Answer::Holds("The spinning disk took the time that one needs.", numbers));
+    }
+    let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
+    if span < SPAN_FROM_BYTES && !is_virtual {
+        return Err(format!("a span of {} fits the cache of a spinning disk", show_bytes(span)));
+    }
+    let (severity, cause) = if is_virtual {
+        (Severity::Note, "it is a virtual disk, and that word says nothing about what carries it")
+    } else {
+        (Severity::Biased, "a cache answered, or it is no such disk")
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
+            leaves.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", "),
+            show_ns(median as f64),
+            show_rate(each_depth)
+        ),
+        cure: "Set queue/rotational to what the disk is, or find the cache that answers for it.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Whether the time is explained already.
+fn explained(case: &Case) -> bool {
+    let too_fast = matches!((a18_faster_than_physics::CHECK.ask)(case), Ok(Answer::Finding(_)));
+    a01_cache_served::renames(case)
+        || a02_direct_fell_back::renames(case)
+        || a04_holes_read::fires(case)
+        || too_fast
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn spinning(forge: &Forge) -> model::record::Record {
+    let mut record = forge.record();
+    for layer in &mut record.header.hosts[0].places[0].layers {
+        layer.queue.insert("rotational".into(), "1\n".into());
+    }
+    record
+}
+
+#[test]
+fn half_a_turn_is_the_floor_and_a_virtual_disk_is_worth_a_note() {
+    let at = |depth: u32, ns| {
+        let depth_seen = f64::from(depth);
+        let forge = Forge { depth, depth_seen, latency_ns: Some(ns), ..Forge::honest() };
+        crate::checks::severity(&CHECK, &spinning(&forge))
+    };
+    assert_eq!(at(1, 2_100_000), None);
+    assert_eq!(at(1, 1_900_000), Some(Severity::Biased));
+    assert_eq!(at(32, 17_000_000), None);
+    assert_eq!(at(32, 15_000_000), Some(Severity::Biased));
+    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    assert_eq!(crate::checks::severity(&CHECK, &spinning(&guest)), Some(Severity::Note));
+}
+
+#[test]
+fn small_spans_cannot_tell_and_flash_in_front_is_allowed() {
+    let mut small = spinning(&Forge::honest());
+    small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
+    assert!(crate::checks::ask_one(&CHECK, &small).is_err());
+    assert!(matches!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::Holds(..))));
+    let sequential = Forge { pattern: Pattern::Sequential, ..Forge::honest() };
+    assert_eq!(crate::checks::ask_one(&CHECK, &spinning(&sequential)), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,144 @@
+//! A21: writes that do not go where the file's bytes were.
+//!
+//! For: blocks shared with copies and snapshots, and files that came apart while they were overwritten. Not for: writes that
+//! allocate for the first time (B16), nor for files that were in pieces before (B15).
+
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_count, show_share};
+
+/// Share of shared bytes that no rate would show.
+const SHARED_ABOVE: f64 = 0.01;
+/// Factor by which the number of extents may grow: an overwrite in place leaves it as it is.
+const GROWN_FROM: f64 = 2.0;
+/// Extents that may come in addition, so that one that became two says nothing.
+const FEW: u64 = 16;
+/// Share of bytes never written from which writes split unwritten extents, in place.
+const UNWRITTEN_ABOVE: f64 = 0.001;
+/// Share of compressed bytes from which their extents are many by nature.
+const ENCODED_ABOVE: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: "A21",
+    name: "SHARED_EXTENTS",
+    belief: "overwriting happens in place",
+    page: Page {
+        reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): how many, and which are \
+                shared.",
+        formula: "Shared bytes / bytes of the file > 1 % before the run, or at the end of it at least twice as many extents as \
+                  before and 16 more. An overwrite in place changes neither. The second is not asked where parts of the file \
+                  were never written, since filling those splits extents in place (B16), where it is stored compressed, since \
+                  such extents are short (A07), nor where the job trims.",
+        provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. Or `fathom run --rw \
+                  randwrite DIR` on btrfs.",
+        repair: "Measure a file without copies and snapshots; on btrfs `chattr +C` on the empty directory makes writes go in place. \
+                 Accept it where copy-on-write is what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| stored(1 << 29, 1)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || case.on_block_devices() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
+    let (mut shared, mut grown) = (0.0_f64, None);
+    for (before, after) in case.extents_over_runs()? {
+        let span = before.span_bytes as f64;
+        shared = shared.max(share(before.shared_bytes as f64, span));
+        let never = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
+            + share(before.delayed_bytes as f64, span);
+        let enough = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
+            && after.count.saturating_sub(before.count) >= FEW;
+        // Compressed extents are at most 128 KiB long, wherever they are (A07).
+        let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
+        if enough && never <= UNWRITTEN_ABOVE && !encoded && !trims {
+            grown = grown.or(Some((before.count, after.count)));
+        }
+    }
+    let mut numbers = evidence([("shared_share", shared)]);
+    if let Some((before, after)) = grown {
+        numbers.insert("extents_before".into(), before as f64);
+        numbers.insert("extents_after".into(), after as f64);
+    }
+    let counts = grown
+        .map(|(a, b)| format!("its extents grew from {} to {}", show_count(a as f64), show_count(b as f64)));
+    let sentence = match (shared > SHARED_ABOVE, counts) {
+        (false, None) => return Ok(Answer::Holds("The file was overwritten in place.", numbers)),
+        (true, counts) => {
+            let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
+            format!(
+                "{} of the file was shared with a copy or a snapshot, so writes were redirected to new blocks{counts}.",
+                show_share(shared)
+            )
+        }
+        (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence,
+        cure: "Measure a file without copies or snapshots, on btrfs one with chattr +C.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::evidence::Moment;
+
+/// A file of which so many bytes are shared, and its extents after a run.
+#[cfg(test)]
+fn stored(shared: u64, after: u64) -> model::record::Record {
+    super::forged::extents(&Forge::honest_write(), move |moment, e| {
+        e.shared_bytes = shared;
+        if moment == Moment::Synced {
+            e.count = after;
+        }
+    })
+}
+
+#[test]
+fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
+    assert_eq!(crate::checks::severity(&CHECK, &stored(10_000_000, 1)), None);
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &stored(1 << 30, 958)) else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
+    let read = super::forged::extents(&Forge::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    assert_eq!(crate::checks::ask_one(&CHECK, &read), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_file_that_came_apart_was_not_overwritten_in_place() {
+    assert_eq!(crate::checks::severity(&CHECK, &stored(0, 16)), None);
+    assert_eq!(crate::checks::severity(&CHECK, &stored(0, 17)), Some(Severity::Biased));
+    let allocating = super::forged::extents(&Forge::honest_write(), |moment, e| {
+        e.unwritten_bytes = e.span_bytes;
+        if moment == Moment::Synced {
+            e.count = 900;
+        }
+    });
+    assert_eq!(crate::checks::severity(&CHECK, &allocating), None, "unwritten extents are split in place");
+    let compressed = super::forged::extents(&Forge::honest_write(), |moment, e| {
+        if moment == Moment::Synced {
+            (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
+        }
+    });
+    assert_eq!(crate::checks::severity(&CHECK, &compressed), None, "compressed extents are short");
+}
+
+#[test]
+fn what_was_not_looked_at_afterwards_is_not_checked() {
+    let mut record = Forge::honest_write().record();
+    record.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+}

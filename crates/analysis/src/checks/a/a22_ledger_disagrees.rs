@@ -1,0 +1,270 @@
+//! A22: counters that contradict one another where nothing explains it.
+//!
+//! For: what fathom issued, what the kernel charged to its cgroup and what the devices did, three ways. Not for: differences
+//! with a cause that another check names; those are asked first. Bytes that the device did beyond ours are others' (D01), and
+//! those charged to us beyond what we issued are the file system's (B03, B04).
+
+use super::{a06_inline_or_tail, a07_encoded_extents};
+use crate::case::{Amount, Case};
+use crate::checks::{Answer, Check, Found, Page, all, evidence};
+use model::Known;
+use model::evidence::{BlockFlow, CgroupIo};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_count};
+
+/// Part by which two counts of the same thing may differ: on a quiet disk they are equal to the byte.
+const WITHIN: f64 = 0.01;
+/// Bytes per run that may be charged between the reading of two files: our own session file, a log line.
+const FLOOR_BYTES: u64 = 1 << 20;
+/// Requests so much larger than operations were merged, which B01 says.
+const MERGED_FROM: f64 = 1.5;
+/// Checks that say why bytes are missing. They are asked before this one.
+const EXPLAIN_MISSING: &[&str] = &["A01", "A02", "A04", "A09", "A12", "A18"];
+/// File systems that write direct writes themselves, under the caller's name.
+const CHARGED_TO_CALLER: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+
+pub(super) const CHECK: Check = Check {
+    id: "A22",
+    name: "LEDGER_DISAGREES",
+    belief: "the counters of fathom, of its cgroup and of the devices agree",
+    page: Page {
+        reads: "Bytes and operations that fathom issued, the stat files of the devices, and the io counters of fathom's own cgroup, \
+                each from start to stop of every run.",
+        formula: "Void where (1) the cgroup was charged more bytes than the disk did, (2) direct operations moved more bytes than \
+                  the disk did, (3) direct operations moved more bytes than the cgroup was charged while the disk did them, or (4) \
+                  the disk counted fewer requests and merges than direct operations, each by more than 1 % and what was in flight. \
+                  On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
+                  explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
+        provoke: "None is known: it means that a counter is wrong, the kernel's or fathom's. The check's tests forge one.",
+        repair: "Do not use the number. Measure again; where it stays, keep the session file and report it as a fault of fathom \
+                 with `fathom show FILE --format json`.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { delivered: 0.97, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let ledger = Ledger::of(case)?;
+    let charged = ledger.charged_beyond_done();
+    let contradiction = match charged {
+        None if case.stream.cache.is_direct() && !explained(case) => ledger.missing(case),
+        known => known,
+    };
+    let mut numbers = evidence([
+        ("issued_bytes", case.issued_total().bytes as f64),
+        ("device_bytes", Kind::MOVING.iter().map(|k| flow(&ledger.device, *k).bytes as f64).sum()),
+    ]);
+    if let Some(own) = ledger.own {
+        numbers.insert("charged_bytes".into(), own.bytes.iter().map(|b| *b as f64).sum());
+    }
+    let Some(contradiction) = contradiction else {
+        let holds = match (case.stream.cache.is_direct(), ledger.own) {
+            (true, Some(_)) => {
+                "Three counters agree: what fathom issued, what was charged to it and what the device did."
+            }
+            (true, None) => "What fathom issued and what the device did agree; its cgroup did not count.",
+            (false, Some(_)) => "The device did all that was charged to fathom.",
+            (false, None) => {
+                return Err("through the page cache, only what is charged to fathom can be held against the device, and \
+                            its cgroup did not count"
+                    .into());
+            }
+        };
+        return Ok(Answer::Holds(holds, numbers));
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."
+        ),
+        cure: "Measure again; where it stays, report it with the session file.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Whether another check says why bytes are missing at the device.
+fn explained(case: &Case) -> bool {
+    let fires =
+        |c: &Check| EXPLAIN_MISSING.contains(&c.id) && matches!((c.ask)(case), Ok(Answer::Finding(_)));
+    all().any(fires) || a06_inline_or_tail::fires(case) || a07_encoded_extents::fires(case)
+}
+
+/// Three counts of the same work, all runs together.
+struct Ledger {
+    /// Of what the file systems talk to.
+    device: model::evidence::BlockStat,
+    /// Of the whole disks, which is what cgroups are charged for.
+    shared: model::evidence::BlockStat,
+    /// What was charged to us, where that was counted.
+    own: Option<CgroupIo>,
+    /// Bytes that were in flight when the counters were read.
+    in_flight: f64,
+    /// Bytes of others' doing between the reading of two files.
+    floor: f64,
+}
+
+impl Ledger {
+    fn of(case: &Case) -> Known<Self> {
+        let device = case.device()?;
+        let shared = case.counted(&case.shared()?)?;
+        let largest = f64::from(case.stream.access.largest_bytes());
+        Ok(Self {
+            in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
+            floor: FLOOR_BYTES as f64 * case.runs.len() as f64,
+            own: case.own().ok(),
+            device,
+            shared,
+        })
+    }
+
+    /// Bytes charged to us that the disk never did.
+    fn charged_beyond_done(&self) -> Option<String> {
+        let own = self.own?;
+        Kind::MOVING.into_iter().find_map(|kind| {
+            let (charged, done) = (own.bytes[slot(kind)], flow(&self.shared, kind).bytes);
+            let most = done as f64 * (1.0 + WITHIN) + self.in_flight + self.floor;
+            (charged as f64 > most).then(|| {
+                format!(
+                    "the kernel charged {} of {}s to fathom, and the disk did {}",
+                    show_bytes(charged),
+                    kind.word(),
+                    show_bytes(done)
+                )
+            })
+        })
+    }
+
+    /// Direct operations that the disk or the cgroup did not see.
+    fn missing(&self, case: &Case) -> Option<String> {
+        Kind::MOVING.into_iter().find_map(|kind| {
+            let issued = case.issued(kind);
+            let done = flow(&self.device, kind);
+            let below = |seen: u64| seen as f64 * (1.0 + WITHIN) + self.in_flight < issued.bytes as f64;
+            let of = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
+            if below(done.bytes) {
+                return Some(format!("{of}, and the device did {}", show_bytes(done.bytes)));
+            }
+            let charged =
+                self.own.filter(|_| kind == Kind::Read || charges_caller(case)).map(|o| o.bytes[slot(kind)]);
+            if let Some(charged) = charged.filter(|c| below(*c)) {
+                return Some(format!(
+                    "{of} and done by the device, and {} were charged to fathom",
+                    show_bytes(charged)
+                ));
+            }
+            self.too_few_requests(issued, done)
+        })
+    }
+
+    /// Operations beyond the requests that the device counted, merged ones included.
+    fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
+        let seen = done.ios.saturating_add(done.merges);
+        let most = seen as f64 * (1.0 + WITHIN) + self.device.in_flight as f64;
+        let size = |bytes: u64, count: u64| crate::case::share(bytes as f64, count as f64);
+        let merged = size(done.bytes, done.ios) > MERGED_FROM * size(issued.bytes, issued.ops);
+        (issued.ops as f64 > most && !merged).then(|| {
+            format!(
+                "{} operations were issued, and the device counted {} requests and merges",
+                show_count(issued.ops as f64),
+                show_count(seen as f64)
+            )
+        })
+    }
+}
+
+/// Whether direct writes are charged to who makes them, and not to a thread of the file system.
+fn charges_caller(case: &Case) -> bool {
+    case.places().all(|p| CHARGED_TO_CALLER.contains(&p.kind()))
+}
+
+fn slot(kind: Kind) -> usize {
+    usize::from(kind == Kind::Write)
+}
+
+fn flow(stat: &model::evidence::BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
+    let at = |delivered| crate::checks::ask_one(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
+    assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
+    assert!(f.severity == Severity::Void && f.sentence.contains("of reads were issued"), "{}", f.sentence);
+    assert!(matches!(at(0.9), Ok(Answer::Holds(..))), "A01 says why");
+}
+
+/// Charges of the last snapshot turned into these.
+#[cfg(test)]
+fn charged(forge: &Forge, read_bytes: u64) -> model::record::Record {
+    let mut record = forge.record();
+    let stop = record.runs.last_mut().and_then(|r| r.evidence.last_mut()).unwrap();
+    let file = stop.files.keys().find(|f| f.ends_with("io_service_bytes")).unwrap().clone();
+    stop.files.insert(file, Ok(format!("254:0 Read {read_bytes}\n254:0 Write 0\nTotal {read_bytes}\n")));
+    record
+}
+
+#[test]
+fn charges_must_be_those_of_the_device() {
+    let one = Forge { runs: 1, ..Forge::honest() };
+    let issued = 11_000 * 4096_u64;
+    let at = |bytes| crate::checks::ask_one(&CHECK, &charged(&one, bytes));
+    assert!(matches!(at(issued), Ok(Answer::Holds(..))));
+    assert!(matches!(at(issued - 400_000), Ok(Answer::Holds(..))), "0.9 %");
+    assert!(matches!(at(issued + 1_400_000), Ok(Answer::Holds(..))), "1 % and what a log may write");
+    let sentence = |answer| if let Ok(Answer::Finding(f)) = answer { f.sentence } else { String::new() };
+    assert!(sentence(at(issued * 2)).contains("the kernel charged"));
+    assert!(sentence(at(issued / 2)).contains("were charged to fathom"));
+}
+
+#[test]
+fn each_operation_is_at_least_one_request_or_merge() {
+    let few = |merged, merges: u64| {
+        let mut record = Forge { merged, runs: 1, ..Forge::honest() }.record();
+        let stop = record.runs[0].evidence.last_mut().unwrap();
+        let text = stop.files.get("/sys/block/vda/stat").unwrap().clone().unwrap();
+        let fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+        let ios: u64 = fields[0].parse().unwrap();
+        let new = format!("{} {merges} {}", ios, fields[2..].join(" "));
+        stop.files.insert("/sys/block/vda/stat".into(), Ok(new));
+        record
+    };
+    assert_eq!(crate::checks::severity(&CHECK, &few(1, 0)), None);
+    // Requests four times as large were merged: that has a name of its own.
+    assert_eq!(crate::checks::severity(&CHECK, &few(4, 0)), None);
+    let mut lost = few(1, 0);
+    let stop = lost.runs[0].evidence.last_mut().unwrap();
+    let bytes = 11_000 * 4096_u64 / 512;
+    stop.files.insert(
+        "/sys/block/vda/stat".into(),
+        Ok(format!("9000 0 {bytes} 400 0 0 0 0 0 0 400 0 0 0 0 0 0\n")),
+    );
+    assert_eq!(crate::checks::severity(&CHECK, &lost), Some(Severity::Void));
+}
+
+#[test]
+fn without_a_cgroup_two_are_compared_and_buffered_io_is_not_checked() {
+    let without = || Forge { cgroup: false, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
+    let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
+    assert!(crate::checks::ask_one(&CHECK, &buffered.record()).is_err());
+}
+
+#[test]
+fn traffic_of_others_and_compression_have_names_of_their_own() {
+    let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &foreign.record()), Ok(Answer::Holds(..))));
+    let encoded = Forge { encoded_share: 1.0, delivered: 0.97, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+}

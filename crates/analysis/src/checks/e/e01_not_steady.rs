@@ -1,0 +1,149 @@
+//! E01: a rate that was still changing when the run ended.
+//!
+//! For: a drift that is surely larger than allowed, in most runs. Not for: sudden steps (E02), the beginning of a run (E03), nor
+//! differences between runs (E06).
+
+use super::{ByLength, courses, step};
+use crate::case::Case;
+use crate::change::Change;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::drift::{Drift, drift};
+use crate::mser::warm_up;
+use crate::series::{FEWEST_STEPS, Series, mean};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_share;
+
+/// Drift over the window that is still steady: 5 % in a minute, as of the reference; more in runs that are too short to
+/// prove so little.
+const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
+
+/// Seconds from which a drift is told by the minute.
+const A_MINUTE_FROM_S: f64 = 10.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "E01",
+    name: "NOT_STEADY",
+    belief: "the rate had settled when it was measured",
+    page: Page {
+        reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No \
+                  kernel file.",
+        formula: "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
+                  squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
+                  positive sequence). Drift is the change of the line from beginning to end by the mean. It fires \
+                  where the drift is surely above 5 % of a run of a minute or more, 10 % from ten seconds on, 25 % \
+                  below, in most of the runs and in one direction. It holds where the drift is surely no larger. \
+                  What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
+                  no proof of steadiness.",
+        provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
+                  `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
+                  drifts up as the cache fills.",
+        repair: "Measure longer (--time 10m), or let it settle first (--warmup 60s). Accept it with --accept E01 \
+                  where the course itself is what you want to know; `fathom show --explain FILE` prints it second by \
+                  second.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)),
+    #[cfg(test)]
+    blind: super::without_courses,
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let courses = courses(case)?;
+    // A step is told by the check after this one, with both of its levels.
+    if courses.iter().any(|c| matches!(step(c), Change::Step(_))) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let drifts: Vec<(Drift, f64)> =
+        courses.iter().filter_map(|c| Some((drift(settled(c))?, DRIFT_TO.of(c)))).collect();
+    let most = |of: &dyn Fn(&Drift, f64) -> bool| {
+        2 * drifts.iter().filter(|(d, limit)| of(d, *limit)).count() > courses.len()
+    };
+    let shares: Vec<f64> = drifts.iter().map(|(d, _)| d.share).collect();
+    let limit = drifts.first().map_or(0.0, |d| d.1);
+    let numbers =
+        evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", courses.len() as f64)]);
+    if most(&|d, limit| d.exceeds(limit) && d.share < 0.0)
+        || most(&|d, limit| d.exceeds(limit) && d.share > 0.0)
+    {
+        let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
+        let how = if share < 0.0 { "falling" } else { "rising" };
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Biased,
+            sentence: format!(
+                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}.",
+                show_share(share.abs()),
+                // A second says nothing about a minute.
+                if seconds >= A_MINUTE_FROM_S { format!(", {} a minute", show_share(share.abs() / seconds * 60.0)) } else { String::new() }
+            ),
+            cure: "Measure longer (--time) or let it settle first (--warmup); fathom show --explain FILE prints the course.".into(),
+            evidence: numbers,
+            renames: None,
+        }));
+    }
+    if most(&|d, limit| d.is_within(limit)) {
+        return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
+    }
+    Err(if drifts.len() < courses.len() {
+        "the runs are too short for that: too few stretches of them are independent of one another".into()
+    } else {
+        "the rate varies so much that a drift can be neither seen nor excluded; longer runs would tell".into()
+    })
+}
+
+/// What is left of a course without its warm-up; all of it where it never settles, or little would be left.
+fn settled(course: &Series) -> &[f64] {
+    let rest = warm_up(&course.rates).and_then(|cut| course.rates.get(cut..));
+    rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use crate::series::known::flat;
+
+#[test]
+fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
+    let drifting = |share: f64| {
+        super::shaped(&Forge::honest(), (100, 1), move |run, t| {
+            let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
+            10_000.0 * noise * (1.0 + share * (t - 0.5))
+        })
+    };
+    assert_eq!(severity(&CHECK, &drifting(-0.4)), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &drifting(0.5)), Some(Severity::Biased));
+    assert!(matches!(ask_one(&CHECK, &drifting(-0.15)), Ok(Answer::Holds(..))));
+    let one =
+        super::shaped(
+            &Forge::honest(),
+            (100, 1),
+            |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
+        );
+    assert_eq!(severity(&CHECK, &one), None, "one run of five");
+}
+
+#[test]
+fn a_minute_tells_more_than_a_second() {
+    let drifting = |seconds| {
+        super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| 500.0 * (1.0 - 0.12 * t))
+    };
+    assert_eq!(severity(&CHECK, &drifting(1)), None);
+    assert_eq!(severity(&CHECK, &drifting(60)), Some(Severity::Biased));
+}
+
+#[test]
+fn noise_is_no_drift() {
+    let mut alarms = 0;
+    for seed in 0..150 {
+        for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
+            let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (40, 1), |_, t| {
+                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+            });
+            alarms += usize::from(severity(&CHECK, &noisy).is_some());
+        }
+    }
+    assert!(alarms <= 4, "{alarms} of 450 false alarms");
+}

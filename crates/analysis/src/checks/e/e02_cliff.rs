@@ -1,0 +1,212 @@
+//! E02: a rate that stepped from one level to another within a run.
+//!
+//! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
+
+use super::{STEP_FROM, courses, step};
+use crate::case::{Case, Ran};
+use crate::change::{Change, Step};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::course::Course;
+use crate::series::Series;
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_ns, show_rate};
+
+/// Steps from which the mean is a number that the storage never had: a fifth. Smaller ones bias it.
+const RENAMED_FROM: f64 = 0.20;
+
+pub(super) const CHECK: Check = Check {
+    id: "E02",
+    name: "CLIFF",
+    belief: "the rate was one rate",
+    page: Page {
+        reads: "fathom's own intervals (up to 32 a second); for the cause the `stat` file of the topmost device, \
+                  read each half second within the run.",
+        formula: "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means \
+                  and both medians are apart: by 5 % in a run of a minute or more, 20 % from ten seconds on, a half \
+                  below, and by at least 5 + 100/n standard errors of n stretches, widened by the correlation of \
+                  neighbours (false alarms on noise below 1 % in simulations). Where most runs have one of 20 % or \
+                  more, both levels become the result's name; else it is biased. The device's mean latency before \
+                  and after tells the cause: where it moved at least by the square root of the factor by which the \
+                  rate did, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
+                  cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
+        provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on its \
+                  cgroup: `echo \"MAJ:MIN 1000\" > /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a \
+                  drive with a fast cache: `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
+        repair: "Do not quote the mean. Measure each level by itself: --warmup past the step for what lasts, --time \
+                  before it for the burst. Accept it with --accept E02 where the blend is what you want, as for a \
+                  job that runs once.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        super::shaped(
+            &crate::forge::Forge::honest(),
+            (25, 1),
+            |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
+        )
+    }),
+    #[cfg(test)]
+    blind: super::without_courses,
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let courses = courses(case)?;
+    let changes: Vec<Change> = courses.iter().map(step).collect();
+    let steps = changes
+        .iter()
+        .enumerate()
+        .filter_map(|(i, c)| if let Change::Step(s) = c { Some((i, *s)) } else { None });
+    let count = steps.clone().count();
+    let largest = steps.max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
+    let Some((run, step)) = largest else {
+        return if changes.contains(&Change::Unclear) {
+            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer run would tell".into())
+        } else {
+            let least = courses.first().map_or(0.0, |c| STEP_FROM.of(c));
+            Ok(Answer::Holds(
+                "The rate stayed on one level within each run.",
+                evidence([("smallest_step_share", least)]),
+            ))
+        };
+    };
+    let (Some(ran), Some(course)) = (case.runs.get(run), courses.get(run)) else {
+        return Ok(Answer::DoesNotApply);
+    };
+    Ok(Answer::Finding(found(case, ran, course, &step, count)))
+}
+
+fn found(case: &Case, ran: &Ran, course: &Series, step: &Step, count: usize) -> Found {
+    let second = course.second_of(step.at);
+    let (before, after) = (show_rate(step.before), show_rate(step.after));
+    let latencies = device(case, ran, course, step);
+    let cause = cause(step, &latencies);
+    let runs = case.runs.len();
+    // A name is of the result, so most of its runs must have a step.
+    let named = step.size() >= RENAMED_FROM && 2 * count > runs;
+    let severity = if named { Severity::Rename } else { Severity::Biased };
+    let others = if runs > 1 { format!(" ({count} of {runs} runs have such a step)") } else { String::new() };
+    let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
+    Found {
+        severity,
+        sentence: format!(
+            "In run {} the rate was {before} IOPS until {second:.1} s and {after} IOPS after{others}: the mean describes \
+             neither. {cause}",
+            ran.run.start.repeat.saturating_add(1),
+        ),
+        cure: "Measure each level by itself, with --warmup past the step or --time before it; fathom show --explain FILE prints the course.".into(),
+        evidence: evidence([
+            ("before_iops", step.before),
+            ("after_iops", step.after),
+            ("at_s", second),
+            ("runs_with_a_step", count as f64),
+            ("device_latency_before_ns", a),
+            ("device_latency_after_ns", b),
+        ]),
+        renames: named
+            .then(|| Rename::Condition(format!("{before} IOPS until {second:.1} s and {after} after"))),
+    }
+}
+
+/// The topmost device's mean latency before and after, in ns. Looks at the step itself belong to both and are left out.
+fn device(case: &Case, ran: &Ran, course: &Series, step: &Step) -> Known<[f64; 2]> {
+    if !case.has_storage() {
+        return Err("no storage takes part".into());
+    }
+    let device = Course::of(ran, &case.tops()?)?;
+    let at = course.from_ns + course.step_ns * step.at as f64;
+    let end = course.from_ns + course.step_ns * course.rates.len() as f64;
+    let mean = |from, to| {
+        let seen = device.within(from, to).or_else(|| device.between(from, to));
+        seen.and_then(|s| s.latency_ns)
+            .ok_or_else(|| "the device completed nothing on one side of it".to_owned())
+    };
+    Ok([mean(0.0, at)?, mean(at, end)?])
+}
+
+fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
+    let [before, after] = match latencies {
+        Ok(both) => *both,
+        Err(why) => return format!("Where the cause is was not seen: {why}."),
+    };
+    // Halfway on a logarithmic axis between a device that did not change and one that explains all of it.
+    let (rate, device) = (
+        (step.before / step.after.max(f64::MIN_POSITIVE)).ln(),
+        (after / before.max(f64::MIN_POSITIVE)).ln(),
+    );
+    let inside = if rate > 0.0 { device >= rate / 2.0 } else { device <= rate / 2.0 };
+    let numbers = format!("{} before and {} after", show_ns(before), show_ns(after));
+    match (inside, rate > 0.0) {
+        (true, true) => format!(
+            "The device's own latency rose ({numbers}), so the cause is in it or below: a fast cache that filled, garbage collection, heat, a cloud's credits."
+        ),
+        (true, false) => {
+            format!("The device's own latency fell ({numbers}), so the cause is in it or below.")
+        }
+        (false, _) => format!(
+            "The device's own latency did not follow ({numbers}), so the cause is above it: a limit of a cgroup, the CPU, the file system."
+        ),
+    }
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use crate::series::known::flat;
+
+#[cfg(test)]
+fn falling(ms_after: f64) -> Found {
+    let ops = 10_000;
+    let mut record = super::shaped(&Forge { runs: 1, ops, ..Forge::honest() }, (100, 10), |_, t| {
+        if t < 0.55 { 2_000.0 } else { 100.0 }
+    });
+    crate::course::look_inside(
+        &mut record,
+        |t| if t <= 0.55 { 0.04 } else { ms_after },
+        |t| {
+            if t <= 0.55 { t / 0.55 * 0.95 } else { 0.95 + (t - 0.55) / 9.0 }
+        },
+    );
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    f
+}
+
+#[test]
+fn the_device_tells_on_which_side_the_cause_is() {
+    let above = falling(0.05);
+    assert!(above.sentence.contains("2,000 IOPS until 5.5 s and 100 IOPS after"), "{}", above.sentence);
+    assert!(above.sentence.contains("cause is above it"), "{}", above.sentence);
+    assert!(matches!(above.renames, Some(Rename::Condition(ref c)) if c.contains("2,000 IOPS until 5.5 s")));
+    assert!(falling(1.0).sentence.contains("in it or below"), "{}", falling(1.0).sentence);
+}
+
+#[test]
+fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
+    let stepped = |seconds, after: f64| {
+        super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (100, seconds), move |_, t| {
+            let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
+            1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
+        })
+    };
+    assert_eq!(severity(&CHECK, &stepped(2, 0.55)), None);
+    assert_eq!(severity(&CHECK, &stepped(2, 0.4)), Some(Severity::Rename));
+    assert_eq!(severity(&CHECK, &stepped(60, 0.88)), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &stepped(60, 0.98)), None);
+}
+
+#[test]
+fn a_step_in_few_of_the_runs_biases_and_gives_no_name() {
+    let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
+    assert_eq!(severity(&CHECK, &super::shaped(&Forge::honest(), (25, 1), rate)), Some(Severity::Biased));
+}
+
+#[test]
+fn without_counters_the_step_is_told_and_its_cause_is_not() {
+    let record = super::shaped(&Forge { stat_unreadable: true, ..Forge::honest() }, (25, 1), |_, t| {
+        if t < 0.5 { 20_000.0 } else { 1_000.0 }
+    });
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("was not seen"), "{}", f.sentence);
+}

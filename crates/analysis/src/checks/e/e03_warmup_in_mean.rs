@@ -1,0 +1,129 @@
+//! E03: a beginning that is unlike the rest and counts in the mean.
+//!
+//! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
+
+use super::{ByLength, courses, step};
+use crate::case::Case;
+use crate::change::Change;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::independent::correlation_time;
+use crate::mser::warm_up;
+use crate::series::{Series, mean, variance};
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_rate, show_share};
+
+/// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
+const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
+/// Standard errors of the rest that the change must exceed, so that noise at the beginning is no warm-up.
+const SURELY: f64 = 3.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "E03",
+    name: "WARMUP_IN_MEAN",
+    belief: "the beginning was like the rest",
+    page: Page {
+        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+        formula: "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest \
+                  surest, at most half. It fires where most runs have such a beginning, and their means with it and \
+                  without it differ by more than 1 % in runs of a minute (2 % from ten seconds on, 5 % below) and by \
+                  more than 3 standard errors. The number is left as it is; the sentence says what it is without the \
+                  beginning.",
+        provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
+                  somewhat larger than memory.",
+        repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of \
+                  what you measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| {
+        super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
+    }),
+    #[cfg(test)]
+    blind: super::without_courses,
+};
+
+/// A run with its beginning cut off.
+struct Cut {
+    whole: f64,
+    rest: f64,
+    /// Variance of the mean of the rest.
+    uncertain: f64,
+    seconds: f64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    let courses = courses(case)?;
+    if courses.iter().any(|c| matches!(step(c), Change::Step(_))) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
+    if cuts.is_empty() {
+        return Err(
+            "no run has a steady part that its beginning could be held against; measure longer".into()
+        );
+    }
+    let of = |value: &dyn Fn(&Cut) -> f64| mean(&cuts.iter().map(value).collect::<Vec<_>>());
+    let (whole, rest, seconds) = (of(&|c| c.whole), of(&|c| c.rest), of(&|c| c.seconds));
+    let error = (of(&|c| c.uncertain) / cuts.len() as f64).sqrt();
+    let moved = whole / rest - 1.0;
+    let numbers = evidence([
+        ("with_iops", whole),
+        ("without_iops", rest),
+        ("warmup_s", seconds),
+        ("moved_share", moved),
+    ]);
+    let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
+    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.of(c));
+    if 2 * warm <= courses.len() || moved.abs() <= matters_from || (whole - rest).abs() <= SURELY * error {
+        return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "The first {seconds:.1} s were unlike the rest and count in the mean: with them it is {} IOPS, without them {} ({} {}).",
+            show_rate(whole),
+            show_rate(rest),
+            show_share(moved.abs()),
+            if moved > 0.0 { "less" } else { "more" }
+        ),
+        cure: format!("Type --warmup {:.0}s or more.", seconds.max(1.0).ceil()),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn cut(course: &Series) -> Option<Cut> {
+    let at = warm_up(&course.rates)?;
+    let rest = course.rates.get(at..)?;
+    let kept = mean(rest);
+    (kept > 0.0).then(|| Cut {
+        whole: mean(&course.rates),
+        rest: kept,
+        uncertain: variance(rest) * correlation_time(rest) / rest.len() as f64,
+        seconds: course.second_of(at),
+    })
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use crate::series::known::flat;
+
+#[test]
+fn a_warm_up_is_told_with_both_means_and_noise_is_none() {
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Note);
+    assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
+    let weak = super::shaped(&Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
+    assert_eq!(severity(&CHECK, &weak), None);
+    let alarms = (0..100).filter(|seed| {
+        let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (25, 1), |_, t| {
+            4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
+        });
+        severity(&CHECK, &noisy).is_some()
+    });
+    assert!(alarms.count() <= 5);
+}

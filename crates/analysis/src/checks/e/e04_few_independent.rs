@@ -1,0 +1,92 @@
+//! E04: seconds that all say the same thing.
+//!
+//! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
+
+use super::{courses, step};
+use crate::case::Case;
+use crate::change::{Change, without_levels};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::independent::observations;
+use crate::series::Series;
+use model::Known;
+use model::finding::Severity;
+
+/// Independent observations from which an average is one.
+const FEWEST: f64 = 10.0;
+/// Seconds of measuring below which too few observations are a matter of length, and told as that (E12).
+const LONG_S: f64 = 10.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "E04",
+    name: "FEW_INDEPENDENT",
+    belief: "a long run is many observations",
+    page: Page {
+        reads: "fathom's own intervals (up to 32 a second). No kernel file.",
+        formula: "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a \
+                  pair is no longer positive (Geyer); a step (E02) is taken out first. Observations are the \
+                  stretches of all runs by that time. It fires below 10 in ten seconds of measuring or more; with \
+                  less time it is not checked.",
+        provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR` where write back comes in \
+                  waves of many seconds.",
+        repair: "Measure for at least ten times as long as the slowest wave that `fathom show --explain FILE` shows \
+                  (--time), or more often (--runs). Accept it with --accept E04 where only the total matters.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| waves(20)),
+    #[cfg(test)]
+    blind: super::without_courses,
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let courses = courses(case)?;
+    let independent: f64 = courses.iter().map(|c| observations(&around_levels(c))).sum();
+    let seconds: f64 = courses.iter().map(Series::seconds).sum();
+    let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
+    // A course of ten equal stretches is ten, whatever rounding says.
+    if independent >= FEWEST - 1e-6 {
+        return Ok(Answer::Holds("The runs hold enough independent observations for a mean.", numbers));
+    }
+    if seconds < LONG_S - 0.1 {
+        return Err("the runs are too short for that: their stretches resemble one another".into());
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate goes in waves that are longer than they allow a mean of."
+        ),
+        cure: "Type a longer --time or more --runs.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn around_levels(course: &Series) -> Vec<f64> {
+    match step(course) {
+        Change::Step(s) => without_levels(&course.rates, &s),
+        _ => course.rates.clone(),
+    }
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// One run with two slow waves in it.
+#[cfg(test)]
+fn waves(seconds: u64) -> model::record::Record {
+    super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| {
+        1_000.0 * (1.0 + 0.5 * (t * 9.0).sin())
+    })
+}
+
+#[test]
+fn slow_waves_are_few_observations_and_quick_ones_many() {
+    assert_eq!(severity(&CHECK, &waves(20)), Some(Severity::Biased));
+    assert!(ask_one(&CHECK, &waves(2)).is_err_and(|why| why.contains("too short")));
+    let quick = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, 20), |_, t| {
+        1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
+    });
+    assert!(matches!(ask_one(&CHECK, &quick), Ok(Answer::Holds(..))));
+}

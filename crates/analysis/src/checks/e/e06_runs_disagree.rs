@@ -1,0 +1,132 @@
+//! E06: runs of the same thing that differ.
+//!
+//! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
+
+use super::courses;
+use crate::case::{Case, Ran, no_run};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::independent::correlation_time;
+use crate::interval::FEWEST_RUNS;
+use crate::series::{Series, mean, variance};
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_rate, show_share};
+
+/// Deviation from run to run that is worth a word: 5 % of the mean, as of the reference.
+const NOTED_ABOVE: f64 = 0.05;
+/// Deviation from which the mean is no property of the storage: with five runs the interval is then about as wide as half the
+/// value. Disks of virtual machines reach half of it by their neighbours alone.
+const BIASED_ABOVE: f64 = 0.25;
+/// By how much the deviation must exceed what the variation within the runs explains, to be called one between them.
+const BEYOND_WITHIN: f64 = 3.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "E06",
+    name: "RUNS_DISAGREE",
+    belief: "every run would have given this number",
+    page: Page {
+        reads: "Operations by time of each run; fathom's own intervals for what varies within a run.",
+        formula: "The standard deviation of the runs' rates by their mean, from 3 runs on. Above 5 % it is noted, \
+                  above 25 % the result is biased: the mean of such runs is a property of the moment. Beside it \
+                  stands whether the deviation is more than 3 times what the variation within the runs would make by \
+                  chance, which means that something changed from run to run.",
+        provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in \
+                  another shell during some of the runs.",
+        repair: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13). More --runs \
+                  make the interval narrower, not the runs more alike. Accept it with --accept E06 where the spread \
+                  is what you report.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let rates: Vec<f64> = case.runs.iter().filter_map(rate).collect();
+    match rates.len() {
+        0 => return Err(no_run()),
+        n if n < FEWEST_RUNS => return Ok(Answer::DoesNotApply),
+        _ => {}
+    }
+    let centre = mean(&rates);
+    if centre <= 0.0 {
+        return Err("no operation completed within a measured window".into());
+    }
+    let deviation = variance(&rates).sqrt() / centre;
+    let within = courses(case)
+        .map(|c| c.iter().map(uncertainty).sum::<f64>() / c.len() as f64)
+        .map(|v| v.sqrt() / centre);
+    let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
+    let numbers = evidence([
+        ("deviation_share", deviation),
+        ("by_chance_share", within.clone().unwrap_or(f64::NAN)),
+        ("least_iops", least),
+        ("most_iops", most),
+        ("runs", rates.len() as f64),
+    ]);
+    let severity = match deviation {
+        d if d > BIASED_ABOVE => Severity::Biased,
+        d if d > NOTED_ABOVE => Severity::Note,
+        _ => return Ok(Answer::Holds("The runs agree with one another.", numbers)),
+    };
+    let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
+    let more = if rates.len() > shown.len() { ", ..." } else { "" };
+    let why = match within {
+        Ok(w) if deviation > BEYOND_WITHIN * w => {
+            " Within a run it varied far less, so something changed from run to run."
+        }
+        Ok(_) => " Within the runs it varied as much.",
+        Err(_) => "",
+    };
+    Ok(Answer::Finding(Found {
+        severity,
+        sentence: format!(
+            "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
+            show_share(deviation),
+            shown.join("; ")
+        ),
+        cure: "Look for other load (D01) and for what changes with time; more --runs narrow the interval."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Operations per second of a run.
+fn rate(ran: &Ran) -> Option<f64> {
+    let ops: f64 = super::TIMED.iter().map(|k| ran.in_window(*k).ops as f64).sum();
+    (ran.stream.window_ns > 0).then(|| ops * 1e9 / ran.stream.window_ns as f64)
+}
+
+/// Variance of the mean of a run, from what varies within it.
+fn uncertainty(course: &Series) -> f64 {
+    variance(&course.rates) * correlation_time(&course.rates) / course.rates.len() as f64
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn uneven(rates: &'static [f64]) -> model::record::Record {
+    let forge = Forge { runs: rates.len() as u32, ..Forge::honest() };
+    super::shaped(&forge, (20, 1), |run, _| rates[run as usize])
+}
+
+#[test]
+fn five_per_cent_are_noted_and_a_quarter_biases() {
+    assert_eq!(severity(&CHECK, &uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
+    assert_eq!(severity(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
+}
+
+#[test]
+fn two_runs_are_not_asked_and_without_courses_the_runs_are() {
+    assert_eq!(ask_one(&CHECK, &uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
+    assert!(matches!(ask_one(&CHECK, &super::without_courses()), Ok(Answer::Holds(..))));
+}

@@ -1,0 +1,121 @@
+//! E07: latencies of two populations, which no mean describes.
+//!
+//! For: both medians and their shares. Not for: why there are two; where the page cache is known to be one of them it says so.
+
+use super::{TIMED, has_step};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::modes::{FEWEST_OPS, modes};
+use model::Known;
+use model::finding::Severity;
+use model::units::{show_ns, show_share};
+
+pub(super) const CHECK: Check = Check {
+    id: "E07",
+    name: "BIMODAL",
+    belief: "the mean latency is a typical one",
+    page: Page {
+        reads: "The latency histograms of the measured windows, per direction, all runs together.",
+        formula: "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at \
+                  most a quarter as high as the lower of the peaks beside it, with at least 10 % of the operations \
+                  on either side and medians at least a factor of 2 apart. Fewer than 1,000 operations are not \
+                  judged; runs with a step (E02) have two levels, and are told there.",
+        provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` where about half of FILE is in memory \
+                  (`head -c 512M FILE > /dev/null`).",
+        repair: "Quote both medians with their shares, not the mean. Find what makes the two: cache hits (A01), two \
+                  drives behind one name, reads beside writes. Accept it with --accept E07 where such a mixture is \
+                  what you mean to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| mixed(40)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 100, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() || has_step(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let mut judged = 0;
+    for kind in TIMED {
+        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
+        judged += 1;
+        let Some(found) = modes(&latencies) else { continue };
+        let mean = latencies.mean_ns().unwrap_or(0.0);
+        let cached = if hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Biased,
+            sentence: format!(
+                "The {}s are of two populations: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
+                kind.word(),
+                show_share(1.0 - found.slow_share),
+                show_ns(found.fast_ns),
+                show_share(found.slow_share),
+                show_ns(found.slow_ns),
+                show_ns(mean)
+            ),
+            cure: "Quote both with their shares instead of the mean, and find what makes the two.".into(),
+            evidence: evidence([
+                ("fast_ns", found.fast_ns),
+                ("slow_ns", found.slow_ns),
+                ("slow_share", found.slow_share),
+                ("mean_ns", mean),
+            ]),
+            renames: None,
+        }));
+    }
+    if judged == 0 {
+        return Err(format!("no direction has the {FEWEST_OPS} operations that a shape takes"));
+    }
+    Ok(Answer::Holds("Latencies are of one population.", evidence([])))
+}
+
+/// Whether the page cache is known to have answered a part.
+fn hits(case: &Case) -> bool {
+    case.delivered_reads()
+        .is_ok_and(|bytes| (bytes as f64) < 0.95 * case.issued(model::job::Kind::Read).bytes as f64)
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Of 10,000 operations so many percent are slow.
+#[cfg(test)]
+fn mixed(slow_percent: u64) -> model::record::Record {
+    let mut record = Forge::honest().record();
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        let latency = &mut end.streams[0].kinds.get_mut(&model::job::Kind::Read).unwrap().latency;
+        latency.clear();
+        (0..10_000).for_each(|i| latency.record(if i % 100 < slow_percent { 400_000 } else { 5_000 } + i));
+    }
+    record
+}
+
+#[test]
+fn both_medians_are_told_and_a_tail_is_no_population() {
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &mixed(40)) else { panic!("silent") };
+    assert!((f.evidence["slow_share"] - 0.4).abs() < 0.01, "{:?}", f.evidence);
+    assert!(f.sentence.contains("60 % take about") && !f.sentence.contains("A01"), "{}", f.sentence);
+    assert_eq!(severity(&CHECK, &mixed(8)), None, "8 % are a tail");
+    assert_eq!(severity(&CHECK, &mixed(100)), None);
+}
+
+#[test]
+fn two_levels_of_a_run_are_told_as_a_step() {
+    let stepped = super::shaped(&Forge::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    assert_eq!(ask_one(&CHECK, &stepped), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn a_known_cache_is_named() {
+    let mut record = mixed(40);
+    let cached = Forge { delivered: 0.4, ..Forge::honest() }.record();
+    for (run, other) in record.runs.iter_mut().zip(cached.runs) {
+        run.evidence = other.evidence;
+    }
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("A01"), "{}", f.sentence);
+}

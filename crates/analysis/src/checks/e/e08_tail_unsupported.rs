@@ -1,0 +1,77 @@
+//! E08: percentiles that too few operations lie beyond.
+//!
+//! For: saying which of the table's are withheld and how many operations they would take. Not for: the withholding itself, which
+//! the histogram does.
+
+use super::TIMED;
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_count;
+
+/// The percentiles that the table shows beside the median. Higher ones are in the JSON, and `null` there where withheld.
+const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
+/// Operations that must lie beyond a percentile.
+const BEYOND: f64 = 10.0;
+
+pub(super) const CHECK: Check = Check {
+    id: "E08",
+    name: "TAIL_UNSUPPORTED",
+    belief: "a few operations tell the tail",
+    page: Page {
+        reads: "The number of operations in the measured windows, per direction, all runs together.",
+        formula: "A percentile p of n operations is withheld where n (1 - p) is below 10: then it is the luck of \
+                  single operations. p99 takes 1,000 operations, p99.9 takes 10,000, p99.99 takes 100,000. \
+                  Operations that wait for one another are worth less, so these are the least.",
+        provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about 100 \
+                  a second.",
+        repair: "Measure longer (--time) or more often (--runs). It changes neither number nor exit code: what \
+                  cannot be said is not said.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { ops: 200, runs: 1, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let counted: Vec<u64> = TIMED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let fewest = *counted.iter().min().ok_or("no operation completed within a measured window")?;
+    let withheld: Vec<&(&str, f64)> =
+        SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
+    let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
+    let Some((_, hardest)) = withheld.last() else {
+        return Ok(Answer::Holds("There are enough operations for the percentiles of the table.", numbers));
+    };
+    let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
+    Ok(Answer::Finding(Found {
+        severity: Severity::Note,
+        sentence: format!(
+            "{} operations are too few for p{}, which would be the luck of single ones and is withheld.",
+            show_count(fewest as f64),
+            names.join(" and p")
+        ),
+        cure: format!(
+            "Type a longer --time or more --runs: it takes {} operations.",
+            show_count(BEYOND / (1.0 - hardest))
+        ),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn ten_operations_beyond_are_enough_and_nine_are_not() {
+    let of = |ops| Forge { ops, runs: 1, ..Forge::honest() }.record();
+    assert_eq!(severity(&CHECK, &of(10_000)), None);
+    assert_eq!(severity(&CHECK, &of(9_990)), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &of(500)) else { panic!("silent") };
+    assert!(f.sentence.contains("p99 and p99.9") && f.cure.contains("10,000"), "{f:?}");
+}

@@ -1,0 +1,190 @@
+//! E09: stalls that a closed loop hardly saw, because it asked nothing while they lasted.
+//!
+//! For: closed loops, from the latency histogram alone. Not for: open loops, whose latencies count the waiting.
+
+use super::{TIMED, has_step};
+use crate::case::Case;
+use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::units::{show_count, show_ns, show_share};
+
+/// How much longer the operation that a moment falls into must be (99th percentile) than the 99th percentile of operations.
+const OMITTED_FROM: f64 = 10.0;
+/// Share of all waiting that is stalls, from which it matters, in ten seconds and more, and in less: the few pauses that a busy
+/// machine makes anyway are a larger part of a second.
+const STALLED_FROM: [f64; 2] = [0.05, 0.10];
+/// Seconds of measuring from which the first of them holds.
+const LONG_S: f64 = 9.9;
+/// An operation of so many medians has stalled.
+const STALL_MEDIANS: f64 = 10.0;
+/// Stalls, each of a full queue, below which they are bad luck.
+const STALLS_FROM: f64 = 5.0;
+/// Share of the time in stalls that the threads' own waiting for a CPU must fill to be called their cause.
+const CPU_FROM: f64 = 0.5;
+/// Operations below which the percentile is luck.
+const FEWEST_OPS: u64 = 1_000;
+
+pub(super) const CHECK: Check = Check {
+    id: "E09",
+    name: "COORDINATED_OMISSION",
+    belief: "p99 is what one user in a hundred waits at least",
+    page: Page {
+        reads: "The latency histograms of the measured windows of a closed loop, per direction.",
+        formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes \
+                  at any moment, instead of when the loop is ready. It fires where that is at least 10 times the \
+                  99th percentile of operations, and at least 5 % of all waiting (10 % in less than ten seconds of \
+                  measuring) is in excess of 10 medians, in at least five full queues of stalled operations. Runs \
+                  with a step (E02) are told there. Fewer than 1,000 operations are not judged.",
+        provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that \
+                  stalls 100 ms each 200 reads: p99 is 1 ms, an arriving user's 100 ms.",
+        repair: "Type --rate with the load that your users make: then latency counts from when an operation should \
+                  have begun. Accept it with --accept E09 where you want the time that the storage took once asked.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| stalling(100_000_000, 200)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { ops: 100, ..crate::forge::Forge::honest() }.record(),
+};
+
+/// What a stall-ridden distribution looks like.
+struct Stalls {
+    kind: Kind,
+    /// 99th percentile of operations, and of moments, in ns.
+    ops_p99: f64,
+    moments_p99: f64,
+    /// Share of the waiting that is in excess of ten medians.
+    share: f64,
+    /// Operations that stalled, of all.
+    stalled: u64,
+    ops: u64,
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    if case.stream.is_open_loop() || !case.has_storage() || has_step(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let worst = TIMED
+        .iter()
+        .filter_map(|kind| stalls(*kind, &case.latency(*kind)?))
+        .max_by(|a, b| (a.moments_p99 / a.ops_p99).total_cmp(&(b.moments_p99 / b.ops_p99)))
+        .ok_or_else(|| format!("no direction has {FEWEST_OPS} operations in the measured windows"))?;
+    let ratio = worst.moments_p99 / worst.ops_p99;
+    let numbers: Evidence = evidence([
+        ("p99_of_operations_ns", worst.ops_p99),
+        ("p99_of_moments_ns", worst.moments_p99),
+        ("stalled_share", worst.share),
+        ("stalled_operations", worst.stalled as f64),
+    ]);
+    let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
+    let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
+    if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
+        return Ok(Answer::Holds(
+            "Percentiles of operations are not far from what a user at any moment would wait.",
+            numbers,
+        ));
+    }
+    let cpu = if waited_for_cpu(case, worst.share) {
+        " Fathom's own threads waited for a CPU meanwhile (D08)."
+    } else {
+        ""
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "While operations stalled nothing else was asked: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
+             the storage once asked; a user who comes at any moment meets {} in one case of a hundred.{}",
+            show_share(worst.share),
+            show_count(worst.stalled as f64),
+            show_count(worst.ops as f64),
+            worst.kind.word(),
+            show_ns(worst.ops_p99),
+            show_ns(worst.moments_p99),
+            cpu
+        ),
+        cure: "Type --rate with the load that you expect: then latency counts from the intended start."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Whether the workers waited for a CPU for most of the time in stalls; false where that is not known.
+fn waited_for_cpu(case: &Case, share: f64) -> bool {
+    let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let wall: f64 = workers().map(|w| w.wall_ns as f64).sum();
+    let ready: Known<f64> = workers().try_fold(0.0, |sum, w| Ok(sum + w.ready_ns.clone()? as f64));
+    ready.is_ok_and(|ns| ns >= CPU_FROM * share * wall && ns > 0.0)
+}
+
+fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
+    if latencies.count() < FEWEST_OPS {
+        return None;
+    }
+    let long = STALL_MEDIANS * latencies.quantile_ns(0.5)? as f64;
+    let weighed = || latencies.counts().map(|(ns, count)| (ns as f64, count));
+    let total: f64 = weighed().map(|(ns, count)| ns * count as f64).sum();
+    let excess: f64 = weighed().map(|(ns, count)| (ns - long).max(0.0) * count as f64).sum();
+    let mut below = 0.0;
+    let moments = weighed().find_map(|(ns, count)| {
+        below += ns * count as f64;
+        (below >= 0.99 * total).then_some(ns)
+    })?;
+    (total > 0.0).then(|| Stalls {
+        kind,
+        ops_p99: (latencies.quantile_ns(0.99).unwrap_or(0) as f64).max(1.0),
+        moments_p99: moments,
+        share: excess / total,
+        stalled: weighed().filter(|(ns, _)| *ns > long).map(|(_, count)| count).sum(),
+        ops: latencies.count(),
+    })
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// 50 us each, and every so many operations a stall.
+#[cfg(test)]
+fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
+    let mut record = Forge { depth: 1, depth_seen: 0.9, ..Forge::honest() }.record();
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        let latency = &mut end.streams[0].kinds.get_mut(&Kind::Read).unwrap().latency;
+        latency.clear();
+        (0..10_000).for_each(|i| latency.record(if i % every == 0 { stall_ns } else { 50_000 + i }));
+    }
+    record
+}
+
+#[test]
+fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &stalling(100_000_000, 200)) else { panic!("silent") };
+    assert!((f.evidence["p99_of_moments_ns"] / 1e8 - 1.0).abs() < 0.02, "{:?}", f.evidence);
+    assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
+    assert_eq!(severity(&CHECK, &stalling(450_000, 200)), None, "nine medians");
+    assert_eq!(severity(&CHECK, &stalling(20_000_000, 10_000)), None, "less than 5 % of the waiting");
+    assert_eq!(severity(&CHECK, &stalling(100_000_000, 50)), None, "p99 itself says it");
+    let mut deep = stalling(100_000_000, 2_000);
+    assert!(severity(&CHECK, &deep).is_some());
+    let ends = deep.runs.iter_mut().filter_map(|r| r.end.as_mut());
+    ends.for_each(|e| e.streams[0].depth_ns = 31_500_000_000);
+    assert_eq!(severity(&CHECK, &deep), None, "25 operations are less than one full queue");
+}
+
+#[test]
+fn waiting_for_a_cpu_is_named() {
+    let mut record = stalling(100_000_000, 200);
+    let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+    workers.for_each(|w| w.ready_ns = Ok(w.wall_ns));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("D08"), "{}", f.sentence);
+}
+
+#[test]
+fn an_open_loop_counts_the_waiting_itself() {
+    assert_eq!(ask_one(&CHECK, &Forge::honest_open().record()), Ok(Answer::DoesNotApply));
+}

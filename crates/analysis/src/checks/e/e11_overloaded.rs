@@ -1,0 +1,149 @@
+//! E11: an open loop at more than the storage can serve, so that latency is the length of the run.
+//!
+//! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
+
+use crate::case::{Case, Ran, no_run, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::series::{median, moved, rows_of};
+use model::Known;
+use model::finding::Severity;
+use model::job::{Kind, Pace};
+use model::units::{show_ns, show_rate};
+
+/// Growth from quarter to quarter: a backlog that grows steadily from nothing triples, then gains two thirds and two fifths.
+const GROWS_BY: f64 = 1.25;
+/// Growth of latency by the length of the window: the share of the load that is too much. Below this it is a ripple.
+const TOO_MUCH_FROM: f64 = 0.002;
+/// Rows of a run that four quarters take.
+const FEWEST_ROWS: usize = 8;
+/// Share of the operations asked for below which E10 says it.
+const SERVED_FROM: f64 = 0.99;
+
+pub(super) const CHECK: Check = Check {
+    id: "E11",
+    name: "OVERLOADED",
+    belief: "the storage keeps up with the load that was asked for",
+    page: Page {
+        reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
+        formula: "The medians of the four quarters of a run must each exceed the one before by a quarter, and \
+                  latency must grow by more than 0.2 % of the window: rate minus capacity by rate. It fires where \
+                  most runs do that. Where more than 1 % of the operations were not served at all, E10 says so \
+                  instead.",
+        provoke: "`fathom run --rw randread --depth 64 DIR` tells the capacity; `fathom run --rw randread --depth 64 \
+                  --rate 1.005_TIMES_THAT DIR` overloads it.",
+        repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with \
+                  --accept E11 where you want to see the queue grow.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| growing(0.006)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest_open().record();
+        record.runs.iter_mut().for_each(|r| r.intervals.clear());
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let Pace::Open { iops: asked, .. } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
+    let served = share(ops as f64 * 1e9, case.window_ns() * asked);
+    if case.runs.is_empty() {
+        return Err(no_run());
+    }
+    if served < SERVED_FROM {
+        return Ok(Answer::DoesNotApply);
+    }
+    let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
+    let over: Vec<&Growth> = growths.iter().filter(|g| g.steadily && g.too_much > TOO_MUCH_FROM).collect();
+    let worst = growths.iter().map(|g| g.too_much).fold(0.0, f64::max);
+    let numbers =
+        evidence([("asked_iops", asked), ("too_much_share", worst), ("runs_overloaded", over.len() as f64)]);
+    match over.first() {
+        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Found {
+            severity: Severity::Void,
+            sentence: format!(
+                "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
+                 quarter to {} in its last. Such latencies are the length of the run.",
+                show_rate(asked),
+                show_ns(g.first_ns),
+                show_ns(g.last_ns)
+            ),
+            cure: "Ask for a lower --rate; a closed loop (no --rate) tells the capacity.".into(),
+            evidence: numbers,
+            renames: None,
+        })),
+        _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
+    }
+}
+
+/// How the backlog of a run went.
+struct Growth {
+    first_ns: f64,
+    last_ns: f64,
+    steadily: bool,
+    /// Growth of latency by time: the share of the load beyond capacity.
+    too_much: f64,
+}
+
+fn growth(ran: &Ran) -> Known<Growth> {
+    let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).0 > 0).collect();
+    if rows.len() < FEWEST_ROWS {
+        return Err(format!(
+            "the run is too short for that: it has {} stretches of time, and {FEWEST_ROWS} are needed",
+            rows.len()
+        ));
+    }
+    let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
+        cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
+    };
+    let medians: Vec<f64> = rows.iter().map(|r| slowest(&r.cells)).collect();
+    let quarter = |i: usize| {
+        median(medians.get(i * medians.len() / 4..(i + 1) * medians.len() / 4).unwrap_or_default())
+    };
+    let quarters = [0, 1, 2, 3].map(quarter);
+    let span = rows.last().zip(rows.first()).map_or(0, |(b, a)| b.end_ns.saturating_sub(a.start_ns));
+    Ok(Growth {
+        first_ns: quarters[0],
+        last_ns: quarters[3],
+        steadily: quarters.windows(2).all(|w| w[1] >= GROWS_BY * w[0]),
+        // The middles of the first and last quarter are three quarters of the window apart.
+        too_much: share((quarters[3] - quarters[0]) / 0.75, span as f64),
+    })
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// An open loop at a rate that is too high by a share.
+#[cfg(test)]
+fn growing(too_much: f64) -> model::record::Record {
+    let mut record = super::shaped(&Forge::honest_open(), (20, 1), |_, _| 10_000.0);
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        for cell in row.cells.values_mut() {
+            cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;
+        }
+    }
+    record
+}
+
+#[test]
+fn a_backlog_that_grows_voids_and_a_ripple_does_not() {
+    assert_eq!(severity(&CHECK, &growing(0.006)), Some(Severity::Void));
+    assert!(matches!(ask_one(&CHECK, &growing(0.001)), Ok(Answer::Holds(..))));
+    let mut stall = growing(0.0);
+    for row in stall.runs.iter_mut().flat_map(|r| r.intervals.iter_mut().rev().take(4)) {
+        row.cells.values_mut().for_each(|c| c.2 = 50_000_000);
+    }
+    assert!(matches!(ask_one(&CHECK, &stall), Ok(Answer::Holds(..))), "a stall at the end is no backlog");
+}
+
+#[test]
+fn what_was_not_served_is_told_by_the_other_check() {
+    let unserved = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
+    assert_eq!(ask_one(&CHECK, &unserved.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,119 @@
+//! E12: measuring that ends before what comes with time.
+//!
+//! For: the time of all runs of a result together, and on flash drives the bytes against their fast cache. Not for: writes that
+//! memory took (A09), nor drives that were empty (E13).
+
+use super::e13_fresh_flash::is_flash;
+use crate::case::{Case, no_run};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_bytes;
+
+/// Seconds below which nothing that comes each five seconds can have been seen: ext4 commits its journal and the kernel writes
+/// old pages back in that rhythm.
+const SECONDS_FROM: f64 = 5.0;
+/// Share of its capacity that a consumer's flash drive may use as a fast cache.
+const FAST_SHARE: f64 = 0.10;
+/// The most that such caches hold.
+const FAST_AT_MOST: u64 = 100_000_000_000;
+
+pub(super) const CHECK: Check = Check {
+    id: "E12",
+    name: "TOO_SHORT",
+    belief: "what was measured goes on like that",
+    page: Page {
+        reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: \
+                  `queue/rotational`, its driver and its capacity.",
+        formula: "The windows of all runs together below 5 s are noted: journal commits and write back come each \
+                  five seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual \
+                  machine) are biased where all runs of the result wrote less than a tenth of its capacity, or 100 \
+                  GB where that is less: its fast cache (SLC) may have taken all of it. Writes that memory took are \
+                  told by A09.",
+        provoke: "`fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
+                  NVMe drive.",
+        repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. \
+                  Accept it with --accept E12 where bursts are what your load makes.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| crate::forge::Forge { runs: 2, ..crate::forge::Forge::honest() }.record()),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if case.runs.is_empty() {
+        return Err(no_run());
+    }
+    let seconds = case.window_ns() / 1e9;
+    let written = case.issued(Kind::Write).bytes;
+    let numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
+    if case.does(Kind::Write)
+        && let Some(fast) = fast_cache_bytes(case)
+        && written < fast
+    {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Biased,
+            sentence: format!(
+                "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
+                show_bytes(written),
+                show_bytes(fast)
+            ),
+            cure: "Write more than that: a longer --time, and a larger --size.".into(),
+            evidence: numbers,
+            renames: None,
+        }));
+    }
+    // Windows end some us early or late.
+    if seconds < SECONDS_FROM - 0.05 {
+        return Ok(Answer::Finding(Found {
+            severity: Severity::Note,
+            sentence: format!(
+                "{seconds:.1} s were measured in all: what comes each five seconds, as commits of a journal do, was hardly seen."
+            ),
+            cure: "Type a longer --time or more --runs.".into(),
+            evidence: numbers,
+            renames: None,
+        }));
+    }
+    Ok(Answer::Holds("It was measured for longer than journals and write back take to come round.", numbers))
+}
+
+/// How much the fast caches of the flash drives below may take; `None` where there is no such drive, or none is known.
+fn fast_cache_bytes(case: &Case) -> Option<u64> {
+    let leaves = case.leaves().ok()?;
+    let known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
+    let flash = is_flash(case).ok()? && leaves.iter().all(|l| known(l.driver.as_deref()));
+    let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE) as u64).min(FAST_AT_MOST);
+    flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
+}
+
+#[cfg(test)]
+use crate::checks::severity;
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[test]
+fn the_runs_count_together() {
+    assert_eq!(severity(&CHECK, &Forge { runs: 5, ..Forge::honest() }.record()), None);
+    assert_eq!(severity(&CHECK, &Forge { runs: 4, ..Forge::honest() }.record()), Some(Severity::Note));
+}
+
+#[test]
+fn writes_below_the_fast_cache_of_a_known_drive_bias() {
+    let on = |driver: &str, bytes: u64| {
+        let mut record = Forge::honest_write().record();
+        let disk = &mut record.header.hosts[0].places[0].layers[0];
+        (disk.driver, disk.bytes) = (Some(driver.into()), bytes);
+        record
+    };
+    // 55,000 operations of 4 KiB are 225 MB.
+    assert_eq!(severity(&CHECK, &on("nvme", 1 << 40)), Some(Severity::Biased));
+    assert_eq!(severity(&CHECK, &on("nvme", 2_000_000_000)), None);
+    assert_eq!(severity(&CHECK, &on("virtio_blk", 1 << 40)), None);
+    let mut guest = on("nvme", 1 << 40);
+    guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(severity(&CHECK, &guest), None);
+}

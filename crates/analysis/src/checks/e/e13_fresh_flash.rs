@@ -1,0 +1,145 @@
+//! E13: writes to a flash drive that was just emptied.
+//!
+//! For: what was discarded and written on the drive since the machine started. Not for: drives of a virtual machine, of which
+//! nothing can be known (D18), nor the fast cache of a used drive (E12).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use model::Known;
+use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_bytes;
+
+/// Capacities that must be written before a drive is no longer fresh: SNIA's preconditioning.
+const WRITTEN_FROM: f64 = 2.0;
+/// Share of the capacity that was discarded from which the drive was emptied, and not just tidied up.
+const EMPTIED_FROM: f64 = 0.5;
+/// Place of the discarded sectors in a `stat` file (kernel 4.18 and later).
+const DISCARDED: usize = 13;
+
+pub(super) const CHECK: Check = Check {
+    id: "E13",
+    name: "FRESH_FLASH",
+    belief: "the drive was in the state that it will be in",
+    page: Page {
+        reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and discarded \
+                  since the machine started; `queue/rotational` and the capacity.",
+        formula: "For writes and trims on drives that are not rotational, outside virtual machines. Where less than \
+                  twice the capacity was written since the machine started (SNIA's preconditioning) and half of it \
+                  or more was discarded, the drive was emptied, and the result is named so. With twice the capacity \
+                  written it holds. In between, what happened before the machine started is not known, and it is not \
+                  checked.",
+        provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`: this erases \
+                  the drive.",
+        repair: "Write the drive twice over first (`fathom run --rw write --bs 1m --time 24h --destroy DRIVE \
+                  /dev/DRIVE`, which erases it), then measure with what you mean to measure until E01 holds. Accept \
+                  it with --accept E13 where a fresh drive is what you compare.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| drive(1 << 34, 1 << 33)),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let changes = case.does(Kind::Write) || case.does(Kind::Trim);
+    if !changes || !case.on_device() || !is_flash(case)? {
+        return Ok(Answer::DoesNotApply);
+    }
+    let start = case.runs.first().ok_or_else(crate::case::no_run)?.at(Moment::Start)?;
+    let (mut capacity, mut written, mut discarded) = (0_u64, 0_u64, 0_u64);
+    for leaf in case.leaves()? {
+        let text = start.text(&leaf.stat_file)?;
+        capacity = capacity.saturating_add(leaf.bytes);
+        written = written.saturating_add(BlockStat::parse(text)?.write.bytes);
+        discarded = discarded.saturating_add(discarded_bytes(text)?);
+    }
+    let numbers = evidence([
+        ("capacity_bytes", capacity as f64),
+        ("written_bytes", written as f64),
+        ("discarded_bytes", discarded as f64),
+    ]);
+    if written as f64 >= WRITTEN_FROM * capacity as f64 {
+        return Ok(Answer::Holds(
+            "The drive was written over more than twice since the machine started.",
+            numbers,
+        ));
+    }
+    if (discarded as f64) < EMPTIED_FROM * capacity as f64 {
+        return Err(format!(
+            "{} of the drive's {} were written since the machine started; in which state it was before is not known",
+            show_bytes(written),
+            show_bytes(capacity)
+        ));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. A fresh flash drive writes faster than \
+             it will later.",
+            show_bytes(discarded),
+            show_bytes(capacity),
+            show_bytes(written)
+        ),
+        cure: "Write the drive twice over first, then measure until the rate is steady.".into(),
+        evidence: numbers,
+        renames: Some(Rename::Condition("freshly emptied drive".into())),
+    }))
+}
+
+/// Whether what is below is flash, as far as the machine can know.
+///
+/// # Errors
+/// What is not known.
+pub(super) fn is_flash(case: &Case) -> Known<bool> {
+    let machine = case.machine.ok_or("the record names no host")?;
+    if machine.virtual_by.as_ref().map_err(Clone::clone)?.is_some() {
+        return Ok(false);
+    }
+    for leaf in case.leaves()? {
+        if leaf.queue_number("rotational")? != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn discarded_bytes(text: &str) -> Known<u64> {
+    let field = text.split_ascii_whitespace().nth(DISCARDED).and_then(|w| w.parse::<u64>().ok());
+    let sectors = field.ok_or("this kernel does not count what is discarded")?;
+    Ok(sectors.saturating_mul(SECTOR_BYTES))
+}
+
+#[cfg(test)]
+use crate::checks::{ask_one, severity};
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// A drive of 16 GiB with so much discarded and written since the machine started.
+#[cfg(test)]
+fn drive(discarded: u64, written: u64) -> model::record::Record {
+    let mut record = Forge::honest_write().record();
+    let start = &mut record.runs[0].evidence[0];
+    let text = format!("0 0 0 0 9 0 {} 9 0 0 9 5 0 {} 0 0 0\n", written / 512, discarded / 512);
+    start.files.insert("/sys/block/vda/stat".into(), Ok(text));
+    record
+}
+
+#[test]
+fn an_emptied_drive_is_named_a_used_one_holds_and_between_nothing_is_known() {
+    assert_eq!(severity(&CHECK, &drive(1 << 34, 1 << 33)), Some(Severity::Rename));
+    assert!(matches!(ask_one(&CHECK, &drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
+    assert!(ask_one(&CHECK, &drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
+}
+
+#[test]
+fn hard_disks_and_virtual_disks_are_not_asked() {
+    let mut disk = drive(1 << 34, 1 << 33);
+    disk.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
+    assert_eq!(ask_one(&CHECK, &disk), Ok(Answer::DoesNotApply));
+    let mut guest = drive(1 << 34, 1 << 33);
+    guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+    assert_eq!(ask_one(&CHECK, &guest), Ok(Answer::DoesNotApply));
+}

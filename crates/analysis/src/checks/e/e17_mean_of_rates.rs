@@ -1,0 +1,95 @@
+//! E17: a number that is not operations by time.
+//!
+//! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
+
+use crate::case::{Case, Ran, no_run};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::series::{moved, rows_of};
+use model::Known;
+use model::finding::Severity;
+use model::units::show_count;
+
+/// Share by which the course and the totals may differ: nothing is ever counted in one and not in the other, so this only
+/// leaves room for a file of another version.
+const SAME: f64 = 0.001;
+
+pub(super) const CHECK: Check = Check {
+    id: "E17",
+    name: "MEAN_OF_RATES",
+    belief: "the rate is operations by time",
+    page: Page {
+        reads: "fathom's own intervals and the totals of each run.",
+        formula: "The rate of a run is its operations by the length of its window, never a mean of the rates of \
+                  seconds or workers. As a guard the operations of the course are added up and held against the \
+                  totals; more than 0.1 % apart voids the result. A course that was cut short to keep the session \
+                  file small is not checked.",
+        provoke: "Nothing that one can type: it would be a fault of fathom.",
+        repair: "Please report it with the session file.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| counted(12)),
+    #[cfg(test)]
+    blind: super::without_courses,
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if case.runs.is_empty() {
+        return Err(no_run());
+    }
+    let (mut in_course, mut in_totals) = (0_u64, 0_u64);
+    for ran in &case.runs {
+        covered(ran)?;
+        in_course = rows_of(ran).fold(in_course, |sum, row| sum.saturating_add(moved(row).0));
+        in_totals = super::TIMED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
+    }
+    let numbers = evidence([("course_ops", in_course as f64), ("total_ops", in_totals as f64)]);
+    if in_course.abs_diff(in_totals) as f64 <= SAME * in_totals as f64 {
+        return Ok(Answer::Holds("The rate is operations by time, and its course adds up to it.", numbers));
+    }
+    Ok(Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence: format!(
+            "The course of the runs has {} operations and their totals {}: the rate is not operations by time.",
+            show_count(in_course as f64),
+            show_count(in_totals as f64)
+        ),
+        cure: "This is a fault of fathom; please report it with the session file.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Refuses a course with gaps: frames of it are left out where a session file reaches its limit.
+fn covered(ran: &Ran) -> Known<()> {
+    let longest: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
+    // Rows of several workers overlap a little, so together they are never shorter than the window.
+    let whole = longest as f64 >= (1.0 - SAME) * ran.stream.window_ns as f64;
+    if whole && longest > 0 {
+        Ok(())
+    } else {
+        Err("the course of the runs is not complete in the record".into())
+    }
+}
+
+#[cfg(test)]
+use crate::checks::ask_one;
+
+/// The honest record whose rows hold twelve tenths, or so many, of what they should.
+#[cfg(test)]
+fn counted(tenths: u64) -> model::record::Record {
+    let mut record = crate::forge::Forge::honest().record();
+    for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
+        row.cells.values_mut().for_each(|c| c.0 = c.0 * tenths / 10);
+    }
+    record
+}
+
+#[test]
+fn a_course_with_a_gap_is_not_checked_and_one_that_differs_is_a_fault() {
+    assert!(matches!(ask_one(&CHECK, &counted(10)), Ok(Answer::Holds(..))));
+    assert!(matches!(ask_one(&CHECK, &counted(9)), Ok(Answer::Finding(_))));
+    let mut gap = counted(10);
+    gap.runs[2].intervals.remove(4);
+    assert!(ask_one(&CHECK, &gap).is_err_and(|why| why.contains("not complete")));
+}

@@ -1,0 +1,62 @@
+//! How many observations a series really holds, when neighbours resemble each other.
+//!
+//! For: the autocorrelation time (Geyer's initial positive sequence). Not for: what is concluded from it.
+
+use crate::series::mean;
+
+/// How many neighbouring values say as much as one independent one; at least 1.
+///
+/// 1 + 2 sum of the autocorrelations, cut where a pair of them is no longer positive: behind that there is only noise.
+pub(crate) fn correlation_time(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    let off: Vec<f64> = values.iter().map(|v| v - centre).collect();
+    let power: f64 = off.iter().map(|o| o * o).sum();
+    // Equal values differ by rounding only.
+    if power <= 1e-18 * centre * centre * values.len() as f64 {
+        return 1.0;
+    }
+    let rho = |lag: usize| {
+        let product: f64 = off.iter().zip(off.iter().skip(lag)).map(|(a, b)| a * b).sum();
+        product / power
+    };
+    let mut time = 1.0;
+    let mut lag = 1;
+    while lag + 1 < values.len() {
+        let (one, other) = (rho(lag), rho(lag + 1));
+        if one + other <= 0.0 {
+            break;
+        }
+        time += 2.0 * (one + other);
+        lag += 2;
+    }
+    time.clamp(1.0, values.len().max(1) as f64)
+}
+
+/// Independent observations in a series.
+pub(crate) fn observations(values: &[f64]) -> f64 {
+    values.len() as f64 / correlation_time(values)
+}
+
+#[cfg(test)]
+use crate::series::known::flat;
+
+#[cfg(test)]
+fn typical(rho: f64) -> f64 {
+    mean(&(0..40).map(|seed| correlation_time(&flat(2000, 0.1, rho, seed))).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_time_of_an_ar1_process_is_that_of_the_books() {
+    // (1 + rho) / (1 - rho).
+    for (rho, truth) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
+        let got = typical(rho);
+        assert!((got / truth - 1.0).abs() < 0.15, "rho {rho}: {got} against {truth}");
+    }
+}
+
+#[test]
+fn constant_and_empty_series_do_not_divide_by_zero() {
+    assert!((correlation_time(&[5.0; 30]) - 1.0).abs() < 1e-12);
+    assert!((observations(&[5.0; 30]) - 30.0).abs() < 1e-12);
+    assert!(correlation_time(&[]) >= 1.0 && observations(&[]) <= 0.0);
+}

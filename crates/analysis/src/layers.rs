@@ -1,0 +1,320 @@
+//! Layers: the same work at each layer of one place, side by side.
+//!
+//! For: what the tool counted beside what the device counted, what each layer costs against the one below, and which
+//! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
+
+use crate::case::{Case, share};
+use crate::checks::evidence;
+use crate::findings::Answered;
+use crate::interval;
+use model::finding::{Finding, Outcome, Severity};
+use model::job::Kind;
+use model::ledger::{Against, LayerRow, Layers, Moved, Pace};
+use model::plan::{Ladder, Rung};
+use model::record::Record;
+use model::report::{Deduction, Figures, Measured};
+use model::units::{show_bytes, show_count, show_share};
+
+/// Findings that say what a row through the page cache is there to show: that memory answered, so that neither the device
+/// was measured nor its queue filled, and the CPU was the limit.
+const EXPECTED: &[&str] = &["A01", "A09", "B05", "D06"];
+/// Share of the tool's rate below which a device did as good as nothing.
+const NEXT_TO_NOTHING: f64 = 0.01;
+
+/// The table; `None` where the record compares no layers.
+pub(crate) fn layers(
+    record: &Record,
+    answered: &[Answered],
+    results: &[Measured],
+    unexpected: &[Finding],
+) -> Option<Layers> {
+    let ladder = record.header.plan.layers.as_ref()?;
+    let rows = ladder.rungs.iter().filter_map(|rung| {
+        let mut row = row(record, ladder, rung, answered, results)?;
+        let name = &results.get(row.result)?.name;
+        let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
+        row.findings =
+            unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id.clone()).collect();
+        Some(row)
+    });
+    let missing = ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
+    Some(Layers { rows: rows.collect(), missing: missing.collect() })
+}
+
+fn row(
+    record: &Record,
+    ladder: &Ladder,
+    rung: &Rung,
+    answered: &[Answered],
+    results: &[Measured],
+) -> Option<LayerRow> {
+    let at = result_of(record, rung, answered)?;
+    let (case, result) = (&answered.get(at)?.case, results.get(at)?);
+    let tool = tool(result);
+    let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
+        let tops: Option<Vec<Moved>> =
+            write.layers.iter().filter(|e| e.step == 0).map(|e| e.with_sync).collect();
+        tops?.into_iter().reduce(|a, b| Moved {
+            ios: a.ios.saturating_add(b.ios),
+            bytes: a.bytes.saturating_add(b.bytes),
+            merges: Some(a.merges.unwrap_or(0).saturating_add(b.merges.unwrap_or(0))),
+            ms: Some(a.ms.unwrap_or(0).saturating_add(b.ms.unwrap_or(0))),
+        })
+    });
+    let below = rung.below.and_then(|b| ladder.rungs.get(b));
+    let against = below.and_then(|b| {
+        let other = result_of(record, b, answered)?;
+        against(&b.name, other, result, results.get(other)?)
+    });
+    Some(LayerRow {
+        name: rung.name.clone(),
+        work: rung.work.clone(),
+        result: at,
+        tool,
+        iops_interval: tool.and(result.total.as_ref()?.iops_interval),
+        device: tool.and_then(|t| device(case, t.iops)),
+        device_with_sync: with_sync,
+        against,
+        findings: Vec::new(),
+    })
+}
+
+/// Where the result of a rung stands.
+fn result_of(record: &Record, rung: &Rung, answered: &[Answered]) -> Option<usize> {
+    let job = record.header.plan.jobs.get(rung.job)?;
+    answered.iter().position(|a| std::ptr::eq(a.case.job, job))
+}
+
+fn tool(result: &Measured) -> Option<Pace> {
+    let total = result.total.as_ref().filter(|t| !result.void && t.iops > 0.0)?;
+    let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();
+    let ops: f64 = parts.iter().map(|f| f.ops as f64).sum();
+    let time: f64 = parts.iter().map(|f| f.ops as f64 * f.latency_ns.mean).sum();
+    Some(Pace {
+        iops: total.iops,
+        bytes: Some(total.mb_per_s * 1e6 / total.iops),
+        latency_ns: (ops > 0.0).then(|| time / ops),
+    })
+}
+
+/// What the tops completed of the directions that the case has. Their counters span warm-up and drain as the issued
+/// operations do, and the ratio of the two carries over to the window.
+fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
+    let counted = case.device().ok()?;
+    let issued = case.issued_total().ops as f64;
+    let flows = [(Kind::Read, counted.read), (Kind::Write, counted.write)];
+    let done =
+        flows.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, f)| f).reduce(|a, b| a.plus(&b))?;
+    let per_request = |n: f64| (done.ios > 0).then(|| n / done.ios as f64);
+    (issued > 0.0).then(|| Pace {
+        iops: tool_iops * done.ios as f64 / issued,
+        bytes: per_request(done.bytes as f64),
+        // Counted in whole ms: none in all says nothing of one.
+        latency_ns: per_request(done.ms as f64 * 1e6).filter(|ns| *ns > 0.0),
+    })
+}
+
+/// Run by run of the same round, so that a slow drift of the device falls on both.
+fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Against> {
+    if upper.void || lower.void {
+        return None;
+    }
+    let ratio = |run: &model::report::RunFigures| {
+        let below = lower.runs.iter().find(|l| l.run == run.run).filter(|l| l.iops > 0.0)?;
+        Some(run.iops / below.iops)
+    };
+    let mean = interval::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
+    Some(Against { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
+}
+
+/// Whether a finding is what the comparison is there to show.
+pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
+    let Some(ladder) = &record.header.plan.layers else { return false };
+    let cached: Vec<&str> = ladder
+        .rungs
+        .iter()
+        .filter_map(|rung| answered.get(result_of(record, rung, answered)?))
+        .filter(|a| !a.case.stream.cache.is_direct())
+        .map(|a| a.case.name.as_str())
+        .collect();
+    finding.outcome == Outcome::Finding
+        && finding.severity > Some(Severity::Void)
+        && EXPECTED.contains(&finding.id.as_str())
+        && finding.about.iter().all(|name| cached.contains(&name.as_str()))
+}
+
+/// Accepts the expected findings, and says so.
+pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
+        finding.accepted = true;
+        ids.push(finding.id.clone());
+    }
+    ids.dedup();
+    (!ids.is_empty()).then(|| {
+        format!(
+            "what {} found about rows through the page cache is what a comparison of layers is there to show: it is accepted and does not count for the verdict",
+            ids.join(", ")
+        )
+    })
+}
+
+/// What the page cache made of the work, in sentences.
+pub(crate) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
+    layers.rows.iter().filter_map(|row| of_row(row, results.get(row.result)?)).collect()
+}
+
+fn of_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
+    let phase = result.job.phases.get(result.phase as usize)?;
+    let stream = phase.streams.get(result.stream as usize)?;
+    let (tool, device) = (row.tool?, row.device?);
+    let who = format!("{} does {} {} a second", row.name, show_count(tool.iops), row.work);
+    let mut numbers = evidence([("iops", tool.iops), ("device_iops", device.iops)]);
+    let sentence = if stream.cache.is_direct() {
+        return None;
+    } else if !stream.access.writes() {
+        if share(device.iops, tool.iops) >= NEXT_TO_NOTHING {
+            return None;
+        }
+        format!("{who}, and the device {}: memory answers, not the storage.", show_count(device.iops))
+    } else {
+        let (late, issued) = (row.device_with_sync?, result.ledger.as_ref()?.write.as_ref()?.issued);
+        let size = late.bytes.checked_div(late.ios).unwrap_or(0);
+        numbers.extend(evidence([
+            ("writes", issued.ios as f64),
+            ("device_writes_with_sync", late.ios as f64),
+            ("device_write_bytes", size as f64),
+        ]));
+        format!(
+            "{who}, and the device {} in that time. {} writes of {} had arrived as {} requests of {} when the final syncs were over: {} of their bytes.",
+            show_count(device.iops),
+            show_count(issued.ios as f64),
+            show_bytes(issued.bytes.checked_div(issued.ios).unwrap_or(0)),
+            show_count(late.ios as f64),
+            show_bytes(size),
+            show_share(share(late.bytes as f64, issued.bytes as f64))
+        )
+    };
+    Some(Deduction { name: "what the page cache does".into(), sentence, evidence: numbers })
+}
+
+#[cfg(test)]
+use crate::{Judging, exit_code, forge, forge::Forge, judge};
+
+/// A disk, the file system on it, and the page cache above: five rounds of reads, and writes that memory took.
+#[cfg(test)]
+fn climbed(change: impl Fn(&mut Vec<Forge>)) -> Record {
+    use model::job::Cache::Buffered;
+    let named = |name: &str, forge: Forge| Forge { name: name.into(), block_bytes: 8192, ..forge };
+    let cached = Forge { cache: Buffered, delivered: 0.0, depth_seen: 0.95, ops: 300_000, ..Forge::honest() };
+    let late = Forge { cache: Buffered, delivered: 0.5, merged: 25, ops: 20_000, ..Forge::honest_write() };
+    let mut forges = vec![
+        named("vda", Forge::honest()),
+        named("direct", Forge { ops: 9_000, ..Forge::honest() }),
+        named("buffered", Forge { cpu_share: 1.0, ..cached }),
+        named("late", late),
+    ];
+    change(&mut forges);
+    let mut record = forge::together(&forges);
+    let rung = |job, name: &str, below, warm| Rung {
+        job,
+        name: name.into(),
+        work: "random reads".into(),
+        below,
+        warm,
+    };
+    let rungs = vec![
+        rung(0, "vda", None, false),
+        rung(1, "ext4 direct", Some(0), false),
+        rung(2, "ext4 buffered", Some(1), true),
+        rung(3, "ext4 buffered", Some(1), false),
+    ];
+    record.header.plan.layers = Some(Ladder { rungs, missing: Vec::new() });
+    record
+}
+
+#[cfg(test)]
+fn table(record: &Record) -> Layers {
+    judge(record, &Judging::default()).layers.unwrap()
+}
+
+#[test]
+fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
+    let rows = table(&climbed(|_| {})).rows;
+    let ground = &rows[0];
+    let (tool, device) = (ground.tool.unwrap(), ground.device.unwrap());
+    assert!((tool.iops - 10_000.0).abs() < 1e-6 && (device.iops - 10_000.0).abs() < 1e-6);
+    assert_eq!((tool.bytes.map(f64::round), device.bytes), (Some(8192.0), Some(8192.0)));
+    assert!(ground.against.is_none() && device.latency_ns < tool.latency_ns);
+    let cost = rows[1].against.as_ref().unwrap();
+    assert_eq!((cost.name.as_str(), cost.result), ("vda", 0));
+    assert!((cost.factor - 0.9).abs() < 1e-9 && cost.interval.is_some());
+    let gain = rows[2].against.as_ref().unwrap();
+    assert!((gain.factor - 300.0 / 9.0).abs() < 1e-6);
+    assert_eq!(rows[2].device.map(|d| (d.iops, d.bytes)), Some((0.0, None)));
+    let late = rows[3].device_with_sync.unwrap();
+    assert_eq!(late.bytes / late.ios, 25 * 8192);
+}
+
+#[test]
+fn runs_are_compared_within_their_round() {
+    // Both drift by the same factor from round to round: the ratio knows nothing of it.
+    let mut record = climbed(|_| {});
+    for run in &mut record.runs {
+        let window = 1_000_000_000 * (1 + u64::from(run.start.repeat));
+        run.end.as_mut().unwrap().streams[0].window_ns = window;
+    }
+    let cost = table(&record).rows[1].against.clone().unwrap();
+    let [low, high] = cost.interval.unwrap();
+    assert!((cost.factor - 0.9).abs() < 1e-9 && high - low < 1e-9, "{cost:?}");
+}
+
+#[test]
+fn what_the_cache_did_is_said_with_both_counts() {
+    let all = judge(&climbed(|_| {}), &Judging::default()).deductions;
+    let said: Vec<&str> =
+        all.iter().filter(|d| d.name == "what the page cache does").map(|d| d.sentence.as_str()).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("300,000 random reads a second, and the device 0"), "{}", said[0]);
+    assert!(
+        said[1].contains("requests of 200 KiB") && said[1].contains("50 % of their bytes"),
+        "{}",
+        said[1]
+    );
+}
+
+#[test]
+fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
+    let honest = judge(&climbed(|_| {}), &Judging::default());
+    let a01 = honest.findings.iter().find(|f| f.id == "A01" && f.outcome == Outcome::Finding).unwrap();
+    assert!(a01.accepted && a01.about == ["buffered"]);
+    assert!(honest.notes.iter().any(|n| n.contains("A01") && n.contains("accepted")), "{:?}", honest.notes);
+    assert_eq!(honest.verdict, model::report::Verdict::Valid, "{}", honest.verdict_reason);
+    let leaking = climbed(|forges| forges[1].delivered = 0.0);
+    let report = judge(&leaking, &Judging::default());
+    assert_eq!(report.verdict, model::report::Verdict::Suspect, "{}", report.verdict_reason);
+    assert!(report.findings.iter().any(|f| f.id == "A01" && !f.accepted && f.about == ["direct"]));
+    let rows = report.layers.unwrap().rows;
+    assert!(rows[1].findings.contains(&"A01".to_owned()) && rows[2].findings.is_empty(), "{rows:?}");
+    let mut headline = leaking;
+    headline.header.plan.headline = 1;
+    assert_eq!(exit_code(&judge(&headline, &Judging::default())), 1);
+}
+
+#[test]
+fn void_rows_have_no_number_and_nothing_is_held_against_them() {
+    let rows = table(&climbed(|forges| forges[1].errors = 1)).rows;
+    assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].device.is_none());
+    assert!(rows[2].tool.is_some() && rows[2].against.is_none());
+}
+
+#[test]
+fn a_forged_ladder_has_fewer_rows_and_does_not_panic() {
+    let mut record = climbed(|_| {});
+    let ladder = record.header.plan.layers.as_mut().unwrap();
+    ladder.rungs[0].job = 99;
+    ladder.rungs[2].below = Some(77);
+    let rows = table(&record).rows;
+    assert_eq!(rows.len(), 3);
+    assert!(rows[0].against.is_none() && rows[1].against.is_none());
+}

@@ -1,0 +1,293 @@
+//! The ledger: what fathom issued, what the kernel charged to it, and what each layer of the stack completed.
+//!
+//! For: the three counts side by side, with how far they agree in bytes. Not for: what a difference means for a number;
+//! that is asked by the checks. Trims are not in it: the kernel counts them apart, in requests of its own.
+
+use crate::case::{self, Case, Ran, no_run, share};
+use model::Known;
+use model::evidence::{BlockFlow, BlockStat, Moment};
+use model::job::Kind;
+use model::ledger::{Account, Entry, Ledger, Moved};
+use model::machine::{Layer, Place};
+use model::units::show_share;
+
+/// Difference below which two counts agree: what is left of a quiet disk's own housekeeping. Above it the report says how
+/// much it is, and leaves it to the checks what that means.
+const AGREES_WITHIN: f64 = 0.001;
+
+/// The ledger of a case; `None` where nothing is carried to storage, or no run was complete.
+pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
+    if !case.has_storage() || case.runs.is_empty() {
+        return None;
+    }
+    let layers = layers(case);
+    Some(Ledger {
+        runs: case.runs.len() as u32,
+        read: account(case, &layers, Kind::Read),
+        write: account(case, &layers, Kind::Write),
+    })
+}
+
+/// A layer of the stack and what it counted.
+struct Counted<'a> {
+    layer: &'a Layer,
+    step: u32,
+    until_stop: Known<BlockStat>,
+    until_synced: Known<BlockStat>,
+    /// Requests in flight at the snapshots.
+    in_flight: u64,
+}
+
+fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
+    let issued = case.issued(kind);
+    if issued.ops == 0 {
+        return None;
+    }
+    let size = u64::from(case.stream.access.largest_bytes());
+    let judge = |counted: Known<u64>, in_flight: u64| {
+        let tolerance_bytes = in_flight.saturating_mul(size);
+        let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
+        (difference, tolerance_bytes, word)
+    };
+    let charged = charged(case, kind);
+    let (difference, tolerance_bytes, word) = judge(charged.clone().map(|m| m.bytes), 0);
+    let charged = Entry {
+        name: "fathom's cgroup".into(),
+        step: 0,
+        counted: charged.ok(),
+        with_sync: None,
+        difference,
+        tolerance_bytes,
+        word,
+    };
+    let entry = |one: &Counted| {
+        let (beside, counted, in_flight) = cut(layers, one, kind);
+        let (difference, tolerance_bytes, word) = judge(counted, in_flight);
+        let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
+        Entry {
+            name: one.layer.name.clone(),
+            step: one.step,
+            counted: one.until_stop.as_ref().ok().map(|s| moved(flow(s, kind))),
+            with_sync: with_sync.map(|s| moved(flow(s, kind))),
+            difference,
+            tolerance_bytes,
+            word: if beside.is_empty() { word } else { format!("{word} with {}", beside.join(", ")) },
+        }
+    };
+    let mut entries: Vec<Entry> = layers.iter().map(entry).collect();
+    if let (true, Err(why)) = (entries.is_empty(), case.tops()) {
+        let word = not_counted(&why);
+        let (name, counted) = ("device".into(), None);
+        entries.push(Entry {
+            name,
+            step: 0,
+            counted,
+            with_sync: None,
+            difference: None,
+            tolerance_bytes: 0,
+            word,
+        });
+    }
+    let issued = Moved { ios: issued.ops, bytes: issued.bytes, merges: None, ms: None };
+    Some(Account { issued, charged, layers: entries })
+}
+
+/// Everything that the bytes of one step pass through: the layers of that step and the leaves above it. Names of the
+/// others, bytes of all, and requests in flight at the snapshots.
+fn cut(layers: &[Counted], one: &Counted, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
+    let in_cut = |c: &&Counted| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
+    let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
+    let bytes = layers.iter().filter(in_cut).try_fold(0_u64, |sum, c| {
+        let stat = c.until_stop.as_ref().map_err(Clone::clone)?;
+        Ok(sum.saturating_add(flow(stat, kind).bytes))
+    });
+    let in_flight = layers.iter().filter(in_cut).fold(0_u64, |sum, c| sum.saturating_add(c.in_flight));
+    (others.map(|c| c.layer.name.clone()).collect(), bytes, in_flight)
+}
+
+/// What the kernel charged to us.
+fn charged(case: &Case, kind: Kind) -> Known<Moved> {
+    let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
+    if version == Some(1) && kind == Kind::Write && !case.stream.cache.is_direct() {
+        return Err("version 1 of cgroups charges pages that are written back to nobody".into());
+    }
+    let own = case.own()?;
+    let i = usize::from(kind == Kind::Write);
+    Ok(Moved { ios: own.ios[i], bytes: own.bytes[i], merges: None, ms: None })
+}
+
+/// The difference as a share of what was issued, and the word for it.
+fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(why) => return (None, not_counted(&why)),
+    };
+    let difference = share(counted as f64 - issued as f64, issued as f64);
+    let word = if counted.abs_diff(issued) <= tolerance || difference.abs() <= AGREES_WITHIN {
+        "agrees".to_owned()
+    } else if difference > 0.0 {
+        format!("{} more", show_share(difference))
+    } else {
+        format!("{} less", show_share(-difference))
+    };
+    (Some(difference), word)
+}
+
+fn not_counted(why: &str) -> String {
+    format!("not counted: {why}")
+}
+
+fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
+}
+
+fn moved(flow: BlockFlow) -> Moved {
+    Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
+}
+
+/// Every layer below the targets once, from the top to the ground.
+fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
+    let mut out: Vec<Counted> = Vec::new();
+    for place in case.places() {
+        for (layer, step) in place.layers.iter().zip(steps(place)) {
+            match out.iter_mut().find(|c| c.layer.stat_file == layer.stat_file) {
+                Some(known) => known.step = known.step.max(step),
+                None => out.push(count(case, place, layer, step)),
+            }
+        }
+    }
+    out.sort_by_key(|c| c.step);
+    out
+}
+
+/// How far each layer of a place is below its top. Layers stand before what is below them.
+fn steps(place: &Place) -> Vec<u32> {
+    let mut steps = vec![0_u32; place.layers.len()];
+    for (at, layer) in place.layers.iter().enumerate() {
+        let next = steps.get(at).map_or(0, |s| s.saturating_add(1));
+        for below in layer.below.iter().filter(|b| **b > at) {
+            if let Some(step) = steps.get_mut(*below) {
+                *step = next.max(*step);
+            }
+        }
+    }
+    steps
+}
+
+fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Counted<'a> {
+    let until = |moment| -> Known<BlockStat> {
+        if let Some(why) = case::blind(place, layer) {
+            return Err(why);
+        }
+        if case.runs.is_empty() {
+            return Err(no_run());
+        }
+        case.runs.iter().try_fold(BlockStat::default(), |sum, ran| {
+            let one = BlockStat::between(ran.at(Moment::Start)?, ran.at(moment)?, &layer.stat_file)?;
+            Ok(case::add_stats(sum, one))
+        })
+    };
+    let in_flight = |ran: &Ran| -> u64 {
+        let at = |moment| BlockStat::parse(ran.at(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
+        [Moment::Start, Moment::Stop].iter().fold(0, |sum, m| sum.saturating_add(at(*m).unwrap_or(0)))
+    };
+    Counted {
+        layer,
+        step,
+        until_stop: until(Moment::Stop),
+        until_synced: until(Moment::Synced),
+        in_flight: case.runs.iter().fold(0, |sum, ran| sum.saturating_add(in_flight(ran))),
+    }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+#[cfg(test)]
+fn of(record: &model::record::Record) -> Ledger {
+    ledger(&case::cases(record)[0]).unwrap()
+}
+
+#[test]
+fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
+    let ledger = of(&Forge::honest_loop().record());
+    let read = ledger.read.unwrap();
+    assert_eq!((ledger.runs, ledger.write), (5, None));
+    assert_eq!((read.issued.ios, read.issued.bytes), (55_000, 55_000 * 4096));
+    assert_eq!((read.charged.word.as_str(), read.charged.counted.unwrap().ios), ("agrees", 55_000));
+    let names: Vec<_> = read.layers.iter().map(|e| (e.name.as_str(), e.step, e.word.as_str())).collect();
+    assert_eq!(names, [("loop0", 0, "agrees"), ("vda", 1, "agrees")]);
+    assert!(read.layers[0].with_sync.is_none() && read.layers[0].counted.unwrap().ms.unwrap() > 0);
+}
+
+#[test]
+fn what_is_missing_is_not_counted_and_never_zero() {
+    let read = of(&Forge { stat_unreadable: true, cgroup: false, ..Forge::honest() }.record()).read.unwrap();
+    for entry in read.layers.iter().chain([&read.charged]) {
+        assert!(entry.word.starts_with("not counted: "), "{entry:?}");
+        assert!(entry.counted.is_none() && entry.difference.is_none());
+    }
+    let fuse = of(&Forge { nothing_below: true, ..Forge::honest() }.record()).read.unwrap();
+    assert!(fuse.layers[0].word.contains("fuse"), "{:?}", fuse.layers);
+    let off = of(&Forge { iostats_off: true, ..Forge::honest() }.record()).read.unwrap();
+    assert!(off.layers[0].counted.is_none() && off.layers[0].word.contains("iostats"));
+}
+
+#[test]
+fn more_and_less_are_said_in_percent() {
+    let more = of(&Forge { foreign_ios: 33, ..Forge::honest() }.record()).read.unwrap();
+    assert_eq!(more.layers[0].word, "0.3 % more");
+    assert!((more.layers[0].difference.unwrap() - 0.003).abs() < 1e-6);
+    let less = of(&Forge { delivered: 0.5, ..Forge::honest() }.record()).read.unwrap();
+    assert_eq!(less.layers[0].word, "50 % less");
+    let tiny = of(&Forge { foreign_ios: 9, ..Forge::honest() }.record()).read.unwrap();
+    assert_eq!(tiny.layers[0].word, "agrees");
+}
+
+#[test]
+fn requests_in_flight_at_a_snapshot_are_tolerated() {
+    let mut record = Forge { foreign_ios: 33, ..Forge::honest() }.record();
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+        let mut fields: Vec<&str> = text.split_whitespace().collect();
+        fields[8] = "17";
+        snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+    }
+    let entry = of(&record).read.unwrap().layers.remove(0);
+    // 17 at each of two snapshots of five runs.
+    assert_eq!((entry.tolerance_bytes, entry.word.as_str()), (170 * 4096, "agrees"));
+}
+
+#[test]
+fn layers_side_by_side_are_added_up() {
+    let mut record = Forge::honest_loop().record();
+    let place = &mut record.header.hosts[0].places[0];
+    let twin =
+        Layer { name: "vdb".into(), stat_file: "/sys/block/vdb/stat".into(), ..place.layers[1].clone() };
+    place.layers.push(twin);
+    place.layers[0].below = vec![1, 2];
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone();
+        snapshot.files.insert("/sys/block/vdb/stat".into(), text);
+    }
+    let layers = of(&record).read.unwrap().layers;
+    assert_eq!(layers[1].word, "100 % more with vdb");
+    assert_eq!((layers[2].step, layers[2].word.as_str()), (1, "100 % more with vda"));
+}
+
+#[test]
+fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
+    let write = of(&Forge::honest_write().record()).write.unwrap();
+    assert_eq!(write.layers[0].with_sync.map(|m| m.ios), Some(55_000));
+    assert_eq!(write.charged.word, "agrees");
+    let late = Forge { cache: model::job::Cache::Buffered, delivered: 0.0, ..Forge::honest_write() };
+    let write = of(&late.record()).write.unwrap();
+    assert!(write.charged.word.contains("written back"), "{}", write.charged.word);
+    assert_eq!(write.layers[0].word, "100 % less");
+}
+
+#[test]
+fn without_storage_there_is_no_ledger() {
+    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() }.record();
+    assert_eq!(ledger(&case::cases(&null)[0]), None);
+}

@@ -1,0 +1,125 @@
+//! Whether latencies are of two populations.
+//!
+//! For: two peaks on a logarithmic axis with a valley between them. Not for: why; and three peaks are told as two.
+
+use model::histogram::Histogram;
+
+/// Classes per doubling: fine enough for a valley, wide enough to hold some operations each.
+const PER_DOUBLING: f64 = 4.0;
+/// Operations below which a shape is chance.
+pub(crate) const FEWEST_OPS: u64 = 1_000;
+/// Share of the operations that each population must have.
+pub(crate) const SHARE_FROM: f64 = 0.10;
+/// How far their medians must be apart.
+pub(crate) const RATIO_FROM: f64 = 2.0;
+/// Height of the valley by that of the lower peak, at most. Queues make lumpy distributions, hence a clear valley.
+pub(crate) const VALLEY_TO: f64 = 0.25;
+
+/// Two populations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Modes {
+    /// Median of the faster ones in ns.
+    pub fast_ns: f64,
+    /// Median of the slower ones in ns.
+    pub slow_ns: f64,
+    /// Share of the slower ones.
+    pub slow_share: f64,
+}
+
+/// The two populations of a histogram; `None` where it has one, or too few operations to tell.
+pub(crate) fn modes(latencies: &Histogram) -> Option<Modes> {
+    if latencies.count() < FEWEST_OPS {
+        return None;
+    }
+    let heights = smooth(&classes(latencies));
+    let total: f64 = heights.iter().sum();
+    let mut best: Option<(f64, usize)> = None;
+    let mut left = 0.0;
+    for (at, height) in heights.iter().enumerate() {
+        let enough = |mass: f64| mass >= SHARE_FROM * total;
+        let peaks = highest(&heights[..at]).min(highest(&heights[at..]));
+        let depth = height / peaks.max(f64::MIN_POSITIVE);
+        if enough(left)
+            && enough(total - left - height)
+            && depth <= VALLEY_TO
+            && best.is_none_or(|(d, _)| depth < d)
+        {
+            best = Some((depth, at));
+        }
+        left += height;
+    }
+    let (_, valley) = best?;
+    let found = split(latencies, valley);
+    (found.slow_ns >= RATIO_FROM * found.fast_ns
+        && (SHARE_FROM..=1.0 - SHARE_FROM).contains(&found.slow_share))
+    .then_some(found)
+}
+
+/// Which class a latency is in.
+fn class(ns: u64) -> usize {
+    ((ns.max(1) as f64).log2() * PER_DOUBLING) as usize
+}
+
+fn classes(latencies: &Histogram) -> Vec<f64> {
+    let mut out = vec![0.0; class(u64::MAX) + 2];
+    for (ns, count) in latencies.counts() {
+        if let Some(slot) = out.get_mut(class(ns)) {
+            *slot += count as f64;
+        }
+    }
+    out
+}
+
+/// Each with a quarter of both neighbours, so that a class that happens to be empty is no valley.
+fn smooth(heights: &[f64]) -> Vec<f64> {
+    let at = |i: Option<usize>| i.and_then(|i| heights.get(i)).copied().unwrap_or(0.0);
+    (0..heights.len())
+        .map(|i| (at(i.checked_sub(1)) + 2.0 * at(Some(i)) + at(i.checked_add(1))) / 4.0)
+        .collect()
+}
+
+fn highest(heights: &[f64]) -> f64 {
+    heights.iter().copied().fold(0.0, f64::max)
+}
+
+/// Medians and shares on both sides of a class.
+fn split(latencies: &Histogram, valley: usize) -> Modes {
+    let fast: u64 = latencies.counts().filter(|(ns, _)| class(*ns) < valley).map(|(_, c)| c).sum();
+    let total = latencies.count();
+    let at = |rank: u64| latencies.quantile_ns(rank as f64 / total as f64).unwrap_or(0) as f64;
+    Modes {
+        fast_ns: at(fast / 2),
+        slow_ns: at(fast + (total - fast) / 2),
+        slow_share: (total - fast) as f64 / total as f64,
+    }
+}
+
+#[cfg(test)]
+use crate::series::known::Noise;
+
+/// Log-normal latencies: so many around each median.
+#[cfg(test)]
+fn mixture(parts: &[(u32, f64, f64)]) -> Histogram {
+    let (mut noise, mut h) = (Noise(11), Histogram::new());
+    for (count, median, sigma) in parts {
+        (0..*count).for_each(|_| h.record((median * (sigma * noise.normal()).exp()) as u64));
+    }
+    h
+}
+
+#[test]
+fn two_populations_are_told_apart() {
+    let m = modes(&mixture(&[(6_000, 5e3, 0.3), (4_000, 80e3, 0.3)])).unwrap();
+    assert!((m.fast_ns / 5e3 - 1.0).abs() < 0.1 && (m.slow_ns / 80e3 - 1.0).abs() < 0.1, "{m:?}");
+    assert!((m.slow_share - 0.4).abs() < 0.02);
+    assert!(modes(&mixture(&[(8_800, 50e3, 0.15), (1_200, 300e3, 0.15)])).is_some());
+}
+
+#[test]
+fn one_population_with_a_tail_is_one() {
+    assert_eq!(modes(&mixture(&[(10_000, 50e3, 0.6)])), None);
+    assert_eq!(modes(&mixture(&[(10_000, 50e3, 0.01)])), None);
+    assert_eq!(modes(&mixture(&[(9_500, 50e3, 0.3), (500, 5e6, 0.3)])), None, "5 %");
+    assert_eq!(modes(&mixture(&[(5_000, 50e3, 0.2), (5_000, 85e3, 0.2)])), None, "no valley");
+    assert_eq!(modes(&mixture(&[(300, 5e3, 0.3), (300, 80e3, 0.3)])), None, "too few");
+}

@@ -1,0 +1,86 @@
+//! What this process may do here, found out without doing it.
+//!
+//! For: interfaces and counters that a measurement or a check would use. Not for: targets (that is `safety`).
+
+use crate::cgroup;
+use crate::error::words;
+use crate::root::Root;
+use model::Known;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::process::{Resource, getrlimit};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use sys::arena::Arena;
+use sys::ring::{Ring, RingFile, Wishes};
+
+/// A trace point of the block layer; where it can be switched on, all can.
+const TRACE_POINT: &str = "/sys/kernel/tracing/events/block/block_rq_issue/enable";
+const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
+/// What is allowed, or why it is not.
+#[derive(Clone, Debug)]
+pub struct Rights {
+    /// A ring of io_uring can be set up.
+    pub io_uring: Known<()>,
+    /// A cgroup of our own can be made: the version of its hierarchy.
+    pub cgroup: Known<u8>,
+    /// Trace points of the block layer can be switched on.
+    pub tracing: Known<()>,
+    /// Devices, by kernel name, that can be opened for reading.
+    pub devices: Vec<(String, Known<()>)>,
+    /// Files that may be open at once; `None` where there is no limit.
+    pub open_files: Option<u64>,
+    /// Memory that may be locked, in bytes; `None` where there is no limit or we are exempt.
+    pub locked_bytes: Option<u64>,
+}
+
+/// Finds out, for these devices too.
+pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
+    let exempt = rustix::process::geteuid().is_root();
+    Rights {
+        io_uring: io_uring(root),
+        cgroup: cgroup::allowed(root),
+        tracing: may(root, TRACE_POINT, Access::WRITE_OK).map_err(|why| format!("{TRACE_POINT}: {why}")),
+        devices: devices.map(|name| (name.to_owned(), readable(root, name))).collect(),
+        open_files: getrlimit(Resource::Nofile).current,
+        locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !exempt),
+    }
+}
+
+/// Whether access is allowed to the effective user, as the kernel would decide.
+pub(crate) fn may(root: &Root, path: impl AsRef<str>, access: Access) -> Known<()> {
+    accessat(CWD, root.path(path.as_ref()), access, AtFlags::EACCESS).map_err(|e| words(&e.into()))
+}
+
+/// The smallest ring there is, set up and given back.
+fn io_uring(root: &Root) -> Known<()> {
+    let ring = || -> io::Result<()> {
+        let file = File::open(Path::new("/dev/null"))?;
+        let page = rustix::param::page_size();
+        Ring::new(Arena::new(1, page)?, vec![RingFile { file, writable: false }], &Wishes::default())
+            .map(drop)
+    };
+    ring().map_err(|e| match root.word("/proc/sys/kernel/io_uring_disabled").as_deref() {
+        Some(level @ ("1" | "2")) => format!("{} (sysctl kernel.io_uring_disabled is {level})", words(&e)),
+        _ => words(&e),
+    })
+}
+
+/// Opening does no I/O to a disk; whether it is allowed is more than its permission bits say.
+fn readable(root: &Root, name: &str) -> Known<()> {
+    // Slashes in names of devices are exclamation marks in /sys.
+    let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
+    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
+    opened.map(drop).map_err(|e| format!("{}: {}", path.display(), words(&e)))
+}
+
+#[test]
+fn what_is_not_there_is_not_allowed_and_says_so() {
+    let rights = look(&Root::at("/nonexistent-prefix".into()), ["none"].into_iter());
+    assert!(rights.cgroup.is_err() && rights.tracing.is_err());
+    assert!(rights.devices[0].1.as_ref().is_err_and(|why| why.contains("no such file")), "{rights:?}");
+    assert!(rights.open_files.is_none_or(|n| n > 0));
+    println!("{:?}", look(&Root::real(), ["loop0"].into_iter()));
+}

@@ -1,0 +1,79 @@
+//! The table of layers: the same work from the ground up, what the tool counted beside what the device counted.
+//!
+//! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
+
+use super::text::{Page, half_width, ruled, short_bytes};
+use model::ledger::{Against, LayerRow, Layers, Pace};
+use model::units::{show_count, show_ns, show_rate};
+
+const HEADINGS: [&str; 9] =
+    ["layer", "IOPS", "±95 %", "size", "latency", "device IOPS", "size", "latency", "against; findings"];
+/// Factor from which a rate reads better as a multiple than in percent.
+const MULTIPLE_FROM: f64 = 2.0;
+
+pub(super) fn show(out: &mut Page, layers: &Layers) {
+    let mut table = ruled(&HEADINGS);
+    let mut work = "";
+    for row in &layers.rows {
+        if row.work != work {
+            work = &row.work;
+            let mut cells = blank();
+            cells[0] = format!("{work}:");
+            table.add_row(cells);
+        }
+        table.add_row(cells(row));
+    }
+    out.table_of(&table);
+    out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
+    for missing in &layers.missing {
+        out.prose("  ", "    ", &format!("Not measured: {missing}."));
+    }
+    out.line("");
+}
+
+fn blank() -> [String; HEADINGS.len()] {
+    std::array::from_fn(|_| String::new())
+}
+
+fn cells(row: &LayerRow) -> [String; HEADINGS.len()] {
+    let mut cells = blank();
+    cells[0] = format!("  {}", row.name);
+    let findings = row.findings.join(" ");
+    let Some(tool) = &row.tool else {
+        "no number".clone_into(&mut cells[1]);
+        cells[8] = findings;
+        return cells;
+    };
+    cells[1] = show_count(tool.iops);
+    cells[2] = half_width(tool.iops, row.iops_interval);
+    cells[3] = size(tool);
+    cells[4] = latency(tool);
+    let device = row.device.as_ref();
+    cells[5] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
+    cells[6] = device.map_or_else(String::new, size);
+    cells[7] = device.map_or_else(String::new, latency);
+    let last = [row.against.as_ref().map_or_else(String::new, against), findings];
+    cells[8] = last.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
+    cells
+}
+
+fn size(pace: &Pace) -> String {
+    pace.bytes.map_or_else(|| "-".into(), |b| short_bytes(b.round() as u64))
+}
+
+fn latency(pace: &Pace) -> String {
+    pace.latency_ns.map_or_else(|| "-".into(), show_ns)
+}
+
+/// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
+fn against(against: &Against) -> String {
+    let multiple = against.factor >= MULTIPLE_FROM;
+    let value = |v: f64| if multiple { show_rate(v) } else { format!("{:+.1}", 100.0 * (v - 1.0)) };
+    let sign = if multiple { "x " } else { "" };
+    let unit = if multiple { "" } else { " %" };
+    let interval = match against.interval {
+        Some([low, high]) => format!(" ({} to {})", value(low), value(high)),
+        None => String::new(),
+    };
+    format!("{} {sign}{}{unit}{interval}", against.name, value(against.factor))
+}

@@ -1,0 +1,73 @@
+//! `fathom layers`: its flags.
+
+use super::common::{Choice, Measuring, ShowingArgs};
+use crate::failure::Failure;
+use crate::request::{Request, Work};
+use crate::show::Showing;
+use model::wish::keys::Key;
+use std::path::PathBuf;
+
+/// Runs below which the cost of a layer has no interval.
+const FEWEST_RUNS: u32 = 3;
+
+/// Keys that say the same thing at every layer; how it goes through the page cache is the command's own.
+#[derive(Debug)]
+struct SameEverywhere;
+
+impl Choice for SameEverywhere {
+    fn takes(key: &Key) -> bool {
+        matches!(
+            key.name,
+            "rw" | "mix"
+                | "bs"
+                | "depth"
+                | "workers"
+                | "size"
+                | "time"
+                | "warmup"
+                | "runs"
+                | "seed"
+                | "engine"
+        )
+    }
+}
+
+/// Measure the same work at every layer of a place: devices, file system, page cache, and what each costs.
+///
+/// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
+/// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
+/// what fathom counts stands what the device counted. A device below is read from its first byte on, --size bytes of it; so
+/// its row says something where these bytes were once written, as those of the test file are.
+///
+/// A file or device of yours is only read, unless --destroy names it.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    measuring: Measuring<SameEverywhere>,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn request(self) -> Result<(Request, Showing), Failure> {
+        let request = self.measuring.request(Work::Layers, self.target, None);
+        if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS) {
+            return Err(Failure::Usage(format!(
+                "--runs {runs}: what a layer costs is told from noise by several runs; type --runs {FEWEST_RUNS} or more"
+            )));
+        }
+        if let Some(problem) = request.job.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
+        Ok((request, self.showing.showing(self.explain)?))
+    }
+}

@@ -1,0 +1,318 @@
+//! All the looking of `fathom doctor`: two snapshots with a pause between them, and what stands around them.
+//!
+//! For: one value that every answer is made from. Not for: answers.
+
+use crate::failure::Failure;
+use machine::error::MachineError;
+use machine::others::{Busy, Processes};
+use machine::rights::{self, Rights};
+use machine::root::Root;
+use machine::snapshot::Watch;
+use machine::{host, resolve};
+use model::Known;
+use model::evidence::{Moment, Snapshot, TargetState};
+use model::machine::{DirectIo, Layer, Machine, Place};
+use model::units::show_bytes;
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use sys::clock::Clock;
+
+/// How long it is watched what others do: long enough to see what writes once a second, short enough to be waited for.
+pub(super) const WATCH: Duration = Duration::from_secs(3);
+/// Dirty bytes of a file up to which its extents are looked at: the kernel writes them first, which takes time and is not ours
+/// to cause. 16 MiB are written in a tenth of a second by any disk.
+const MOST_DIRTY_BYTES: u64 = 16 << 20;
+/// Entries of a directory among which a file is looked for that tells about direct I/O.
+const MOST_ENTRIES: usize = 256;
+const O_NONBLOCK: i32 = 0o4000;
+
+/// What a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A test file would be made in it.
+    Directory,
+    /// A file of the user's.
+    File,
+    /// A block device.
+    Device,
+}
+
+/// Everything that was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// The target, absolute and without links.
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+    /// Bytes of a file or device; 0 for a directory.
+    pub(super) bytes: u64,
+    /// With one place, that of the target.
+    pub(super) machine: Machine,
+    /// For a directory: a file in it that says how direct I/O works there.
+    pub(super) witness: Option<(String, DirectIo)>,
+    /// Before the pause, without extents.
+    pub(super) start: Snapshot,
+    /// After the pause.
+    pub(super) end: Snapshot,
+    /// Who did something meanwhile.
+    pub(super) busy: Known<Vec<Busy>>,
+    /// Processes whose I/O only root may see.
+    pub(super) hidden: usize,
+    pub(super) rights: Rights,
+    pub(super) timing: Timing,
+}
+
+/// What a time stamp is worth here.
+#[derive(Clone, Debug)]
+pub(super) struct Timing {
+    /// Which clock fathom would use.
+    pub(super) clock: &'static str,
+    /// CPU time of a stamp, ns.
+    pub(super) cost_ns: f64,
+    /// Why it is not the CPU's own counter.
+    pub(super) why: Option<String>,
+}
+
+impl Seen {
+    /// Where the target is.
+    pub(super) fn place(&self) -> &Place {
+        // `look` puts exactly one in; a test that forgets it fails here and nowhere else.
+        &self.machine.places[0]
+    }
+
+    /// Its pages, extents and room, as last seen.
+    pub(super) fn target(&self) -> Option<&TargetState> {
+        self.end.targets.first()
+    }
+
+    /// ns between the two snapshots.
+    pub(super) fn watched_ns(&self) -> u64 {
+        self.end.at_ns.saturating_sub(self.start.at_ns)
+    }
+
+    /// The devices at the bottom.
+    pub(super) fn leaves(&self) -> Vec<&Layer> {
+        self.place().leaves().collect()
+    }
+}
+
+/// Looks at a target and its machine.
+///
+/// # Errors
+/// Where it cannot be looked at, or cannot be measured by anybody.
+pub(super) fn look(said: &Path) -> Result<Seen, Failure> {
+    let root = Root::real();
+    let mut machine = host::look(&root);
+    machine.places.push(resolve::resolve(&root, said)?);
+    let path = said.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", said.display())))?;
+    machine.places[0].path = path.to_string_lossy().into_owned();
+    let facts = std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
+    let kind = kind(said, &facts)?;
+    // Never waits: a device may have no medium, and a file a lease.
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
+    let bytes = match kind {
+        Kind::Directory => 0,
+        Kind::File => facts.len(),
+        // As /sys tells it, for those who may not open it.
+        Kind::Device => machine.places[0].layers.first().map_or(0, |l| l.bytes),
+    };
+    let witness = (kind == Kind::Directory).then(|| witness(&root, &path, &machine.places[0])).flatten();
+    let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
+    let rights = rights::look(&root, names.iter().map(String::as_str));
+    let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
+    let timing = Timing { clock: clock.name(), cost_ns: clock.cost_ps() as f64 / 1000.0, why };
+
+    let watch = Watch::new(root.clone(), &machine, Instant::now());
+    let handle = file.as_ref().ok();
+    let before = Processes::look(&root);
+    let start = watch.take(Moment::IdleStart, &[handle], false);
+    std::thread::sleep(WATCH);
+    let dirty = dirty_bytes(&start);
+    let mut end = watch.take(Moment::IdleEnd, &[handle], dirty <= MOST_DIRTY_BYTES);
+    let after = Processes::look(&root);
+    explain_missing(&mut end, &file, &path, dirty);
+    let hidden = after.as_ref().map_or(0, Processes::hidden);
+    let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
+    Ok(Seen { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+}
+
+fn kind(said: &Path, facts: &Metadata) -> Result<Kind, Failure> {
+    let kind = facts.file_type();
+    if kind.is_dir() {
+        Ok(Kind::Directory)
+    } else if kind.is_file() {
+        Ok(Kind::File)
+    } else if kind.is_block_device() {
+        Ok(Kind::Device)
+    } else {
+        Err(Failure::Usage(format!(
+            "{} cannot be measured; name a directory, a file or a block device",
+            said.display()
+        )))
+    }
+}
+
+/// Direct I/O as a file of the directory tells it: directories themselves do not.
+fn witness(root: &Root, dir: &Path, place: &Place) -> Option<(String, DirectIo)> {
+    let entries = std::fs::read_dir(dir).ok()?.take(MOST_ENTRIES).flatten();
+    let mut files = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_file()));
+    files.find_map(|entry| {
+        let there: Result<Place, MachineError> = resolve::resolve(root, &entry.path());
+        let there = there.ok()?;
+        // A file may be mounted over another.
+        let mount = |p: &Place| p.file_system.as_ref().map(|f| f.mount_point.clone());
+        (mount(&there) == mount(place)).then_some(())?;
+        Some((entry.file_name().to_string_lossy().into_owned(), there.direct?))
+    })
+}
+
+fn dirty_bytes(snapshot: &Snapshot) -> u64 {
+    let pages = snapshot.targets.first().and_then(|t| t.pages.as_ref().ok());
+    pages.map_or(0, |p| p.dirty.unwrap_or(0).saturating_mul(p.page_bytes))
+}
+
+/// Says why there is no state of the target, where the reason is one of ours.
+fn explain_missing(end: &mut Snapshot, file: &std::io::Result<File>, path: &Path, dirty: u64) {
+    let Some(target) = end.targets.first_mut() else { return };
+    if let Err(e) = file {
+        let why = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => "it cannot be opened: permission denied".to_owned(),
+            _ => format!("it cannot be opened: {e}"),
+        };
+        target.pages = Err(why.clone());
+        target.extents = Some(Err(why.clone()));
+        target.room = Some(Err(why));
+    } else if dirty > MOST_DIRTY_BYTES {
+        target.extents = Some(Err(format!(
+            "{} of it are not written yet, and how they will be stored is decided then; first `sync {}`",
+            show_bytes(dirty),
+            super::quoted(path)
+        )));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use model::evidence::{Extents, Pages, Room};
+    use model::machine::{FileSystem, LayerKind};
+    use std::collections::BTreeMap;
+
+    /// Counters of the disk before the pause.
+    const QUIET: &str = "1000 0 8000 40 500 0 4000 20 0 44 60 0 0 0 0 9 11";
+
+    /// A file of 1 GiB on ext4 on a partition of a disk in order, on a quiet machine in order.
+    pub(crate) fn in_order() -> Seen {
+        let words = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
+        };
+        let queue = words(&[
+            ("iostats", "1"),
+            ("scheduler", "[none] mq-deadline"),
+            ("read_ahead_kb", "128"),
+            ("max_sectors_kb", "1280"),
+            ("max_hw_sectors_kb", "2048"),
+            ("nr_requests", "256"),
+            ("write_cache", "write back"),
+            ("physical_block_size", "4096"),
+            ("rotational", "0"),
+        ]);
+        let disk = Layer {
+            name: "sda".into(),
+            number: "8:0".into(),
+            driver: Some("sd".into()),
+            stat_file: "/sys/class/block/sda/stat".into(),
+            queue: queue.clone(),
+            device: words(&[("mq", "4"), ("irq_cpus", "0-3"), ("alignment_offset", "0")]),
+            ..Layer::default()
+        };
+        let part = Layer {
+            name: "sda1".into(),
+            number: "8:1".into(),
+            kind: LayerKind::Partition,
+            stat_file: "/sys/class/block/sda1/stat".into(),
+            queue,
+            device: words(&[("start", "2048"), ("alignment_offset", "0")]),
+            below: vec![1],
+            ..Layer::default()
+        };
+        let place = Place {
+            path: "/data/file".into(),
+            file_system: Some(FileSystem {
+                kind: "ext4".into(),
+                source: "/dev/sda1".into(),
+                mount_point: "/data".into(),
+                options: "rw,relatime".into(),
+                attributes: Vec::new(),
+                root: "/".into(),
+            }),
+            layers: vec![part, disk],
+            tops: vec![0],
+            direct: Some(DirectIo { memory_align: 512, offset_align: 512 }),
+            ..Place::default()
+        };
+        let mut machine = host::look(&Root::at("/nonexistent-prefix".into()));
+        machine.virtual_by = Ok(None);
+        machine.clocksource = Ok("tsc".into());
+        machine.memory_bytes = Ok(64 << 30);
+        machine.facts = [
+            (model::kernel_files::LIMITS, ""),
+            (model::kernel_files::GOVERNORS, "/sys/x/scaling_governor: performance\n"),
+            (model::kernel_files::SLEEPS, "/sys/x/state0/latency: 0\n/sys/x/state1/latency: 2\n"),
+            (model::kernel_files::LIBRARIES, "/lib/libc.so.6\n"),
+        ]
+        .into_iter()
+        .map(|(k, v)| (k.to_owned(), Ok(v.to_owned())))
+        .collect();
+        machine.places = vec![place];
+        let extents =
+            Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
+        let target = TargetState {
+            pages: Ok(Pages { page_bytes: 4096, cached: 0, dirty: Some(0) }),
+            extents: Some(Ok(extents)),
+            room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
+            probe: None,
+        };
+        let end =
+            Snapshot { moment: Moment::IdleEnd, at_ns: 3_000_000_000, files: files(), targets: vec![target] };
+        let rights = Rights {
+            io_uring: Ok(()),
+            cgroup: Ok(2),
+            tracing: Ok(()),
+            devices: vec![("sda".into(), Ok(()))],
+            open_files: Some(1024),
+            locked_bytes: None,
+        };
+        Seen {
+            path: "/data/file".into(),
+            kind: Kind::File,
+            bytes: 1 << 30,
+            machine,
+            witness: None,
+            start: Snapshot { moment: Moment::IdleStart, at_ns: 0, targets: Vec::new(), ..end.clone() },
+            end,
+            busy: Ok(Vec::new()),
+            hidden: 0,
+            rights,
+            timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
+        }
+    }
+
+    fn files() -> BTreeMap<String, Known<String>> {
+        let texts = [
+            ("/sys/class/block/sda/stat", QUIET),
+            ("/sys/class/block/sda1/stat", QUIET),
+            ("/proc/stat", "cpu  100 0 100 10000 0 0 0 0 0 0\n"),
+            ("/proc/vmstat", "pswpin 5\npswpout 7\n"),
+            ("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: 12 kB\nWriteback: 0 kB\n"),
+            ("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
+            (model::kernel_files::HOUSEKEEPERS, "12: btrfs-cleaner\n"),
+            (
+                model::kernel_files::TEMPERATURES,
+                "/sys/h/hwmon0/temp1_input: 40000\n/sys/h/hwmon0/temp1_max: 80000\n",
+            ),
+        ];
+        texts.into_iter().map(|(k, v)| (k.to_owned(), Ok(v.to_owned()))).collect()
+    }
+}

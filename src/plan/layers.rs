@@ -1,0 +1,255 @@
+//! The ladder of `fathom layers`: one job per layer below a place and per way through the page cache.
+//!
+//! For: which layers can be opened, what each job is held against, and a reason for each one that is missing. Not for:
+//! measuring (the jobs are ordinary ones) nor for the costs (crate `analysis`).
+
+use super::origins::Origins;
+use super::{stream, target};
+use crate::failure::Failure;
+use crate::request::Request;
+use engine::engines::Entry;
+use machine::root::Root;
+use machine::safety;
+use model::job::{Cache, PerKind, Sizes};
+use model::machine::Place;
+use model::plan::{Ladder, MissingRung, Role, Rung};
+use model::units::{GIB, show_bytes};
+use model::wish::{JobWish, Rw};
+use std::path::{Path, PathBuf};
+
+/// Settings that each rung says for itself.
+pub(super) const OF_RUNGS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
+/// Bytes per operation: the size of the comparison that this repeats, and of the pages of many databases.
+const BLOCK_BYTES: u32 = 8192;
+/// Span of the comparison: it has to fit in the page cache of most machines, and is read whole before buffered reads.
+const SPAN_BYTES: u64 = GIB;
+
+/// Jobs with what they are to one another.
+#[derive(Default)]
+pub(super) struct Climb {
+    /// One per rung, in its order.
+    pub(super) wishes: Vec<JobWish>,
+    pub(super) ladder: Ladder,
+    /// Index of the job whose figure is the headline: past the page cache at the place itself, where that can be.
+    pub(super) headline: Option<usize>,
+}
+
+/// The place that is climbed, and what is done on every rung.
+struct Ground<'a> {
+    request: &'a Request,
+    root: &'a Root,
+    said: PathBuf,
+    path: PathBuf,
+    place: Place,
+    role: Role,
+    engine: &'static Entry,
+    bs: PerKind<Sizes>,
+    span: u64,
+}
+
+/// Finds every rung.
+pub(super) fn climb(request: &Request, root: &Root, origins: &mut Origins) -> Result<Climb, Failure> {
+    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
+    let (found, place) = target::look(root, &said, &path)?;
+    let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let engine = super::engine::find(&wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    if !engine.moves_bytes {
+        let name = engine.name;
+        return Err(Failure::Usage(format!(
+            "--engine {name}: it moves no bytes, so every layer is the same to it; leave --engine out"
+        )));
+    }
+    let works = works(wish.rw, origins)?;
+    let bs = Sizes::Fixed(BLOCK_BYTES);
+    let bs = PerKind { read: bs.clone(), write: bs.clone(), trim: bs };
+    let bs = origins.choose("--bs", wish.bs, bs, stream::size_words);
+    let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
+    let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
+    origins.fixed("--cache", "each in turn", "fathom layers");
+    let ground = Ground { request, root, said, path, place, role: found.role, engine, bs, span };
+    let mut climb = Climb::default();
+    for rw in works {
+        ground.work(rw, &mut climb)?;
+    }
+    climb.ladder.missing.extend(
+        ground
+            .place
+            .blind
+            .iter()
+            .map(|why| MissingRung { name: format!("what is below {}", ground.base()), why: why.clone() }),
+    );
+    if climb.ladder.rungs.is_empty() {
+        let reasons = climb.ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
+        let reasons: Vec<String> = reasons.collect();
+        return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
+    }
+    Ok(climb)
+}
+
+/// Reads and writes at random, unless one work was asked for.
+fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
+    if let Some(rw @ (Rw::Trim | Rw::Randtrim)) = said {
+        return Err(Failure::Usage(format!(
+            "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
+            rw.word()
+        )));
+    }
+    let both = vec![Rw::Randread, Rw::Randwrite];
+    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    Ok(origins.choose("--rw", said.map(|rw| vec![rw]), both, words))
+}
+
+/// What the rows of a work stand under.
+fn heading(rw: Rw) -> &'static str {
+    match rw {
+        Rw::Read => "sequential reads",
+        Rw::Write => "sequential writes",
+        Rw::Rw => "sequential reads and writes",
+        Rw::Randread => "random reads",
+        Rw::Randwrite => "random writes",
+        Rw::Randrw => "random reads and writes",
+        Rw::Trim | Rw::Randtrim => "trims",
+    }
+}
+
+fn reads(rw: Rw) -> bool {
+    !matches!(rw, Rw::Write | Rw::Randwrite)
+}
+
+fn writes(rw: Rw) -> bool {
+    !matches!(rw, Rw::Read | Rw::Randread)
+}
+
+impl Ground<'_> {
+    /// What the place is called: its file system, or its name as a device.
+    fn base(&self) -> &str {
+        let top = self.place.tops.first().and_then(|t| self.place.layers.get(*t));
+        match (&self.place.file_system, top) {
+            (Some(fs), _) => &fs.kind,
+            (None, Some(layer)) => &layer.name,
+            (None, None) => "target",
+        }
+    }
+
+    /// All rungs of one work, from the ground up.
+    fn work(&self, rw: Rw, climb: &mut Climb) -> Result<(), Failure> {
+        let below = self.devices(rw, climb);
+        if writes(rw)
+            && let Err(why) = self.may_write()
+        {
+            // Who named it wants it written, and is told why it is not.
+            if !self.request.destroy.is_empty() {
+                return Err(why);
+            }
+            miss(climb, self.base(), rw, why.words());
+            return Ok(());
+        }
+        let direct = self.rung(rw, Cache::Direct, "direct", below, climb);
+        climb.headline = climb.headline.or(direct);
+        let against = direct.or(below);
+        if writes(rw) {
+            self.rung(rw, Cache::DirectSync, "direct + sync", against, climb);
+        }
+        self.rung(rw, Cache::Buffered, "buffered", against, climb);
+        Ok(())
+    }
+
+    fn may_write(&self) -> Result<(), Failure> {
+        target::guard_writing(self.request, self.root, &self.said, &self.path, self.role)
+    }
+
+    /// One way through the page cache at the place itself.
+    fn rung(
+        &self,
+        rw: Rw,
+        cache: Cache,
+        how: &str,
+        below: Option<usize>,
+        climb: &mut Climb,
+    ) -> Option<usize> {
+        let name = format!("{} {how}", self.base());
+        if !self.engine.caches.contains(&cache) {
+            let why = format!("the engine {} does not work with --cache {}", self.engine.name, cache.word());
+            miss(climb, &name, rw, &why);
+            return None;
+        }
+        let refuses = |d: &model::machine::DirectIo| d.offset_align == 0;
+        if cache.is_direct() && self.place.direct.as_ref().is_some_and(refuses) {
+            miss(climb, &name, rw, "its file system has no direct I/O");
+            return None;
+        }
+        let warm = cache == Cache::Buffered && reads(rw);
+        Some(self.add(
+            climb,
+            Rung { job: 0, name, work: heading(rw).into(), below, warm },
+            rw,
+            (&self.said, cache, self.span),
+        ))
+    }
+
+    /// The block devices below, from the ground up; the index of the rung right below the place.
+    fn devices(&self, rw: Rw, climb: &mut Climb) -> Option<usize> {
+        let layers = &self.place.layers;
+        let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
+        let mut rungs: Vec<Option<usize>> = vec![None; layers.len()];
+        // Each layer stands before what is below it.
+        for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
+            if writes(rw) {
+                miss(climb, &layer.name, rw, "what is above is stored on it, so it is only read");
+                continue;
+            }
+            let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));
+            if let Err(why) = self.can_be_read(&device) {
+                miss(climb, &layer.name, rw, &why);
+                continue;
+            }
+            let below = only(&layer.below).and_then(|b| rungs.get(b).copied().flatten());
+            let rung =
+                Rung { job: 0, name: layer.name.clone(), work: heading(rw).into(), below, warm: false };
+            let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
+            let index = self.add(climb, rung, rw, what);
+            if let Some(slot) = rungs.get_mut(at) {
+                *slot = Some(index);
+            }
+        }
+        let below = match self.place.tops.as_slice() {
+            [top] if own(*top) => layers.get(*top).and_then(|l| only(&l.below)),
+            tops => only(tops),
+        };
+        below.and_then(|b| rungs.get(b).copied().flatten())
+    }
+
+    fn can_be_read(&self, device: &Path) -> Result<(), String> {
+        if !self.engine.caches.contains(&Cache::Direct) {
+            return Err(format!("the engine {} does not work with --cache direct", self.engine.name));
+        }
+        safety::open_device(self.root, device, false, Cache::Direct).map(drop).map_err(|e| e.to_string())
+    }
+
+    fn add(&self, climb: &mut Climb, rung: Rung, rw: Rw, (path, cache, span): (&Path, Cache, u64)) -> usize {
+        let mut job = self.request.job.clone();
+        job.name = Some(format!("{}: {}", rung.name, rung.work));
+        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            stream.target = vec![path.to_string_lossy().into_owned()];
+            stream.rw = Some(rw);
+            stream.cache = Some(cache);
+            stream.bs = Some(self.bs.clone());
+            stream.size = Some(span);
+        }
+        let index = climb.wishes.len();
+        climb.wishes.push(job);
+        climb.ladder.rungs.push(Rung { job: index, ..rung });
+        index
+    }
+}
+
+fn miss(climb: &mut Climb, name: &str, rw: Rw, why: &str) {
+    let name = format!("{name}, {}", heading(rw));
+    climb.ladder.missing.push(MissingRung { name, why: why.into() });
+}
+
+/// The only one. What stands on several has no rung that it could be held against.
+fn only(all: &[usize]) -> Option<usize> {
+    if let [one] = all { Some(*one) } else { None }
+}

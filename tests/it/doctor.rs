@@ -1,0 +1,193 @@
+//! The doctor: what would spoil a number is found before one is measured, and nothing is touched.
+
+use crate::disk::{Device, Disk, Image};
+use crate::provoke::{Group, inside};
+use crate::stage::{Outcome, Stage, is_root, names, skip, tool, wait};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const WORDS: &str = "doctor --format json";
+/// It is a look: nobody waits longer for one.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A diagnosis, read by the names of its contract.
+struct Diagnosis(Value);
+
+impl Diagnosis {
+    /// What the doctor said, which it did in time and without complaint.
+    #[track_caller]
+    fn of(out: &Outcome) -> Self {
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+        assert!(out.took < LIMIT, "it took {:?}", out.took);
+        Self(serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}")))
+    }
+
+    /// The only look whose subject begins like this.
+    #[track_caller]
+    fn look(&self, about: &str) -> &Value {
+        let looks = self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
+        let all: Vec<&Value> = looks.filter(|l| l["about"].as_str().unwrap().starts_with(about)).collect();
+        assert_eq!(all.len(), 1, "about {about}: {all:#?}");
+        all[0]
+    }
+
+    /// Fails unless the look's answer is this, and gives the look.
+    #[track_caller]
+    fn must_say(&self, about: &str, outcome: &str) -> &Value {
+        let look = self.look(about);
+        assert_eq!(look["outcome"], outcome, "{look:#}");
+        look
+    }
+}
+
+#[test]
+fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let file = disk.file("data", 32);
+    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let cached = seen.must_say("cached", "finding");
+    assert_eq!((&cached["check"], &cached["severity"]), (&"A01".into(), &"rename".into()));
+    let cure = cached["cure"].as_str().unwrap().split(" (").next().unwrap();
+    disk.sh(&format!("{cure} 2>&1"));
+
+    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    for about in
+        ["what is below", "direct I/O", "flushes", "cached", "holes", "compressed", "shared", "counters"]
+    {
+        seen.must_say(about, "holds");
+    }
+    assert!(seen.0["chain"].as_str().unwrap().contains("ext4"), "{:#}", seen.0["chain"]);
+    assert!(seen.0["watched_ms"].as_u64().unwrap() >= 3000);
+    assert_eq!(seen.0["target"], file.to_str().unwrap());
+}
+
+#[test]
+fn holes_are_found_before_they_are_measured() {
+    let stage = Stage::new();
+    let hollow = stage.path("it's hollow");
+    std::fs::File::create(&hollow).unwrap().set_len(64 << 20).unwrap();
+    let seen = Diagnosis::of(&stage.fathom(WORDS, &hollow));
+    let holes = seen.must_say("holes", "finding");
+    assert_eq!((&holes["check"], &holes["severity"]), (&"A04".into(), &"void".into()));
+    assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "a look keeps no session");
+
+    let text = stage.fathom("doctor", &hollow);
+    let (_, list) = text.stdout.split_once("Before you measure:\n").unwrap();
+    assert!(list.starts_with("  1. holes (voids a number, A04): name the directory instead"), "{list}");
+}
+
+#[test]
+fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let seen = Diagnosis::of(&stage.fathom(WORDS, &folder));
+    seen.must_say("test file", "holds");
+    seen.must_say("direct I/O", "not_checked");
+    assert_eq!(names(&folder), Vec::<PathBuf>::new());
+    std::fs::write(folder.join("old"), "content").unwrap();
+    let text = stage.fathom("doctor", &folder).stdout;
+    assert!(text.contains("as its file 'old' shows") || text.contains("NOT CHECKED  direct I/O"), "{text}");
+}
+
+#[test]
+fn memory_is_called_memory() {
+    if !std::fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" /dev/shm tmpfs ") {
+        return skip("/dev/shm is no tmpfs here");
+    }
+    let stage = Stage::new();
+    let seen = Diagnosis::of(&stage.fathom(WORDS, Path::new("/dev/shm")));
+    assert_eq!(seen.must_say("what is below", "finding")["check"], "A11");
+}
+
+#[test]
+fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 16, Image::Buffered) else { return };
+    let seen = Diagnosis::of(&stage.fathom(WORDS, &device.path));
+    let backing = seen.must_say("backing of", "finding");
+    assert_eq!(backing["check"], "A12");
+    let cure: Vec<&str> = backing["cure"].as_str().unwrap().split(' ').collect();
+    if let Err(why) = tool(&cure.iter().map(|w| w as &dyn AsRef<std::ffi::OsStr>).collect::<Vec<_>>()) {
+        return skip(&why);
+    }
+    Diagnosis::of(&stage.fathom(WORDS, &device.path)).must_say("backing of", "holds");
+}
+
+#[test]
+fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let Some(group) = Group::new() else { return };
+    group.limit_reads(&disk.number(), 100_000);
+    let seen = Diagnosis::of(&wait(&mut inside(&disk, &group, &stage, WORDS)));
+    let limit = seen.must_say("I/O limits", "finding");
+    assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100000"), "{limit:#}");
+    Diagnosis::of(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");
+}
+
+#[test]
+fn counters_that_are_off_and_a_neighbour_are_found() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let file = disk.file("data", 8);
+    let beside = disk.sh_beside("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
+    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    drop(beside);
+    let others = seen.must_say("requests of others", "finding");
+    assert_eq!((&others["check"], &others["severity"]), (&"D01".into(), &"biased".into()));
+
+    let _uncounted = disk.stop_counting();
+    let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
+    let counters = seen.must_say(&format!("counters of {}", disk.name()), "finding");
+    assert!(
+        counters["cure"].as_str().unwrap().contains(&format!("/sys/block/{}/queue/iostats", disk.name()))
+    );
+}
+
+#[test]
+fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.file("secret", 1);
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    let seen = Diagnosis::of(&stage.fathom_as_nobody(WORDS, &file));
+    for about in ["cached", "how it is stored"] {
+        let look = seen.must_say(about, "not_checked");
+        assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");
+    }
+    // Nothing of this is a fault of the machine, so it is said and no more.
+    assert_eq!(seen.must_say("cgroup of its own", "finding")["severity"], "note");
+}
+
+#[test]
+fn what_is_no_target_is_a_usage_error() {
+    let stage = Stage::new();
+    let table = [
+        (WORDS, stage.path("missing"), "does not exist"),
+        (WORDS, PathBuf::from("/dev/null"), "block device"),
+        ("doctor --format pdf", stage.folder("here"), "pdf"),
+    ];
+    for (words, target, must) in table {
+        let out = stage.fathom(words, &target);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{out:?}");
+        assert!(out.stderr.contains(must), "{out:?}");
+        assert!(out.took < Duration::from_secs(1), "what is wrong is said at once");
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a target really is and what is put there: the device that was meant, and data that storage cannot make vanish.
+//!
+//! For: the flag --expect-device and the data of writes, told to the program. Not for: whether I/O arrived there (`honesty`).
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Stage, is_root};
+
+const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
+
+#[test]
+fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let run = |name: &str| {
+        let words = format!("run --rw randread --depth 4 --size 64m --expect-device {name} {SHORT}");
+        disk.fathom(&stage, &words, &disk.dir)
+    };
+    let wrong = run("nosuchdisk");
+    let report = wrong.report();
+    let finding = report.must_say("A14", "finding");
+    assert_eq!((&finding["severity"], wrong.code), (&serde_json::json!("void"), Some(1)));
+    assert!(
+        finding["sentence"].as_str().unwrap().contains("is not on nosuchdisk: it is on loop"),
+        "{finding:#}"
+    );
+    assert_eq!(report.verdict(), "INVALID");
+
+    // Its path and its name both do.
+    let path = disk.device.to_str().unwrap();
+    for name in [path, path.rsplit('/').next().unwrap()] {
+        run(name).report().must_say("A14", "holds");
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
+    let stage = Stage::new();
+    let out = stage.fathom(&format!("run --expect-device /dev/nosuchdisk {SHORT}"), &stage.folder("dir"));
+    assert_eq!(out.code, Some(2));
+    assert!(out.stderr.contains("--expect-device /dev/nosuchdisk"), "{}", out.stderr);
+    assert!(stage.sessions().is_empty());
+}
+
+#[test]
+fn zeros_are_too_easy_and_fathoms_own_data_are_not() {
+    let stage = Stage::new();
+    let dir = stage.folder("dir");
+    let run = |data: &str| {
+        let words = format!("run --rw randwrite --depth 4 --size 64m {data} {SHORT}");
+        stage.fathom(&words, &dir).report()
+    };
+    let zeros = run("--zeros");
+    let zeros = zeros.must_say("A08", "finding");
+    assert!(["biased", "void"].contains(&zeros["severity"].as_str().unwrap()), "{zeros:#}");
+    assert_eq!(run("--compress 50").must_say("A08", "finding")["severity"], "note");
+    run("").must_say("A08", "holds");
+}
