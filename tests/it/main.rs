@@ -16,5 +16,6 @@ mod place;
 mod safety;
 mod sim;
 mod stage;
+mod stored;
 mod trace;
 mod verify;
