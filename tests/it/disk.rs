@@ -84,6 +84,7 @@ pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
             let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
             tool(&[&"mkfs.ext4", &"-q", &"-F", &"-E", &options, &device])
         }
+        "ext4 inline" => tool(&[&"mkfs.ext4", &"-q", &"-F", &"-O", &"inline_data", &"-I", &"256", &device]),
         "xfs" => tool(&[&"mkfs.xfs", &"-q", &"-f", &"-K", &device]),
         "btrfs" => tool(&[&"mkfs.btrfs", &"-q", &"-f", &"-K", &device]),
         "swap" => tool(&[&"mkswap", &device]),

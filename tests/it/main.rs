@@ -21,5 +21,6 @@ mod provoke;
 mod safety;
 mod sim;
 mod stage;
+mod stored;
 mod trace;
 mod verify;

@@ -2,7 +2,7 @@
 //!
 //! For: evidence about the targets themselves, as far as the record has it. Not for: counters (beside it) nor opinions.
 
-use super::Case;
+use super::{Amount, Case};
 use model::Known;
 use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot};
 use model::job::Kind;
@@ -25,6 +25,26 @@ impl<'a> Case<'a> {
             }
         };
         self.stream.targets.iter().map(of).collect()
+    }
+
+    /// What the disks did for others while those single reads were made; `None` where that was not counted.
+    pub fn beside_probes(&self) -> Option<Amount> {
+        let evidence = &self.record.evidence;
+        let at = |moment| evidence.iter().find(|s| s.moment == moment);
+        // The first is read before the blocks are, the second follows them.
+        let (before, after) = (at(Moment::AfterPrepare)?, at(Moment::IdleStart)?);
+        let of = |layer: &Layer| BlockStat::between(before, after, &layer.stat_file).map(|s| s.total());
+        let mut all = Amount::default();
+        for layer in self.shared().ok()? {
+            let flow = of(layer).ok()?;
+            all = all.plus(Amount { ops: flow.ios, bytes: flow.bytes });
+        }
+        for probe in before.targets.iter().filter_map(|t| t.probe.as_ref()?.as_ref().ok()) {
+            let ops = (probe.first_ns.len() as u64).saturating_add(probe.again_ns.len() as u64);
+            all.ops = all.ops.saturating_sub(ops);
+            all.bytes = all.bytes.saturating_sub(ops.saturating_mul(probe.block_bytes));
+        }
+        Some(all)
     }
 
     /// How the bytes of each target are stored at the start of each run and after its final sync, in pairs.

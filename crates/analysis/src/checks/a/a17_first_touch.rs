@@ -11,12 +11,16 @@ use model::Known;
 use model::evidence::Probe;
 use model::finding::Severity;
 use model::job::Kind;
-use model::units::{show_ns, show_rate};
+use model::units::{show_bytes, show_count, show_ns, show_rate};
 
 /// Factor that says more than noise. The two lists are read within milliseconds of one another, and a neighbour on the CPU
 /// slows one of them: of 200 quiet pairs on a virtual disk 13 differed by 1.2 with p below 0.01, one by 1.5 (the largest by
 /// 1.7), and none by 2. Lazily loaded volumes and caches make a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
+/// Requests of others while the blocks are read that are a handful: a journal commit, a log line.
+const BESIDE_IOS: u64 = 48;
+/// Bytes of the same.
+const BESIDE_BYTES: u64 = 1 << 20;
 /// Chance that is accepted.
 const CHANCE_BELOW: f64 = 0.01;
 
@@ -29,7 +33,8 @@ pub(super) const CHECK: Check = Check {
         formula: "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
                   rank test of Mann and Whitney. Biased where the factor is above 2 or below 1/2 and chance below 1 %. Both \
                   lists are milliseconds apart, so smaller factors are mostly neighbours on the CPU: of 200 quiet pairs on a \
-                  virtual disk the largest was 1.7. Fewer than 8 blocks are not compared.",
+                  virtual disk the largest was 1.7. Fewer than 8 blocks are not compared. Nor is a difference \
+                  believed where the disk did more than 48 requests or 1 MiB for others in that time.",
         provoke: "A volume that was just restored from a cloud's snapshot: `fathom run --rw randread /dev/nvme1n1`. Or a loop device \
                   with a buffered backing file that was evicted: `losetup --direct-io=off -f --show FILE`.",
         repair: "For a volume that is loaded lazily, read all of it once before (`fathom run --rw read --bs 1m --ops N TARGET`, or \
@@ -66,6 +71,14 @@ fn look(case: &Case) -> Known<Answer> {
     ]);
     if distance(both) <= FACTOR.ln() {
         return Ok(Answer::Holds("The first read of a block took as long as the second.", numbers));
+    }
+    // Both lists are milliseconds apart, so a burst of others' slows one of them and not the other.
+    if let Some(others) = case.beside_probes().filter(|o| o.ops > BESIDE_IOS || o.bytes > BESIDE_BYTES) {
+        return Err(format!(
+            "others made {} requests of {} on the disk while blocks were read twice before the runs",
+            show_count(others.ops as f64),
+            show_bytes(others.bytes)
+        ));
     }
     let (factor, why) = if both.ratio < 1.0 {
         (1.0 / both.ratio, "shorter: something below caches, or loads blocks only when they are touched")
@@ -117,6 +130,23 @@ fn a_factor_of_two_either_way_is_needed() {
     assert_eq!(at(39_000), Some(Severity::Biased));
     assert_eq!(at(155_000), None);
     assert_eq!(at(165_000), Some(Severity::Biased));
+}
+
+#[test]
+fn a_burst_of_others_is_no_first_touch() {
+    use model::evidence::Moment;
+    let beside = |ios: u64| {
+        let mut record = again(&Forge::honest(), 20_000);
+        let mut idle = record.evidence[0].clone();
+        idle.moment = Moment::IdleStart;
+        let sectors = (128 + ios) * 8;
+        let stat = format!("{} 0 {sectors} 40 0 0 0 0 0 0 40 0 0 0 0 0 0\n", 128 + ios);
+        idle.files.insert("/sys/block/vda/stat".into(), Ok(stat));
+        record.evidence.push(idle);
+        crate::checks::ask_one(&CHECK, &record)
+    };
+    assert!(matches!(beside(48), Ok(Answer::Finding(_))));
+    assert!(beside(49).is_err_and(|why| why.contains("49 requests of 196 KiB")));
 }
 
 #[test]
