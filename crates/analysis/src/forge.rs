@@ -555,9 +555,10 @@ impl Forge {
     /// A mebibyte after the other, eight in flight.
     pub(crate) fn honest_sequential() -> Self {
         Self {
-            name: "SEQ1M Q8T1 read".into(),
+            name: "SEQ64K Q8T1 read".into(),
             pattern: Pattern::Sequential,
-            block_bytes: 1 << 20,
+            // All of them are less than the span, so that no block is read twice.
+            block_bytes: 1 << 16,
             depth: 8,
             depth_seen: 7.9,
             ..Self::honest()
