@@ -38,8 +38,10 @@ pub fn find(said: &str) -> Result<&'static Check, String> {
     if let Some(check) = checks::all().find(|c| c.id == word || c.name == word) {
         return Ok(check);
     }
+    // Letters that look like figures are the likeliest slip in an id.
+    let figures = word.replace('O', "0").replace(['I', 'L'], "1");
     let likeness = |c: &&Check| {
-        let id = strsim::normalized_damerau_levenshtein(&word, c.id);
+        let id = strsim::normalized_damerau_levenshtein(&figures, c.id);
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
     };
     let nearest = checks::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
@@ -239,7 +241,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "pages of some checks are not written yet; switch it on when they are"]
     fn no_page_is_empty() {
         let empty: Vec<&str> = checks::all().filter(|c| parts(c).count() < 4).map(|c| c.id).collect();
         assert_eq!(empty, Vec::<&str>::new());

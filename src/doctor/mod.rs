@@ -83,7 +83,6 @@ fn quoted(path: &Path) -> String {
 }
 
 #[test]
-#[ignore = "some of the checks that looks name are not in the table yet; switch it on when they are"]
 fn every_check_that_a_look_names_can_be_explained() {
     let files = [
         include_str!("chain.rs"),

@@ -137,7 +137,7 @@ pub(crate) fn run<E: Engine>(task: &mut Task) -> Outcome {
 
 fn whole<E: Engine>(task: &mut Task) -> Outcome {
     let opened = settle(&task.spec).and_then(|()| E::open(&mut task.spec));
-    let (mut engine, granted) = match opened {
+    let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
             let error = format!("worker {} cannot set up {}: {e}", task.spec.worker, task.spec.engine.name);
@@ -148,6 +148,9 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     // Opened before the gate: after it, every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
+    if task.spec.fills_ahead() {
+        granted.used.push(model::record::PREPARES_AHEAD.into());
+    }
     let mut turns = Loop::new(task, &mut engine);
     if !turns.gate().wait() {
         return Outcome::failed("was not started".into());

@@ -237,6 +237,9 @@ pub struct Issued {
     pub max_ns: u64,
 }
 
+/// What [`WorkerEnd::used`] says where the data of the next write are made while the queue is full.
+pub const PREPARES_AHEAD: &str = "data of the next write made while waiting";
+
 /// What a worker cost and how it ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerEnd {

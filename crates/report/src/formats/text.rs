@@ -194,7 +194,8 @@ impl Page {
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
         }
-        for f in of(Outcome::Finding) {
+        let mut findings = of(Outcome::Finding).peekable();
+        while let Some(f) = findings.next() {
             let severity = f.severity.unwrap_or(Severity::Note);
             let code = match severity {
                 Severity::Void => "1;31",
@@ -205,6 +206,16 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
+            // What a note says of the other results differs in its numbers alone, and the JSON has them.
+            let mut alike: Vec<&str> = Vec::new();
+            while severity == Severity::Note
+                && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
+            {
+                alike.extend(next.about.iter().map(String::as_str));
+            }
+            if !alike.is_empty() {
+                self.prose("      also ", "           ", &alike.join(", "));
+            }
             if !f.cure.is_empty() {
                 self.prose("      -> ", "         ", &f.cure);
             }

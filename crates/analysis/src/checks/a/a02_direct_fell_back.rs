@@ -4,17 +4,24 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
+use crate::checks::d::kernel_text::{grown, keyed};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::evidence::{Moment, Pages};
 use model::finding::Severity;
 use model::job::Kind;
+use model::machine::Place;
 use model::units::{show_bytes, show_share};
 
 /// Share of the bytes that may turn up as new or dirty pages: readers of other parts of the file bring in a few.
 const PAGES_ABOVE: f64 = 0.02;
 /// Share of the bytes that the device must have seen.
 const SEEN_FROM: f64 = 0.95;
+/// Share of the bytes written to btrfs that must have been dirtied and written back meanwhile. The counters are those of the whole
+/// machine, so less than all is somebody else's perhaps; that btrfs does this at all is known (since Linux 6.15).
+const COPIED_FROM: f64 = 0.9;
+/// Bytes of a page in the counters of `/proc/vmstat`; larger pages count as several.
+const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {
     id: "A02",
@@ -25,7 +32,8 @@ pub(super) const CHECK: Check = Check {
                 stat files of the devices and the cgroup's counters against the bytes that fathom issued.",
         formula: "Fires where new or dirty pages of the target are more than 2 % of the bytes that could have been \
                 touched: readers of other parts bring in a few. Or where the device saw less than 95 % of the bytes of a \
-                direction: past the page cache it must see all of them.",
+                direction: past the page cache it must see all of them. Or, for writes to a file of btrfs with checksums, where \
+                /proc/vmstat counts at least 90 % of them as dirtied and written back meanwhile (nr_dirtied, nr_written).",
         provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
                 of btrfs with compression.",
         repair: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
@@ -54,6 +62,15 @@ fn look(case: &Case) -> Known<Answer> {
         );
         return Ok(found(sentence, new.evidence()));
     }
+    if let Some(dirtied) = copied_by_btrfs(case)? {
+        let sentence = format!(
+            "Direct writes were asked for, and btrfs copied them into the page cache and wrote them back from there, as it does \
+             for files with checksums: {} went that way on this machine while {} were written.",
+            show_bytes(dirtied as u64),
+            show_bytes(case.issued(Kind::Write).bytes)
+        );
+        return Ok(found(sentence, evidence([("dirtied_bytes", dirtied)])));
+    }
     let device = case.device()?;
     for (kind, seen) in [(Kind::Read, case.delivered_reads()?), (Kind::Write, device.write.bytes)] {
         let issued = case.issued(kind).bytes;
@@ -73,6 +90,27 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let numbers = pages.map_or_else(|_| Evidence::new(), New::evidence);
     Ok(Answer::Holds("Direct I/O reached the device and left nothing in the page cache.", numbers))
+}
+
+/// Bytes that were dirtied and written back while btrfs was written to directly, where they are as many as we wrote. Pages of
+/// such writes are gone when they are written, so nothing of them is left to be seen in the cache.
+fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
+    let checksums = |place: &Place| {
+        let fs = place.file_system.as_ref()?;
+        let plain = fs.attributes.iter().any(|a| a == "nocow")
+            || fs.options.split([',', ' ']).any(|o| o == "nodatasum" || o == "nodatacow");
+        (fs.kind == "btrfs" && !plain).then_some(())
+    };
+    let written = case.issued(Kind::Write).bytes as f64;
+    if written <= 0.0 || case.places().find_map(checksums).is_none() {
+        return Ok(None);
+    }
+    let bytes = |key: &str| -> Known<f64> {
+        let pages = case.runs.iter().map(|ran| grown(ran, "/proc/vmstat", |text| keyed(text, key)));
+        Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
+    };
+    let through = bytes("nr_dirtied")?.min(bytes("nr_written")?);
+    Ok((through >= COPIED_FROM * written).then_some(through))
 }
 
 fn found(sentence: String, numbers: Evidence) -> Answer {
@@ -158,4 +196,21 @@ fn buffered_io_is_not_asked() {
 fn pages_tell_even_where_the_device_is_not_counted() {
     let forged = Forge { cached_share: 0.9, stat_unreadable: true, ..Forge::honest() };
     assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+}
+
+#[test]
+fn btrfs_copies_direct_writes_of_files_with_checksums() {
+    let forged = |kind, options, pages: u64| {
+        let mut record = Forge { kind, options, ..Forge::honest_write() }.record();
+        super::forged::snapshots(&mut record, |s| {
+            let pages = if s.moment == Moment::Start { 0 } else { pages };
+            s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
+        });
+        crate::checks::severity(&CHECK, &record)
+    };
+    // 11,000 writes of 4 KiB a run.
+    assert_eq!(forged("btrfs", "rw", 10_000), Some(Severity::Rename));
+    assert_eq!(forged("btrfs", "rw", 9_800), None);
+    assert_eq!(forged("btrfs", "rw,nodatasum", 10_000), None);
+    assert_eq!(forged("ext4", "rw", 10_000), None);
 }

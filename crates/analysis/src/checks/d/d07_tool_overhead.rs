@@ -8,6 +8,7 @@ use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
+use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
 /// Share of an operation's time from which our own part is no side matter.
@@ -20,7 +21,8 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; the medians of the \
                 measured latencies.",
-        formula: "Time of the loop by the smaller median of reads and writes: above 10 % fathom is visible in its own figure.",
+        formula: "Time of the loop by the smaller median of reads and writes: above 10 % fathom is visible in its own figure. Data of \
+                  large writes that are made while the queue is full count only where that takes longer than the device.",
         provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns each",
         repair: "Compare such figures only with others of fathom, or ask for a larger `--bs`. Accept it with `--accept D07` where \
                  only the difference of two such figures matters.",
@@ -35,6 +37,13 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::forge::Forge { tool_ns: None, ..crate::forge::Forge::honest() }.record(),
 };
 
+/// Whether every worker makes the data of its next write while it waits for the present ones.
+fn makes_data_meanwhile(case: &Case) -> bool {
+    let mut workers =
+        case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index).peekable();
+    workers.peek().is_some() && workers.all(|w| w.used.iter().any(|u| u == PREPARES_AHEAD))
+}
+
 fn look(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
@@ -42,7 +51,9 @@ fn look(case: &Case) -> Known<Answer> {
     let own_ns = case.ceiling()?.loop_ns.clone()?;
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
-    let part = own_ns / median.max(1.0);
+    // What is made while the device works takes no time of its own, unless it takes longer than the device.
+    let hidden = own_ns <= median && makes_data_meanwhile(case);
+    let part = if hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("What fathom takes of each operation can be neglected.", numbers));
@@ -59,4 +70,24 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
+}
+
+#[test]
+fn data_made_while_the_device_works_cost_nothing() {
+    let slow = || crate::forge::Forge {
+        tool_ns: Some([40_000.0, 250.0]),
+        latency_ns: Some(180_000),
+        ..crate::forge::Forge::honest_write()
+    };
+    let severity = |record: &model::record::Record| crate::checks::severity(&CHECK, record);
+    assert_eq!(severity(&slow().record()), Some(Severity::Biased));
+    let ahead = |forge: crate::forge::Forge| {
+        let mut record = forge.record();
+        let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
+        workers.for_each(|w| w.used.push(PREPARES_AHEAD.into()));
+        record
+    };
+    assert_eq!(severity(&ahead(slow())), None);
+    let slower = crate::forge::Forge { tool_ns: Some([190_000.0, 250.0]), ..slow() };
+    assert_eq!(severity(&ahead(slower)), Some(Severity::Biased));
 }

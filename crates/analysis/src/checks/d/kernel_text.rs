@@ -11,7 +11,7 @@ use model::evidence::Moment;
 ///
 /// # Errors
 /// That the key is not there, or has no number.
-pub(super) fn keyed(text: &str, key: &str) -> Known<u64> {
+pub(in crate::checks) fn keyed(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
     let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
@@ -37,7 +37,7 @@ pub(super) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 ///
 /// # Errors
 /// Why it could not be read at one of the two, or that it went backwards.
-pub(super) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+pub(in crate::checks) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))

@@ -27,7 +27,7 @@ mod d22_scheduler_effects;
 mod d23_raid_state;
 mod d24_remote_fs;
 mod d25_container_view;
-mod kernel_text;
+pub(super) mod kernel_text;
 
 use super::Check;
 
