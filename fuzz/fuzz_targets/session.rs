@@ -23,6 +23,8 @@ fn look(bytes: &[u8]) {
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
     for format in report::FORMATS {
-        assert!(!(format.render)(&report, report::Style { colour: false, ledger: true, course: true }).is_empty());
+        assert!(
+            !(format.render)(&report, report::Style { colour: false, ledger: true, course: true }).is_empty()
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! For: all that can be known beforehand and would spoil a number, each with what repairs it. Not for: measuring, nor for
 //! changing anything; the cures are commands that the reader types.
 //!
-//! [`seen`] does all the looking; every other file answers from what was seen, so that its answers can be tested.
+//! `seen` does all the looking; every other file answers from what was seen, so that its answers can be tested.
 
 mod chain;
 mod data;

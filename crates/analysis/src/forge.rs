@@ -249,7 +249,6 @@ impl Forge {
             issued: BTreeMap::from([(kind, issued)]),
             data: (kind == Kind::Write).then_some(Written { compress_percent: 0.2, dedup_percent: 0.0 }),
             submit: self.submit(),
-            ..StreamEnd::default()
         }
     }
 
