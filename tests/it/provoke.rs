@@ -72,7 +72,7 @@ fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
     let limit = report.must_say("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("1,000"), "{limit:#}");
     let above = report.must_say("D05", "finding");
-    let share = above["evidence"]["share"].as_f64().unwrap_or_else(|| panic!("{above:#}"));
+    let share = above["evidence"]["above_share"].as_f64().unwrap_or_else(|| panic!("{above:#}"));
     assert!(share >= 0.95, "{share} of the waiting was above the device");
     assert_eq!(report.0["limiter"]["name"], "throttle", "{:#}", report.0["limiter"]);
 }
@@ -104,7 +104,7 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
     let report = story.report();
     let cliff = report.must_say("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
-    assert!(sentence.contains("above the device"), "{sentence}");
+    assert!(sentence.contains("so the cause is above it"), "{sentence}");
     let of = |name: &str| cliff["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {cliff:#}"));
     assert!(of("before_iops") > 3.0 * of("after_iops"), "{cliff:#}");
     assert!((0.5..6.0).contains(&of("at_s")), "{cliff:#}");
@@ -144,8 +144,10 @@ fn direct_writes_through_a_data_journal_are_called_what_they_are() {
 fn compressed_files_are_found_out_on_btrfs() {
     let words = "--rw randrw --mix 70 --depth 4 --size 32m --compress 60";
     let Some(report) = on("btrfs", "compress-force=zstd", "true", words) else { return };
-    assert!(report.says("A07", "finding") || report.says("A03", "finding"), "{report:#?}");
-    assert_ne!(report.verdict(), "VALID");
+    let found = |id| report.says(id, "finding");
+    assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
+    // Compressible data on a file system that compresses are too easy, too.
+    assert!(found("A08"), "{report:#?}");
 }
 
 #[test]
