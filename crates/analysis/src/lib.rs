@@ -20,6 +20,7 @@ mod findings;
 mod forge;
 mod independent;
 mod interval;
+mod kernel_text;
 mod layers;
 mod ledger;
 mod limiter;

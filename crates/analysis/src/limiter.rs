@@ -8,8 +8,9 @@ use crate::checks::{
     one_at_a_time, waited_for_cpu,
 };
 use crate::findings::Answered;
+use crate::link::link;
 use crate::name::moves_nothing;
-use crate::{link, stalls};
+use crate::stalls;
 use model::Known;
 use model::finding::Severity;
 use model::histogram::Histogram;
@@ -22,8 +23,8 @@ use model::units::{show_ns, show_rate, show_share};
 const DEVICE_FROM: f64 = 0.7;
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
-/// Share of what a link can carry from which it is full: the rest goes to commands and pauses between them.
-const LINK_FROM: f64 = 0.9;
+/// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
+const LINK_FROM: f64 = 0.83;
 /// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
 const PRESSED_FROM: f64 = 0.1;
 
@@ -123,7 +124,7 @@ fn from_machine(case: &Case) -> Option<Limiter> {
 fn nearest_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
     let of = |leaf: &&'a Layer| {
-        let ceiling = link::ceiling(leaf)?;
+        let ceiling = link(leaf).ok()?.bytes_per_s;
         let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
         (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
@@ -333,7 +334,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
     };
     assert_eq!(with_lanes("2").0, "device");
     let (name, sentence) = with_lanes("1");
-    assert!(name == "link" && sentence.contains("460 MB/s"), "{name}: {sentence}");
+    assert!(name == "link" && sentence.contains("500 MB/s"), "{name}: {sentence}");
 }
 
 #[test]

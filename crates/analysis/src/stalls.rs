@@ -4,8 +4,9 @@
 //! the kernel, but not those that wait for a program in user space.
 
 use crate::case::{Case, share};
+use crate::kernel_text::{grown, pressure_us};
 use model::Known;
-use model::evidence::{Moment, Snapshot};
+use model::evidence::Moment;
 
 /// Pressure of block devices and network file systems.
 pub(crate) const IO: &str = "/proc/pressure/io";
@@ -20,8 +21,7 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
     let (mut stalled_us, mut passed_ns) = (0.0, 0.0);
     for ran in &case.runs {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
-        let us = total_us(stop, file)?.checked_sub(total_us(start, file)?);
-        stalled_us += us.ok_or_else(|| format!("{file}: the counter went backwards"))? as f64;
+        stalled_us += grown(ran, file, |text| pressure_us(text, "some"))? as f64;
         passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
     }
     if passed_ns > 0.0 {
@@ -29,15 +29,6 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
     } else {
         Err("no time passed in the runs".into())
     }
-}
-
-/// The figure `total` of the line `some`, in us.
-fn total_us(snapshot: &Snapshot, file: &str) -> Known<u64> {
-    let text = snapshot.text(file)?;
-    let line =
-        text.lines().find(|l| l.starts_with("some ")).ok_or_else(|| format!("{file} has no line 'some'"))?;
-    let total = line.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")?.parse().ok());
-    total.ok_or_else(|| format!("{file} has no total"))
 }
 
 /// Gives every run of a record this share of waiting.

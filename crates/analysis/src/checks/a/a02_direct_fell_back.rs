@@ -4,8 +4,8 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::d::kernel_text::{grown, keyed};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::evidence::{Moment, Pages};
 use model::finding::Severity;

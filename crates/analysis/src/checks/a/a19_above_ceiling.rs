@@ -6,18 +6,13 @@
 use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram, a12_lower_layer_cache};
 use crate::case::{Case, Ran};
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::link::link;
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
 use model::units::show_rate;
 
-/// Fastest PCI Express lane, in transfers per second, that spends ten bits on a byte; faster ones spend 130 on 128.
-const TEN_BITS_UP_TO: f64 = 5e9;
-const TEN_BITS: f64 = 0.8;
-const OF_130_BITS: f64 = 128.0 / 130.0;
-/// Lanes of the widest PCI Express slot. The kernel prints 255 or 0 where a link has none.
-const MOST_LANES: f64 = 32.0;
 /// How much faster than the self test's blocks of 1 MiB small ones are copied, since they stay in the nearest cache.
 const NEAREST_CACHE: f64 = 4.0;
 /// Engines that hand pages on instead of copying them.
@@ -101,7 +96,7 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
         return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, shared: true, what }));
     }
     let leaves = case.leaves()?;
-    let links: Known<Vec<Ceiling>> = leaves.iter().map(|l| link(l)).collect();
+    let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| through(leaf)).collect();
     let links = match links {
         // What a hypervisor hands through has a link; what it simulates has none.
         Err(_) if leaves.iter().all(|l| case.is_virtual(l)) => return Ok(None),
@@ -114,33 +109,11 @@ fn ceiling(case: &Case) -> Known<Option<Ceiling>> {
     }))
 }
 
-/// What the link of a drive carries. A SATA link is the narrower one where its controller has a link as well.
-fn link(layer: &Layer) -> Known<Ceiling> {
-    if let Some(bits) = layer.device.get("sata_spd").and_then(|t| leading(t)) {
-        let what = format!("a SATA link of {bits} Gbit/s to {}", layer.name);
-        return Ok(Ceiling { bytes_per_s: bits * 1e9 * TEN_BITS / 8.0, shared: true, what });
-    }
-    let read = |key: &str| {
-        let text =
-            layer.device.get(key).ok_or_else(|| format!("the kernel shows no link to {}", layer.name))?;
-        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{}'", layer.name, text.trim()))
-    };
-    let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
-    if lanes > MOST_LANES {
-        return Err(format!(
-            "the link to {} has {lanes} lanes by the kernel's word, which none has",
-            layer.name
-        ));
-    }
-    let payload = if speed * 1e9 <= TEN_BITS_UP_TO { TEN_BITS } else { OF_130_BITS };
-    let what = format!("a link of {lanes} lanes at {speed} GT/s to {}", layer.name);
-    Ok(Ceiling { bytes_per_s: speed * 1e9 * payload / 8.0 * lanes, shared: false, what })
-}
-
-/// The positive number at the beginning: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
-fn leading(text: &str) -> Option<f64> {
-    let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
-    (number.is_finite() && number > 0.0).then_some(number)
+/// What the link of a drive carries.
+fn through(layer: &Layer) -> Known<Ceiling> {
+    let link = link(layer)?;
+    let what = format!("{} to {}", link.words, layer.name);
+    Ok(Ceiling { bytes_per_s: link.bytes_per_s, shared: link.shared, what })
 }
 
 /// Bytes per second of a kind in the window of the best run.

@@ -3,9 +3,9 @@
 //! For: how CPUs choose their frequency, and what waking from sleep takes of an operation. Not for: drives that save power
 //! (D17), nor CPUs at their end (D06).
 
-use super::kernel_text::entries;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::entries;
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;

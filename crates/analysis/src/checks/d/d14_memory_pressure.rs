@@ -3,9 +3,9 @@
 //! For: time that tasks stalled on memory, swapping, and writers that the kernel held back because too much was dirty.
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
-use super::kernel_text::{grown, keyed, pressure_us};
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::{grown, keyed, pressure_us};
 use model::Known;
 use model::evidence::Moment;
 use model::finding::Severity;

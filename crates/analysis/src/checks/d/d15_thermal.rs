@@ -2,10 +2,10 @@
 //!
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
-use super::kernel_text::entries;
 use crate::case::{Case, no_run};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::entries;
 use model::Known;
 use model::evidence::Moment;
 use model::finding::Severity;

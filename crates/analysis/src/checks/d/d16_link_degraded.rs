@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::link::link;
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
@@ -14,9 +15,6 @@ use model::units::show_share;
 /// Share of what the link carries from which it holds the number back: protocol and queueing take the rest long before all
 /// of it is used.
 const HOLDS_BACK_FROM: f64 = 0.5;
-/// Fastest PCI Express lane, in transfers per second, that spends ten bits on a byte; faster ones spend 130 on sixteen.
-const TEN_BITS_UP_TO: f64 = 5e9;
-
 pub(super) const CHECK: Check = Check {
     id: "D16",
     name: "LINK_DEGRADED",
@@ -40,14 +38,6 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::forge::Forge::honest().record(),
 };
 
-/// A link as it is and as it could be.
-struct Link {
-    /// Bytes per second that it carries as it is.
-    bytes_per_s: f64,
-    /// What it is below its best, in words; `None` where nothing is.
-    below: Option<String>,
-}
-
 fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
@@ -56,23 +46,28 @@ fn look(case: &Case) -> Known<Answer> {
     if leaves.is_empty() {
         return Err("no block device is known below".into());
     }
-    let links: Known<Vec<(&Layer, Link)>> = leaves.iter().map(|l| Ok((*l, link(l)?))).collect();
+    let seen = |layer: &Layer| -> Known<(f64, Option<String>)> {
+        let link = link(layer)?;
+        Ok((link.bytes_per_s, link.below?))
+    };
+    let links: Known<Vec<_>> = leaves.iter().map(|leaf| Ok((*leaf, seen(leaf)?))).collect();
     let links = match links {
         // What a hypervisor hands through has a link; what it simulates has none.
         Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
         links => links?,
     };
-    let Some((layer, link)) = links.iter().find(|(_, link)| link.below.is_some()) else {
-        let slowest = links.iter().map(|(_, l)| l.bytes_per_s).min_by(f64::total_cmp);
+    let degraded =
+        links.iter().find_map(|(layer, (carries, below))| Some((layer, *carries, below.as_ref()?)));
+    let Some((layer, carries, how)) = degraded else {
+        let slowest = links.iter().map(|(_, (carries, _))| *carries).min_by(f64::total_cmp);
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
         return Ok(Answer::Holds("The links to the drives run at full speed and width.", numbers));
     };
     let moved: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).bytes as f64).sum();
     // Several drives share what was moved; evenly, since nothing here says how.
     let rate = moved / (case.window_ns() / 1e9) / leaves.len() as f64;
-    let part = rate / link.bytes_per_s;
+    let part = rate / carries;
     let held = part >= HOLDS_BACK_FROM;
-    let how = link.below.as_deref().unwrap_or_default();
     let so = if held {
         format!("this rate is {} of what that carries", show_share(part))
     } else {
@@ -82,44 +77,9 @@ fn look(case: &Case) -> Known<Answer> {
         severity: if held { Severity::Biased } else { Severity::Note },
         sentence: format!("The link to {} runs {how}; {so}.", layer.name),
         cure: "Reseat the drive or take another slot or cable, and look at lspci -vv (LnkSta).".into(),
-        evidence: evidence([("link_bytes_per_s", link.bytes_per_s), ("share_of_link", part)]),
+        evidence: evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
         renames: None,
     }))
-}
-
-/// The link of a drive.
-fn link(layer: &Layer) -> Known<Link> {
-    let text = |key: &str| layer.device.get(key).map(|t| t.trim());
-    if let Some(now) = text("sata_spd").and_then(leading) {
-        let limits =
-            ["sata_spd_limit", "hw_sata_spd_limit"].into_iter().filter_map(|key| leading(text(key)?));
-        let best = limits.max_by(f64::total_cmp);
-        let below = best.filter(|b| now < *b).map(|b| format!("at {now} Gbit/s of {b}"));
-        return Ok(Link { bytes_per_s: now * 1e9 * 0.8 / 8.0, below });
-    }
-    let read = |key: &str| {
-        let text = text(key).ok_or_else(|| format!("the kernel shows no link to {} ({key})", layer.name))?;
-        leading(text).ok_or_else(|| format!("{}/{key} is no number: '{text}'", layer.name))
-    };
-    let (speed, width) = (read("current_link_speed")?, read("current_link_width")?);
-    let (best_speed, best_width) = (read("max_link_speed")?, read("max_link_width")?);
-    let mut below = Vec::new();
-    if speed < best_speed {
-        below.push(format!("at {speed} GT/s of {best_speed}"));
-    }
-    if width < best_width {
-        below.push(format!("on {width} of {best_width} lanes"));
-    }
-    let per_s = speed * 1e9;
-    let payload = if per_s <= TEN_BITS_UP_TO { 0.8 } else { 128.0 / 130.0 };
-    let below = (!below.is_empty()).then(|| below.join(" and "));
-    Ok(Link { bytes_per_s: per_s * payload / 8.0 * width, below })
-}
-
-/// The positive number at the beginning: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
-fn leading(text: &str) -> Option<f64> {
-    let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
-    (number.is_finite() && number > 0.0).then_some(number)
 }
 
 #[cfg(test)]

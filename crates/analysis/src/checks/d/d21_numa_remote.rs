@@ -2,9 +2,9 @@
 //!
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
-use super::kernel_text::entries;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::entries;
 use model::Known;
 use model::finding::Severity;
 use model::job::Placement;

@@ -27,7 +27,6 @@ mod d22_scheduler_effects;
 mod d23_raid_state;
 mod d24_remote_fs;
 mod d25_container_view;
-pub(super) mod kernel_text;
 
 use super::Check;
 

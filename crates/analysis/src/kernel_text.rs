@@ -1,4 +1,4 @@
-//! Numbers out of kernel text that several checks of this group read.
+//! Numbers out of kernel text that several checks read.
 //!
 //! For: lines of a key and a number, pressure files, and lines `path: value` of a name with a `*`. Not for: thresholds, nor
 //! text that only one check reads.
@@ -11,7 +11,7 @@ use model::evidence::Moment;
 ///
 /// # Errors
 /// That the key is not there, or has no number.
-pub(in crate::checks) fn keyed(text: &str, key: &str) -> Known<u64> {
+pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     let value = lines.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()));
     let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
@@ -22,14 +22,14 @@ pub(in crate::checks) fn keyed(text: &str, key: &str) -> Known<u64> {
 ///
 /// # Errors
 /// That there is no such line, or no number in it.
-pub(super) fn pressure_us(text: &str, line: &str) -> Known<u64> {
+pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
     let words = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' '));
     let total = words.and_then(|w| w.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")));
     total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
 }
 
 /// Paths and values of text that has a line `path: value` for each file.
-pub(super) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
 }
 
@@ -37,7 +37,7 @@ pub(super) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 ///
 /// # Errors
 /// Why it could not be read at one of the two, or that it went backwards.
-pub(in crate::checks) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+pub(crate) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
