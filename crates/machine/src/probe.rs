@@ -43,7 +43,7 @@ pub fn look(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe>
     // A thread of its own, since a target that never answers keeps whoever asked.
     let (said, heard) = mpsc::channel();
     std::thread::Builder::new()
-        .name("fathom-probe".into())
+        .name("probe".into())
         .spawn(move || said.send(read(&file, &offsets, block_bytes)))
         .map_err(|e| format!("no thread could be started: {}", words(&e)))?;
     let late = format!("a read did not come back in {} s", PATIENCE.as_secs());
