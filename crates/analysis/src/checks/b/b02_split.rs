@@ -160,3 +160,23 @@ fn a_journal_beside_few_operations_is_no_split() {
     let none = Forge { foreign_ios: 400, ..Forge::honest() };
     assert!(matches!(crate::checks::ask_one(&CHECK, &none.record()), Ok(Answer::Holds(..))));
 }
+
+#[test]
+fn flushes_behind_stable_writes_are_no_pieces_of_them() {
+    let stable = |flushes: u64| {
+        let mut record = crate::forge::Forge::honest_write().record();
+        let mut runs = 0;
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            runs += u64::from(snapshot.moment == model::evidence::Moment::Stop);
+            let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
+            let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+            fields[4] = (fields[4].parse::<u64>().unwrap() + runs * 11_000).to_string();
+            fields[15] = (runs * flushes).to_string();
+            snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+        }
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!(stable(11_000), None);
+    assert_eq!(stable(500), None, "that share flushes");
+    assert_eq!(stable(0), Some(Severity::Biased));
+}

@@ -10,8 +10,9 @@ use model::Known;
 use model::finding::Severity;
 use model::units::show_share;
 
-/// Share of the workers' time from which latencies hold waiting for a CPU.
-const BIASED_ABOVE: f64 = 0.05;
+/// Share of the workers' time from which latencies hold waiting for a CPU. The kernel's own threads take their turns: 5.4 % were
+/// seen in one of 80 honest runs on two quiet CPUs.
+const BIASED_ABOVE: f64 = 0.10;
 /// Share from which the number is about the CPUs.
 const VOID_ABOVE: f64 = 0.30;
 
@@ -22,7 +23,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time that it was ready to \
                 run and waited for a CPU.",
-        formula: "That time, without pauses by a quota (D11), by the workers' time: above 5 % biased. Above 30 % void, since the number is about who else wanted the \
+        formula: "That time, without pauses by a quota (D11), by the workers' time: above 10 % biased. Above 30 % void, since the number is about who else wanted the \
                   CPU; where fathom has more workers than there are CPUs it competes with itself, and the result is renamed \
                   `limited by CPU` instead.",
         provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
@@ -108,7 +109,7 @@ fn waiting(part: f64) -> model::record::Record {
 #[test]
 fn some_waiting_biases_and_much_voids() {
     let at = |part| crate::checks::severity(&CHECK, &waiting(part));
-    assert_eq!((at(0.04), at(0.06), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
+    assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
     assert_eq!(at(0.31), Some(Severity::Void));
 }
 
