@@ -2,7 +2,7 @@
 //!
 //! For: what the checks must see where it was done on purpose. Not for: the first stories of each kind ([`crate::honesty`]).
 
-use crate::disk::{Disk, Image};
+use crate::disk::{Disk, Image, Room};
 use crate::stage::{Outcome, Report, Stage, is_root, skip, wait};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -154,6 +154,43 @@ fn compressed_files_are_found_out_on_btrfs() {
 fn direct_writes_with_checksums_on_btrfs_are_not_called_direct() {
     let Some(report) = on("btrfs", "defaults", "true", "--rw randwrite --depth 4 --size 32m") else { return };
     assert!(report.says("A02", "finding") || report.says("A03", "finding"), "{report:#?}");
+}
+
+#[test]
+fn an_overlay_is_named_and_followed_to_its_disk() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("mkdir lower upper work shown && \
+             mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work shown");
+    let words = format!("run --rw randread --depth 4 --size 32m {SHORT}");
+    let report = disk.fathom(&stage, &words, &disk.dir.join("shown")).report();
+    report.must_say("D25", "finding");
+    for device in report.devices() {
+        let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
+        assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
+    }
+}
+
+#[test]
+fn a_file_system_that_a_program_serves_is_no_local_disk() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let (real, shown) = (stage.folder("real"), stage.folder("shown"));
+    let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
+                  mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
+    let mut serve = Command::new("bash");
+    serve.args(["-c", script, "bash"]).arg(&real).arg(&shown);
+    let Some(room) = Room::keep(&mut serve) else { return };
+    let words = format!("run --rw randread --engine sync --depth 1 --size 16m {SHORT}");
+    let report = wait(&mut stage.command(&room.enter(), &words, &shown)).report();
+    let remote = report.must_say("D24", "finding");
+    assert_eq!(remote["severity"], "rename");
+    report.must_say("A13", "not_checked");
 }
 
 #[test]
