@@ -9,6 +9,7 @@ pub mod collector;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
+pub mod history;
 pub mod live;
 pub mod plan;
 pub mod request;

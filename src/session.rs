@@ -107,7 +107,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
 }
 
 /// Where sessions may lie, best first.
-fn directories() -> Vec<PathBuf> {
+pub(crate) fn directories() -> Vec<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
     let user = std::fs::metadata("/proc/self").map_or_else(|_| "nobody".into(), |m| owner(&m).to_string());

@@ -2,14 +2,15 @@
 
 use super::common::ShowingArgs;
 use crate::failure::Failure;
+use crate::history;
 use crate::show::Showing;
 use std::path::PathBuf;
 
 /// Judge and print a session file again, with the checks of this version.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session file; every report names its own
-    file: PathBuf,
+    /// The session: its file, its id or a part of that, `last`, or `last~1` for the one before
+    session: String,
     /// Print the course of every run too, second by second beside the device's
     #[arg(long)]
     explain: bool,
@@ -23,6 +24,6 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn showing(self) -> Result<(PathBuf, Showing), Failure> {
-        Ok((self.file, self.showing.showing(self.explain)?))
+        Ok((history::find(&self.session)?, self.showing.showing(self.explain)?))
     }
 }

@@ -16,7 +16,7 @@ use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Plan, Role};
+use model::plan::{Plan, Role, Strategy};
 use model::profile::{PROFILES, Profile};
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
@@ -77,6 +77,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         jobs,
         headline: asked.headline.unwrap_or(0),
         runs,
+        strategy: Strategy::Fixed,
         seed,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },

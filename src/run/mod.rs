@@ -172,8 +172,9 @@ impl Bench {
         self.keep_prepared()?;
         self.watch_idle()?;
         let mut summaries: Vec<Summary> = Vec::new();
-        let budget = Budget { jobs: self.plan.jobs.len(), runs: self.plan.runs, seed: self.plan.seed };
-        while let Next::Measure { job, repeat } = strategy::next(&summaries, &budget) {
+        let Plan { runs, strategy, seed, .. } = self.plan;
+        let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
+        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&summaries, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
@@ -184,51 +185,54 @@ impl Bench {
                 self.plan.jobs[job].name
             );
             self.live.step(&words, time_left(&self.plan, summaries.len()));
-            match self.job(job, repeat, summaries.len())? {
-                RunEnding::Complete => summaries.push(Summary { job, repeat }),
-                ended => return Ok(ended),
+            let phases = self.job((job, repeat, offered_iops), summaries.len())?;
+            match phases.last().map(|p| &p.ending) {
+                Some(RunEnding::Complete) => summaries.push(Summary::of(job, repeat, offered_iops, &phases)),
+                Some(ended) => return Ok(ended.clone()),
+                None => return Ok(RunEnding::Failed("the job has no phase".into())),
             }
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
     }
 
-    /// One run of one job: its phases one after another, without a rest between them.
-    fn job(&mut self, job: usize, repeat: u32, done: usize) -> Result<RunEnding, Failure> {
+    /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
+    fn job(&mut self, which: (usize, u32, Option<u64>), done: usize) -> Result<Vec<RunEnd>, Failure> {
+        let (job, repeat, offered_iops) = which;
+        let mut ends = Vec::new();
         let mut notes = self.rest(Some(job));
         notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
-            let ending = self.phase((job, phase, repeat), done, std::mem::take(&mut notes))?;
-            if ending != RunEnding::Complete {
-                return Ok(ending);
+            let start = RunStart {
+                job,
+                phase,
+                repeat,
+                offered_iops,
+                host: 0,
+                at_ns: 0,
+                target_bytes: self.targets.iter().map(Ready::bytes).collect(),
+            };
+            ends.push(self.phase(start, done, std::mem::take(&mut notes))?);
+            if ends.last().is_some_and(|end| end.ending != RunEnding::Complete) {
+                break;
             }
         }
-        Ok(RunEnding::Complete)
+        Ok(ends)
     }
 
     /// One phase of a run.
-    fn phase(
-        &mut self,
-        (job, index, repeat): (usize, usize, u32),
-        done: usize,
-        mut notes: Vec<String>,
-    ) -> Result<RunEnding, Failure> {
-        let phase = self.plan.jobs[job].phases[index].clone();
-        let specs = self.specs(&phase, index, done)?;
+    fn phase(&mut self, start: RunStart, done: usize, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+        let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
+        if let Some(iops) = start.offered_iops {
+            phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
+        }
+        let specs = self.specs(&phase, start.phase, done)?;
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
-            Err(why) => return Ok(RunEnding::Failed(why)),
+            Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
-        let target_bytes = self.targets.iter().map(Ready::bytes).collect();
-        self.session.append(&Frame::RunStart(RunStart {
-            job,
-            phase: index,
-            repeat,
-            host: 0,
-            at_ns: self.now_ns(),
-            target_bytes,
-        }))?;
+        self.session.append(&Frame::RunStart(RunStart { at_ns: self.now_ns(), ..start }))?;
         let start = self.keep(Moment::Start, true)?;
         crew.open();
         let opened = Instant::now();
@@ -259,16 +263,9 @@ impl Bench {
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
             end.data = self.supplies.measured(&stream.data, self.plan.seed);
         }
-        let at_ns = self.now_ns();
-        self.session.append(&Frame::RunEnd(Box::new(RunEnd {
-            at_ns,
-            ending: ending.clone(),
-            streams,
-            workers,
-            sync_ns,
-            notes,
-        })))?;
-        Ok(ending)
+        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, notes };
+        self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
+        Ok(end)
     }
 
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason

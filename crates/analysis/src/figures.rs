@@ -9,6 +9,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::WorkerEnd;
 use model::report::{Cost, DeviceFigures, Figures, FinalSync, Latency, Rates, RunFigures};
+use std::collections::BTreeMap;
 
 /// Percentiles by the names of the contract.
 pub(crate) const PERCENTILES: &[(&str, f64)] =
@@ -127,14 +128,17 @@ fn cost(case: &Case) -> Option<Cost> {
 }
 
 fn latency(whole: &Histogram) -> Option<Latency> {
-    let percentiles =
-        PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), whole.supported_quantile_ns(*q)));
     Some(Latency {
         min: whole.min_ns()?,
         mean: whole.mean_ns()?,
         max: whole.max_ns()?,
-        percentiles: percentiles.collect(),
+        percentiles: percentiles(whole),
     })
+}
+
+/// Percentiles by the names of the contract, where enough operations lie beyond.
+fn percentiles(of: &Histogram) -> BTreeMap<String, Option<u64>> {
+    PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), of.supported_quantile_ns(*q))).collect()
 }
 
 /// Rates of some kinds together. `None` where no operation completed in any window.
@@ -149,6 +153,7 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: ops.interval,
         mb_per_s_interval: mb(bytes),
+        iops_median: None,
     })
 }
 
@@ -169,6 +174,13 @@ fn of_run(case: &Case, ran: &Ran) -> Option<RunFigures> {
         mb_per_s: bytes / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: of_device(case, ran),
+        iops_within: None,
+        percentiles_ns: ran
+            .stream
+            .kinds
+            .iter()
+            .map(|(k, end)| (k.word().to_owned(), percentiles(&end.latency)))
+            .collect(),
     })
 }
 

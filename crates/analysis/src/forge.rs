@@ -411,7 +411,15 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
     let mut runs = Vec::new();
     for (job, forge) in forges.iter().enumerate() {
         for repeat in 0..forge.runs {
-            let start = RunStart { job, phase: 0, repeat, host: 0, at_ns, target_bytes: vec![1 << 30] };
+            let start = RunStart {
+                job,
+                phase: 0,
+                repeat,
+                offered_iops: None,
+                host: 0,
+                at_ns,
+                target_bytes: vec![1 << 30],
+            };
             let before = forge.snapshot(Moment::Start, at_ns, &counters);
             forge.count(&mut counters);
             at_ns += WINDOW_NS + WINDOW_NS / 10;
@@ -505,6 +513,7 @@ fn plan(forges: &[Forge]) -> Plan {
         jobs: forges.iter().map(Forge::job).collect(),
         headline: 0,
         runs: forges[0].runs,
+        strategy: model::plan::Strategy::Fixed,
         seed: 1,
         cold: true,
         baseline_ns: 0,

@@ -112,6 +112,7 @@ fn measured(answered: &Answered) -> Measured {
         runs: figures.runs,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
+        steadiness: None,
     }
 }
 

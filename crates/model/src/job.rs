@@ -384,6 +384,16 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// An open loop of so many operations per second, its arrivals drawn as they were.
+    pub fn offering(self, iops: f64) -> Self {
+        match self {
+            Self::Open { arrivals, .. } => Self::Open { iops, arrivals },
+            Self::Closed | Self::Limited { .. } => Self::Open { iops, arrivals: Arrivals::default() },
+        }
+    }
+}
+
 /// Distances between arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -19,6 +19,7 @@ pub mod profile;
 pub mod record;
 pub mod report;
 pub mod stamp;
+pub mod steadiness;
 pub mod units;
 pub mod verification;
 pub mod wish;

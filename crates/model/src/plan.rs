@@ -19,8 +19,11 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// Index of the job whose figure is the headline.
     pub headline: usize,
-    /// Times each job is measured.
+    /// Times each job is measured; at least so often where the strategy decides.
     pub runs: u32,
+    /// What decides how often each job is measured, and at which load.
+    #[serde(default)]
+    pub strategy: Strategy,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Whether the targets are evicted from the page cache and written back before each run.
@@ -38,6 +41,39 @@ pub struct Plan {
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
+}
+
+/// What decides, while measuring, how often each job is measured and at which load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// As often as the plan says.
+    #[default]
+    Fixed,
+    /// Until the 95 % interval of each job's rate is no wider than this share of it to either side.
+    Precision {
+        /// Half of the interval by the rate.
+        share: f64,
+        /// Runs after which it ends, whatever it has reached.
+        at_most: u32,
+    },
+    /// Until the rates of the last runs of each job are steady; the runs before are its way there.
+    Steady {
+        /// Runs after which it ends, whatever it has reached.
+        at_most: u32,
+    },
+    /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that, then at those between which the
+    /// promise breaks.
+    Limit(Promise),
+}
+
+/// What is promised to whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Promise {
+    /// Rank of the latency from the intended start: 0.99.
+    pub quantile: f64,
+    /// What it must not exceed, in ns; `None` where only the curve is wanted.
+    pub latency_ns: Option<u64>,
 }
 
 /// The same work at the layers of one place, from the ground up.

@@ -8,6 +8,7 @@ use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
 use crate::record::Written;
+use crate::steadiness::{Estimate, Steadiness};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -152,6 +153,9 @@ pub struct Measured {
     /// The course of the runs beside the device's, second by second; empty where it was not kept.
     #[serde(default)]
     pub series: Vec<Second>,
+    /// How the rate behaved within the runs; `None` where their course was not kept.
+    #[serde(default)]
+    pub steadiness: Option<Steadiness>,
 }
 
 /// A second of a run, or several in a run of more than an hour.
@@ -231,6 +235,10 @@ pub struct Rates {
     pub iops_interval: Option<[f64; 2]>,
     /// The same of `mb_per_s`.
     pub mb_per_s_interval: Option<[f64; 2]>,
+    /// Median of `iops` over runs, with an interval by order statistics that supposes no distribution; `None` with fewer
+    /// than six runs.
+    #[serde(default)]
+    pub iops_median: Option<Estimate>,
 }
 
 /// Figures of one direction.
@@ -290,6 +298,13 @@ pub struct RunFigures {
     pub depth_mean: f64,
     /// Requests, bytes and mean depth that the topmost device saw; `None` where it was not counted.
     pub device: Option<DeviceFigures>,
+    /// 95 % interval of `iops` within this run alone: what it says about this run, not about the next. `None` where too few
+    /// stretches of it are independent of one another.
+    #[serde(default)]
+    pub iops_within: Option<[f64; 2]>,
+    /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
+    #[serde(default)]
+    pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
 }
 
 /// What the topmost device saw of one run.

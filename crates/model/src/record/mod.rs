@@ -100,6 +100,9 @@ pub struct RunStart {
     pub phase: usize,
     /// How many times this job was measured before.
     pub repeat: u32,
+    /// Operations per second that were offered in an open loop, where the strategy chose them instead of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<u64>,
     /// Index into the header's hosts.
     pub host: usize,
     /// ns since the session began.
@@ -156,6 +159,13 @@ pub struct RunEnd {
     pub sync_ns: Option<u64>,
     /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
     pub notes: Vec<String>,
+}
+
+impl RunEnd {
+    /// The end of a run that never began.
+    pub fn without(ending: RunEnding) -> Self {
+        Self { at_ns: 0, ending, streams: Vec::new(), workers: Vec::new(), sync_ns: None, notes: Vec::new() }
+    }
 }
 
 /// How a run ended.
