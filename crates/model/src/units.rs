@@ -137,7 +137,11 @@ pub fn show_share(share: f64) -> String {
 
 /// A ratio as the change it is: `+5.2 %`, `-10.3 %`, and from a doubling on `x 3.10`.
 pub fn show_change(ratio: f64) -> String {
-    if ratio >= 2.0 { format!("x {}", three_digits(ratio)) } else { format!("{:+.1} %", 100.0 * (ratio - 1.0)) }
+    if ratio >= 2.0 {
+        format!("x {}", three_digits(ratio))
+    } else {
+        format!("{:+.1} %", 100.0 * (ratio - 1.0))
+    }
 }
 
 #[test]

@@ -190,7 +190,11 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
     });
     let known = |name: &str, value: Known<String>| Aspect { name: name.into(), value, refuses: false };
     vec![
-        aspect("host", if report.hosts.is_empty() { machine.host.clone() } else { report.hosts.join(", ") }, false),
+        aspect(
+            "host",
+            if report.hosts.is_empty() { machine.host.clone() } else { report.hosts.join(", ") },
+            false,
+        ),
         aspect("kernel", machine.kernel.clone(), false),
         known("CPU", machine.cpu.clone()),
         aspect("CPUs", machine.cpus.to_string(), false),
@@ -209,10 +213,12 @@ fn limit(line: &str) -> String {
 /// Where the target of that index lives.
 fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
-    let of = |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
+    let of =
+        |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
     let fs = place.file_system.as_ref();
     let options = fs.map_or("none".into(), |f| {
-        let mut words: Vec<&str> = f.options.split(',').chain(f.attributes.iter().map(String::as_str)).collect();
+        let mut words: Vec<&str> =
+            f.options.split(',').chain(f.attributes.iter().map(String::as_str)).collect();
         words.sort_unstable();
         words.dedup();
         words.join(",")
@@ -248,7 +254,8 @@ fn layer(layer: &Layer) -> String {
     // The number of a loop device is the next that was free; a disk without a serial number is known by its name alone.
     let name = (layer.kind != LayerKind::Loop && layer.serial.is_none()).then_some(layer.name.as_str());
     let how = layer.backing_direct.map(|direct| if direct { "direct" } else { "buffered" });
-    let parts = [name, Some(kind), layer.driver.as_deref(), layer.model.as_deref(), layer.serial.as_deref(), how];
+    let parts =
+        [name, Some(kind), layer.driver.as_deref(), layer.model.as_deref(), layer.serial.as_deref(), how];
     let mut words: Vec<&str> = parts.into_iter().flatten().filter(|w| !w.is_empty()).collect();
     let size = show_bytes(layer.bytes);
     words.push(&size);

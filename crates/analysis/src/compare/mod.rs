@@ -141,7 +141,12 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2]) -> Option<Strin
         let mixed = others.iter().find_map(|other| {
             let (different, _) = between(*first, *other);
             let first = different.into_iter().find(|d| d.aspect != renames::LIMITED_BY)?;
-            Some(format!("{} ({} and {})", sentence::difference(&first), of[0].report.started, other.report.started))
+            Some(format!(
+                "{} ({} and {})",
+                sentence::difference(&first),
+                of[0].report.started,
+                other.report.started
+            ))
         });
         if let Some(what) = mixed {
             return Some(format!("the sessions of {side} are not of one configuration: {what}"));

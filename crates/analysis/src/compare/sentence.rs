@@ -81,7 +81,11 @@ fn settled(metric: &Metric) -> String {
 /// What differs beside the numbers.
 fn between(pair: &Pair) -> String {
     let words: Vec<String> = pair.differences.iter().map(difference).collect();
-    if words.is_empty() { String::new() } else { format!(" The difference between these: {}.", words.join("; ")) }
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" The difference between these: {}.", words.join("; "))
+    }
 }
 
 /// `kernel 6.1.0 -> 6.18.5`.

@@ -39,7 +39,11 @@ pub(super) fn shown(reports: &[Report]) -> Side {
 pub(super) fn pair<'a>(a: &'a [Report], b: &'a [Report]) -> Paired<'a> {
     let (a, b) = (pooled(a), pooled(b));
     if let ([_], [_]) = (a.as_slice(), b.as_slice()) {
-        return Paired { pairs: a.into_iter().zip(b).collect(), only_in_a: Vec::new(), only_in_b: Vec::new() };
+        return Paired {
+            pairs: a.into_iter().zip(b).collect(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+        };
     }
     let mut left: Vec<Option<Pooled>> = b.into_iter().map(Some).collect();
     let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());

@@ -129,10 +129,12 @@ fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
     let mut draw = Draw(17 + n as u64);
     let mut heavy = |factor: f64| -> Vec<f64> {
         let odd = |draw: &mut Draw| if draw.normal() > 1.2816 { 3.0 } else { 1.0 };
-        (0..n).map(|_| {
-            let wide = odd(&mut draw);
-            draw.runs(1, factor, wide * DEVIATION)[0]
-        }).collect()
+        (0..n)
+            .map(|_| {
+                let wide = odd(&mut draw);
+                draw.runs(1, factor, wide * DEVIATION)[0]
+            })
+            .collect()
     };
     let (mut different, mut right, mut held) = (0, 0, 0);
     for _ in 0..trials {
@@ -162,7 +164,9 @@ fn percentiles_with_heavy_tails_are_rarely_called_different() {
 fn error_rates() {
     const TRIALS: usize = 10_000;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    println!("| truth | runs | FASTER | SLOWER | SAME | CANNOT TELL | interval holds it |\n|---|---|---|---|---|---|---|");
+    println!(
+        "| truth | runs | FASTER | SLOWER | SAME | CANNOT TELL | interval holds it |\n|---|---|---|---|---|---|---|"
+    );
     for factor in [1.0, 1.02, 1.05, 1.1, 1.2] {
         for n in [3, 4, 5, 7, 10, 20, 40] {
             let (words, held) = shares(TRIALS, n, factor);
@@ -180,7 +184,9 @@ fn error_rates() {
         let wrong = (0..1000).filter(|_| any_of(numbers, n, &mut draw)).count();
         println!("| {numbers} | {n} | {} |", percent(wrong as f64 / 1000.0));
     }
-    println!("\n| percentiles, heavy tails | runs | called different | interval holds it |\n|---|---|---|---|");
+    println!(
+        "\n| percentiles, heavy tails | runs | called different | interval holds it |\n|---|---|---|---|"
+    );
     for factor in [1.0, 1.1, 1.3] {
         for n in [5, 6, 7, 10] {
             let ([different, _], held) = percentiles(2000, n, factor);

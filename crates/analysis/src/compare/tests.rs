@@ -86,7 +86,9 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
         ("first byte", |r| stream(r).access.offset_bytes = 4096),
         ("order random -> zipf 1.1", |r| stream(r).access.lines[0].order = model::job::Order::Zipf(1.1)),
         ("direction read -> 70/30", |r| stream(r).access.lines[0].mix.read_percent = 70),
-        ("pace closed loop -> open loop at 100", |r| stream(r).pace = model::job::Pace::default().offering(100.0)),
+        ("pace closed loop -> open loop at 100", |r| {
+            stream(r).pace = model::job::Pace::default().offering(100.0)
+        }),
         ("beside it nothing -> 4K random read", |r| {
             let other = stream(r).clone();
             r.results[0].job.phases[0].streams.push(other);
@@ -136,7 +138,11 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
         change(&mut b);
         let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
         assert_eq!(comparison.answer, Answer::Slower, "{words}: {}", comparison.sentence);
-        assert!(comparison.sentence.contains(&format!("The difference between these: {words}")), "{}", comparison.sentence);
+        assert!(
+            comparison.sentence.contains(&format!("The difference between these: {words}")),
+            "{}",
+            comparison.sentence
+        );
         assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Finding, Some(Severity::Note))));
     }
 }
@@ -151,7 +157,10 @@ fn what_is_not_known_of_both_is_not_checked() {
     b.machine.cpu = Err("no file".into());
     let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
     let answer = answers(&comparison, "E14");
-    assert!(answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"), "{answer:?}");
+    assert!(
+        answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
+        "{answer:?}"
+    );
 }
 
 #[test]
@@ -188,7 +197,8 @@ fn what_limited_the_same_work_is_named_only() {
 fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     let void = judged(&Forge { hole_share: 1.0, ..Forge::honest() });
     for accept_differences in [false, true] {
-        let comparison = compare(&judged(&Forge::honest()), &void, &Options { accept_differences, ..options() });
+        let comparison =
+            compare(&judged(&Forge::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, Answer::Incomparable);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
     }
@@ -222,7 +232,11 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     other.machine.kernel = "Linux 6.18.5".into();
     let mixed = compare_sides(&[rated(&forge, 1.0), other], &b, &options());
     assert_eq!(mixed.answer, Answer::Incomparable);
-    assert!(mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"), "{}", mixed.sentence);
+    assert!(
+        mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
+        "{}",
+        mixed.sentence
+    );
 }
 
 #[test]
@@ -236,10 +250,17 @@ fn results_are_paired_by_name_and_what_is_left_is_said() {
     };
     let comparison = compare(&named(["one", "two"]), &named(["three", "one"]), &options());
     assert_eq!(comparison.pairs.len(), 1);
-    assert_eq!((comparison.only_in_a, comparison.only_in_b), (vec!["two".to_owned()], vec!["three".to_owned()]));
+    assert_eq!(
+        (comparison.only_in_a, comparison.only_in_b),
+        (vec!["two".to_owned()], vec!["three".to_owned()])
+    );
     let apart = compare(&named(["one", "two"]), &named(["three", "four"]), &options());
     assert_eq!(apart.answer, Answer::Incomparable);
-    assert!(apart.sentence.contains("one, two") && apart.sentence.contains("three, four"), "{}", apart.sentence);
+    assert!(
+        apart.sentence.contains("one, two") && apart.sentence.contains("three, four"),
+        "{}",
+        apart.sentence
+    );
     // A single result on each side is meant, whatever it is called.
     let mut renamed = rated(&Forge::honest(), 0.9);
     renamed.results[0].name = "mine".into();
@@ -300,7 +321,8 @@ fn a_number_that_some_runs_lack_is_left_out_and_said() {
 
 #[test]
 fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
-    let first = |forge: &Forge| compare(&judged(forge), &judged(forge), &options()).pairs[0].metrics[0].name.clone();
+    let first =
+        |forge: &Forge| compare(&judged(forge), &judged(forge), &options()).pairs[0].metrics[0].name.clone();
     assert_eq!(first(&Forge::honest_sequential()), "MB/s");
     assert_eq!(first(&Forge::honest_open()), "read p99");
 }
@@ -312,7 +334,10 @@ fn the_gate_fails_only_surely() {
         let options = Options { fail_if_slower: limit, ..options() };
         compare(&rated(&Forge::honest(), 1.0), &rated(&Forge::honest(), factor), &options).gate.unwrap()
     };
-    assert_eq!([0.9, 0.95, 1.0].map(|f| gate(f).outcome), [Passing::Failed, Passing::Undecided, Passing::Passed]);
+    assert_eq!(
+        [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
+        [Passing::Failed, Passing::Undecided, Passing::Passed]
+    );
     assert!(gate(0.95).sentence.contains("does not fail"), "{}", gate(0.95).sentence);
 }
 

@@ -43,9 +43,8 @@ pub(super) fn weigh(measure: Measure, asked_margin: f64) -> Weighed {
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
     let drawn = measure.percentile && a.len().min(b.len()) >= bootstrap::FEWEST;
-    let interval = shift.and_then(|s| {
-        if drawn { bootstrap::interval(&a, &b, s.degrees()) } else { Some(s.interval()) }
-    });
+    let interval =
+        shift.and_then(|s| if drawn { bootstrap::interval(&a, &b, s.degrees()) } else { Some(s.interval()) });
     let floor = floor(&measure.a, &measure.b);
     let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
     let margin = least.max(asked_margin).max(floor.unwrap_or(0.0));
@@ -90,8 +89,8 @@ impl Weighed {
         let (answer, why) = self.answer(chance, looks);
         let needed = || self.shift.and_then(|s| s.runs_needed(self.log_margin, looks));
         let runs_needed = (answer == Answer::CannotTell).then(needed).flatten();
-        let share = |log: f64| log.exp_m1();
-        let finite = |v: f64| v.is_finite();
+        // With too few runs for ranks nothing could have been seen.
+        let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
         Metric {
             name: self.measure.name,
             unit: self.measure.unit.into(),
@@ -104,7 +103,7 @@ impl Weighed {
             interval: self.interval.map(|i| i.map(f64::exp)).filter(|i| i.iter().all(|v| v.is_finite())),
             margin: self.margin,
             floor: self.floor,
-            could_have_seen: self.shift.map(|s| share(s.visible(self.log_margin, looks))).filter(|v| finite(*v)),
+            could_have_seen: seeing.map(|s| s.visible(self.log_margin, looks).exp_m1()).filter(|v| v.is_finite()),
             // What these runs could not show takes more of them, whatever their variation says.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             p: self.shift.map(|_| chance),
@@ -119,7 +118,9 @@ impl Weighed {
         let cannot = |why: String| (Answer::CannotTell, why);
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
-            return cannot(format!("{few} on a side: it takes three runs on each to know how much they vary"));
+            return cannot(format!(
+                "{few} on a side: it takes three runs on each to know how much they vary"
+            ));
         };
         let margin = self.log_margin;
         let grows = low > margin;
@@ -167,7 +168,9 @@ impl Weighed {
         }
         let p = self.p_ranks.unwrap_or(1.0);
         if p > ALLOWED {
-            return Some(format!("the ranks of the runs do not bear it out (p {p:.2}): a few of them make the mean"));
+            return Some(format!(
+                "the ranks of the runs do not bear it out (p {p:.2}): a few of them make the mean"
+            ));
         }
         if self.by_ranks.abs() <= self.log_margin || (self.by_ranks > 0.0) != grows {
             return Some("the mean differs, and the median of the runs does not".into());
@@ -219,7 +222,9 @@ fn the_four_words_and_their_direction() {
     for (factor, expected) in [(1.1, Answer::Faster), (0.9, Answer::Slower), (1.02, Answer::CannotTell)] {
         let metric = said(rates(&RUNS, &times(factor)));
         assert_eq!(metric.answer, expected, "{metric:?}");
-        assert!((metric.ratio / factor - 1.0).abs() < 1e-9 && (metric.ratio_by_ranks / factor - 1.0).abs() < 0.01);
+        assert!(
+            (metric.ratio / factor - 1.0).abs() < 1e-9 && (metric.ratio_by_ranks / factor - 1.0).abs() < 0.01
+        );
         assert_eq!(metric.why.is_empty(), expected != Answer::CannotTell);
         assert_eq!(metric.runs_needed.is_some(), expected == Answer::CannotTell);
         let latency = Measure { more_is_better: false, ..rates(&RUNS, &times(factor)) };
@@ -240,6 +245,7 @@ fn three_against_three_are_never_told_apart_and_four_are() {
     let three = said(rates(&of(3, 1.0), &of(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
     assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
+    assert_eq!(three.could_have_seen, None);
     assert_eq!(said(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
     assert_eq!(said(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
     let two = said(rates(&of(2, 1.0), &of(5, 2.0)));

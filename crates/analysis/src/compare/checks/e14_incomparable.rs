@@ -37,7 +37,8 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
-        let said: Vec<Found> = [refused(pair), accepted(pair), labelled(pair)].into_iter().flatten().collect();
+        let said: Vec<Found> =
+            [refused(pair), accepted(pair), labelled(pair)].into_iter().flatten().collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
         } else if said.is_empty() {

@@ -50,7 +50,8 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
             show_share(effect),
             show_share(floor)
         ),
-        cure: "Find what changes between sessions of one configuration, or measure more of them in turns.".into(),
+        cure: "Find what changes between sessions of one configuration, or measure more of them in turns."
+            .into(),
         evidence: numbers,
         renames: None,
     };

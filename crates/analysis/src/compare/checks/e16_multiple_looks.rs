@@ -55,8 +55,8 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
 
 /// Whether a number is beyond the margin by its own interval and not by all of them together.
 fn held_back(metric: &Metric) -> bool {
-    let beyond = metric.interval.is_some_and(|[low, high]| {
-        low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin)
-    });
+    let beyond = metric
+        .interval
+        .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
     metric.answer == Word::CannotTell && beyond && metric.p.is_some_and(|p| p > ALLOWED)
 }

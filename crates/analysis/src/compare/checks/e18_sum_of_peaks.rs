@@ -38,10 +38,14 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), ("B", asked.sides[1])] {
-        for one in reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result })) {
+        for one in
+            reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result }))
+        {
             seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
             let about = vec![one.result.name.clone()];
-            out.extend(outside(one.result).into_iter().map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))));
+            out.extend(
+                outside(one.result).into_iter().map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+            );
         }
     }
     if !out.is_empty() {
@@ -83,15 +87,18 @@ impl Outside {
 fn outside(result: &Measured) -> Vec<Outside> {
     let kinds: [(&str, &Option<Figures>); 4] =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
-    let whole = kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
-        figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
-    });
-    whole.filter_map(|(kind, rank, whole)| {
-        let of_run = |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
-        let runs: Vec<u64> = result.runs.iter().map(of_run).collect::<Option<_>>()?;
-        let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
-        let out = (whole as f64) < (1.0 - SAME) * low as f64 || whole as f64 > (1.0 + SAME) * high as f64;
-        out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
-    })
-    .collect()
+    let whole =
+        kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
+            figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
+        });
+    whole
+        .filter_map(|(kind, rank, whole)| {
+            let of_run =
+                |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
+            let runs: Vec<u64> = result.runs.iter().map(of_run).collect::<Option<_>>()?;
+            let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
+            let out = (whole as f64) < (1.0 - SAME) * low as f64 || whole as f64 > (1.0 + SAME) * high as f64;
+            out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
+        })
+        .collect()
 }

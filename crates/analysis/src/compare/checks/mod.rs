@@ -16,12 +16,8 @@ use model::finding::Finding;
 use model::report::Report;
 
 /// The checks, in the order of the catalogue.
-pub(crate) const CHECKS: &[ComparisonCheck] = &[
-    e14_incomparable::CHECK,
-    e15_noise_floor::CHECK,
-    e16_multiple_looks::CHECK,
-    e18_sum_of_peaks::CHECK,
-];
+pub(crate) const CHECKS: &[ComparisonCheck] =
+    &[e14_incomparable::CHECK, e15_noise_floor::CHECK, e16_multiple_looks::CHECK, e18_sum_of_peaks::CHECK];
 
 /// A question about a comparison.
 pub(crate) struct ComparisonCheck {
@@ -72,7 +68,8 @@ pub(super) fn ask(asked: &Asked) -> Vec<Finding> {
         for (about, answer) in (check.ask)(asked) {
             let Some(mut new) = findings::finding(check.id, check.name, &answer, about) else { continue };
             new.accepted = check.acceptable && asked.accepted;
-            let same = |f: &&mut Finding| (&f.id, f.outcome, &f.sentence) == (&new.id, new.outcome, &new.sentence);
+            let same =
+                |f: &&mut Finding| (&f.id, f.outcome, &f.sentence) == (&new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
                 Some(old) => old.about.extend(new.about),
                 None => out.push(new),
