@@ -30,7 +30,7 @@ pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 
 /// The groups of the catalogue: what each asks, and its checks.
-pub const GROUPS: &[(&str, &[Check])] = &[
+const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
     ("Was it the I/O you asked for?", b::CHECKS),
     ("Is what was written there after a power cut?", c::CHECKS),
