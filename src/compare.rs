@@ -70,15 +70,19 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
                 "'{side}': a session is missing; type an id, a part of one, last, last~1, or a file, several with commas"
             )));
         }
-        match word.split_once(RANGE).filter(|_| !Path::new(word).exists()) {
-            // `../x.json` is a path.
-            Some((first, last)) if !first.is_empty() && !last.is_empty() && !word.contains("../") => {
-                all.extend(range(word, &history::find(first)?, &history::find(last)?)?);
-            }
-            _ => all.push(history::find(word)?),
+        match ends(word) {
+            Some((first, last)) => all.extend(range(word, &first, &last)?),
+            None => all.push(history::find(word)?),
         }
     }
     Ok(all)
+}
+
+/// The first and the last session of a range, where a word is one. Paths hold two points too, so both ends must be there.
+fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
+    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+    word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
 /// The sessions from the first to the last of a directory, both included: their names are the times when they began.
@@ -88,7 +92,9 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
         return Err(usage("a range goes from one session to another of the same directory".into()));
     }
     if first > last {
-        return Err(usage("the first session of a range is the older one; type it the other way round".into()));
+        return Err(usage(
+            "the first session of a range is the older one; type it the other way round".into(),
+        ));
     }
     let dir = first.parent().unwrap_or(Path::new(""));
     let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", dir.display())))?;
@@ -151,7 +157,9 @@ fn report(file: &Path) -> Result<Report, Failure> {
         .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", file.display())))?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);
-        return Err(fail(format!("a report of format {its}, and this fathom reads {ours}; take a newer fathom")));
+        return Err(fail(format!(
+            "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
+        )));
     }
     Ok(report)
 }

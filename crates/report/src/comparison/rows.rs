@@ -31,10 +31,9 @@ pub(super) fn rows(pair: &Pair) -> Vec<Row> {
 }
 
 fn row(metric: &Metric) -> Row {
-    let interval = metric.interval.map_or_else(
-        || "-".into(),
-        |[low, high]| format!("{} to {}", show_change(low), show_change(high)),
-    );
+    let interval = metric
+        .interval
+        .map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_change(low), show_change(high)));
     let needed = metric.runs_needed.map_or_else(String::new, |n| format!("; about {n} runs each would"));
     [
         String::new(),
@@ -58,12 +57,16 @@ fn value(metric: &Metric, value: f64) -> String {
 /// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
 pub(super) fn source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
-    format!("{}, {}, {:?}{session}", source.title, source.started, source.verdict).replace("\n", " ")
+    let verdict = format!("{:?}", source.verdict).to_uppercase();
+    format!("{}, {}, {verdict}{session}", source.title, source.started)
 }
 
 /// What was left out, a sentence each.
 pub(super) fn left_out(comparison: &Comparison) -> Vec<String> {
-    let of_pairs = comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
-    let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)].into_iter().filter(|(_, names)| !names.is_empty());
+    let of_pairs =
+        comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
+    let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty());
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
 }
