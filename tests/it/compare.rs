@@ -4,7 +4,7 @@
 //! that is simulated beside the statistics.
 
 use crate::disk::{Disk, Image};
-use crate::provoke::{Group, inside};
+use crate::group::Group;
 use crate::stage::{Outcome, Stage, is_root, wait};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -151,16 +151,17 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
     let mut reports = Vec::new();
     for iops in [2000, 1000] {
-        group.limit_reads(&disk.number(), iops);
+        let limit = ("blkio", "blkio.throttle.read_iops_device", format!("$NUMBER {iops}"));
+        let Some(group) = Group::limited(&disk, &(limit.0, limit.1, &limit.2)) else { return };
         let report = stage.path(&format!("{iops}.json"));
         let words = format!(
             "run --rw randread --depth 4 --size 32m --time 1s --warmup 500ms --runs 4 --quiet -o {}",
             report.display()
         );
-        let out = wait(&mut inside(&disk, &group, &stage, &words));
+        let inside = [disk.enter(), group.enter()].concat();
+        let out = wait(&mut stage.command(&inside, &words, &disk.dir));
         assert!(out.code.is_some_and(|c| c < 2), "{out:?}");
         reports.push(report.to_str().unwrap().to_owned());
     }

@@ -319,7 +319,7 @@ pub struct RunFigures {
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
     /// CPU time of the workers per operation in ns; `None` where no worker says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
 }
 
