@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
 mod bad_input;
+mod compare;
 mod disk;
 mod doctor;
 mod evidence;
