@@ -33,14 +33,22 @@ impl Group {
         std::fs::write(self.0.join("blkio.throttle.read_iops_device"), format!("{device} {iops}")).unwrap();
     }
 
+    /// Limits writes of a device, bytes per second, of whoever is in it by now too.
+    pub(crate) fn limit_writes(&self, device: &str, bytes: u64) {
+        for dir in self.of_fathom().iter().chain([&self.0]) {
+            let file = dir.join("blkio.throttle.write_bps_device");
+            std::fs::write(file, format!("{device} {bytes}")).unwrap();
+        }
+    }
+
     /// What a command must be prefixed with to run in it.
-    fn enter(&self) -> Vec<String> {
+    pub(crate) fn enter(&self) -> Vec<String> {
         let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
         ["sh", "-c", script, &self.0.to_string_lossy()].map(str::to_owned).into()
     }
 
     /// The group that fathom made in it.
-    fn of_fathom(&self) -> Option<PathBuf> {
+    pub(crate) fn of_fathom(&self) -> Option<PathBuf> {
         let mut below = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().path());
         below.find(|p| p.is_dir())
     }

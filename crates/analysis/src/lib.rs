@@ -8,6 +8,7 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod burst;
 mod case;
 mod change;
 pub mod checks;
@@ -31,8 +32,10 @@ mod name;
 mod notes;
 mod seconds;
 mod series;
+pub mod settled;
 mod stalls;
 pub mod strategy;
+mod thermometers;
 mod two_samples;
 mod verdict;
 
@@ -68,6 +71,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
+    deductions.extend(burst::bursts(&answered));
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -87,6 +91,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        preconditioned: record.preconditioned.clone(),
     }
 }
 

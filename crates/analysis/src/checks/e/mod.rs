@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
 const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// The series of every run.
-fn courses(case: &Case) -> Known<Vec<Series>> {
+pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
     if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
 }
 
@@ -75,7 +75,7 @@ impl ByLength {
 const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 
 /// The step in a run, where it has one.
-fn step(series: &Series) -> Change {
+pub(crate) fn step(series: &Series) -> Change {
     change(&series.rates, STEP_FROM.of(series))
 }
 
@@ -87,7 +87,7 @@ fn has_step(case: &Case) -> bool {
 /// Replaces the courses of a record: so many rows over so many seconds, with operations at the rate that is told by run and
 /// share of time. Totals follow, so that the record stays one of a piece.
 #[cfg(test)]
-fn shaped(
+pub(crate) fn shaped(
     forge: &crate::forge::Forge,
     (rows, seconds): (u64, u64),
     rate: impl Fn(u32, f64) -> f64,
