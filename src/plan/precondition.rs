@@ -47,7 +47,7 @@ pub(super) fn meant(
             "--precondition changes nothing here: no target is touched; leave it out".into(),
         ));
     }
-    let writes = |job: &Job| streams(job).any(|s| s.access.does(Kind::Write));
+    let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
     let writing = jobs.iter().enumerate().filter(|(_, job)| writes(job)).map(|(at, _)| at).collect();
     let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
     origins.note("--precondition", request.job.precondition, |_| words(&meant, jobs));

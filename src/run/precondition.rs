@@ -74,7 +74,8 @@ impl Bench {
             stream.limit = Limit { operations: None, bytes: Some(pass.saturating_mul(u64::from(passes))) };
             if ready.open(&self.root, fill.cache, true).is_err() {
                 stream.cache = Cache::Buffered;
-                notes.push("preconditioning wrote through the page cache: direct I/O is refused there".into());
+                notes
+                    .push("preconditioning wrote through the page cache: direct I/O is refused there".into());
             }
         }
         stream
@@ -188,7 +189,8 @@ fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
     let total = (phase.warmup_ns + phase.time_ns + phase.cooldown_ns) as f64;
     let by_time = elapsed.as_nanos() as f64 / total.max(1.0);
     let bytes = |e: &StreamEnd| e.kinds.values().map(|k| k.bytes).sum::<u64>() as f64;
-    let limits = phase.streams.iter().zip(streams).filter_map(|(s, e)| Some(bytes(e) / s.limit.bytes? as f64));
+    let limits =
+        phase.streams.iter().zip(streams).filter_map(|(s, e)| Some(bytes(e) / s.limit.bytes? as f64));
     limits.fold(by_time, f64::max).clamp(0.0, 1.0)
 }
 

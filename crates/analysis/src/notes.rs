@@ -129,6 +129,7 @@ fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
          7.00 s; the rates settled (RND4K Q32T1 write: ... 10,000 10,100 9,900 10,000 10,050 IOPS)"
     );
     assert_eq!(told[1], "through the page cache");
-    record.preconditioned = Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
+    record.preconditioned =
+        Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
     assert!(notes(&record)[0].ends_with("(537 MB/s); nothing here writes, so no rounds"));
 }

@@ -160,7 +160,8 @@ fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64;
         device: None,
     };
     let all = runs.iter().enumerate();
-    let seconds = all.flat_map(|(run, rates)| rates.iter().enumerate().map(move |(at, r)| second(run, at, *r)));
+    let seconds =
+        all.flat_map(|(run, rates)| rates.iter().enumerate().map(move |(at, r)| second(run, at, *r)));
     result.series = seconds.collect();
     result.steadiness = Some(Steadiness {
         state,

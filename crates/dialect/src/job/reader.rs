@@ -157,7 +157,9 @@ impl Reader {
 
     /// A stream of which nothing is said is a slip, not a wish for defaults alone.
     fn stream_is_said(&mut self, level: &Level) {
-        let about_it = |key: &Key| !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET;
+        let about_it = |key: &Key| {
+            !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
+        };
         let said = KEYS.iter().any(|key| about_it(key) && level.spans.contains_key(key.name));
         if !said && self.marks.is_empty() {
             self.marks.push(Mark::new(
@@ -373,7 +375,9 @@ fn belongs(key: &Key, rank: Rank) -> bool {
 fn unknown(word: &str, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
-        (Some(Set::Job(_) | Set::JobSwitch(_)), _) => return format!("`{word}` is said of the whole job; {top}"),
+        (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
+            return format!("`{word}` is said of the whole job; {top}");
+        }
         (Some(_), _) => {
             return format!("`{word}` is said of a phase; move it above the phase's streams, or to the top");
         }

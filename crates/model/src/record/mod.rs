@@ -429,13 +429,8 @@ impl Record {
                 return Err(Disorder::Dangling(0, "target", *target));
             }
         }
-        let mut record = Self {
-            header: *header,
-            evidence: Vec::new(),
-            preconditioned: None,
-            runs: Vec::new(),
-            end: None,
-        };
+        let mut record =
+            Self { header: *header, evidence: Vec::new(), preconditioned: None, runs: Vec::new(), end: None };
         for (at, frame) in frames {
             record.take(at, frame)?;
         }
@@ -446,12 +441,13 @@ impl Record {
         if self.end.is_some() {
             return Err(Disorder::Misplaced(at, "after the end"));
         }
+        let before_all = self.runs.is_empty() && self.preconditioned.is_none();
         let open = self.runs.last_mut().filter(|r| r.end.is_none());
         match (frame, open) {
             (Frame::Header(_), _) => return Err(Disorder::Misplaced(at, "a second header")),
             (Frame::Evidence(e), Some(run)) => run.evidence.push(*e),
             (Frame::Evidence(e), None) => self.evidence.push(*e),
-            (Frame::Preconditioned(done), None) if self.runs.is_empty() && self.preconditioned.is_none() => {
+            (Frame::Preconditioned(done), None) if before_all => {
                 let jobs = self.header.plan.jobs.len();
                 if let Some(bad) = done.rounds.iter().find(|r| r.job >= jobs) {
                     return Err(Disorder::Dangling(at, "job", bad.job));

@@ -93,7 +93,8 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(written),
             if done.is_some() { " Preconditioning left the rest of it empty." } else { "" }
         ),
-        cure: "Measure the whole drive with --precondition; it is written twice over first, which erases it.".into(),
+        cure: "Measure the whole drive with --precondition; it is written twice over first, which erases it."
+            .into(),
         evidence: numbers,
         renames: Some(Rename::Condition("freshly emptied drive".into())),
     }))
