@@ -96,7 +96,7 @@ fn writer(stream: &Stream) -> &'static Entry {
 
 fn words(meant: &Precondition, jobs: &[Job]) -> String {
     let block = show_block(u64::from(BLOCK_BYTES));
-    let fill = format!("all written {} times over ({block} sequential, direct)", meant.passes);
+    let fill = format!("all written {} times over ({block}, direct)", meant.passes);
     let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if meant.jobs.is_empty() {
         return format!("{fill}; nothing here writes, so no rounds");

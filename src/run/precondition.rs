@@ -125,7 +125,7 @@ impl Bench {
     /// Carries out a phase of which only the totals are wanted.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         let specs = self.specs(phase, index, FIRST_NUMBER + number)?;
-        let mut crew = Crew::hire(specs).map_err(failed)?;
+        let mut crew = Crew::hire(specs).map_err(|why| failed(&why))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         crew.open();
         let stuck = self.watch_exercise(&mut crew, &mut collector, phase);
@@ -137,7 +137,7 @@ impl Bench {
             add_totals(&mut collector.streams_mut()[who.stream], outcome);
         }
         match failure {
-            Some(why) => Err(failed(why)),
+            Some(why) => Err(failed(&why)),
             None if self.stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
             None => Ok(collector.finish()),
         }
@@ -168,14 +168,14 @@ impl Bench {
     fn settle(&self) -> Result<(), Cut> {
         for (ready, target) in self.targets.iter().zip(&self.plan.targets) {
             if let Some(Err(e)) = ready.handle().map(std::fs::File::sync_data) {
-                return Err(failed(format!("{} could not be synced: {e}", target.path)));
+                return Err(failed(&format!("{} could not be synced: {e}", target.path)));
             }
         }
         Ok(())
     }
 }
 
-fn failed(why: String) -> Cut {
+fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
