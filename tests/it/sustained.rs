@@ -3,7 +3,7 @@
 //! For: what is written before the first run, and how a cliff of writes is told. Not for: cliffs of reads ([`crate::provoke`]).
 
 use crate::disk::{Disk, Image};
-use crate::provoke::Group;
+use crate::group::Group;
 use crate::stage::{Stage, is_root, names, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const MIB: u64 = 1 << 20;
 /// Bytes per second that the throttle lets through at first and later.
 const RATES: [u64; 2] = [20_000_000, 4_000_000];
+/// The file that says so.
+const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
 #[test]
 fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
@@ -21,11 +23,11 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
+    let first = format!("$NUMBER {}", RATES[0]);
+    let Some(group) = Group::limited(&disk, &("blkio", THROTTLE, &first)) else { return };
     // A file of the story's own: then all that the group writes is the work itself.
     let file = disk.file("data", 64);
     let number = disk.number();
-    group.limit_writes(&number, RATES[0]);
     let words = format!(
         "run --rw write --bs 128k --depth 4 --time 6s --warmup 500ms --runs 1 --quiet --format json --destroy {}",
         file.display()
@@ -36,7 +38,8 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
         // The file system may write a little before the work begins.
         let begun = until(&group, &number, RATES[0] / 4);
         let bytes = until(&group, &number, 3 * RATES[0]);
-        group.limit_writes(&number, RATES[1]);
+        let limit = of_fathom(&group).unwrap().join(THROTTLE);
+        std::fs::write(limit, format!("{number} {}", RATES[1])).unwrap();
         let seconds = (bytes.1 - begun.1).as_secs_f64();
         (run.join().unwrap(), bytes.0 as f64, (bytes.0 - begun.0) as f64 / seconds)
     });
@@ -66,9 +69,14 @@ fn until(group: &Group, device: &str, bytes: u64) -> (u64, Instant) {
     }
 }
 
+/// The group that fathom made below the story's.
+fn of_fathom(group: &Group) -> Option<PathBuf> {
+    names(group.dir()).into_iter().find(|p| p.is_dir())
+}
+
 /// Bytes that were charged to the group that fathom made.
 fn written(group: &Group, device: &str) -> u64 {
-    let file = group.of_fathom().map(|g| g.join("blkio.throttle.io_service_bytes"));
+    let file = of_fathom(group).map(|g| g.join("blkio.throttle.io_service_bytes"));
     let text = file.and_then(|f| std::fs::read_to_string(f).ok()).unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix(device)?.trim().strip_prefix("Write"));
     line.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
