@@ -4,14 +4,16 @@
 //! whether there is a cliff (`change`), nor on which side of the device its cause is (E02).
 
 use crate::case::{Case, Ran};
-use crate::change::{Change, Step};
-use crate::checks::{Evidence, courses, evidence, step};
+use crate::change::Step;
+use crate::checks::{Evidence, evidence};
 use crate::findings::Answered;
-use crate::series::{Series, rows_of};
+use crate::series::{Series, courses, rows_of};
+use crate::steadiness::steps;
 use crate::thermometers::sensors;
 use model::evidence::{BlockStat, Moment};
 use model::job::Kind;
 use model::kernel_files::TEMPERATURES;
+use model::record::Interval;
 use model::report::Deduction;
 use model::units::{show_bytes, show_rate};
 
@@ -22,8 +24,10 @@ struct Burst<'a> {
     bytes: f64,
     /// Seconds of the measured window until the cliff.
     until_s: f64,
-    /// Bytes per second before and after.
-    rates: [f64; 2],
+    /// Bytes per second right before it.
+    before: f64,
+    /// The same of each level behind it.
+    after: Vec<f64>,
 }
 
 /// The burst of every result that has one.
@@ -38,55 +42,63 @@ fn of_case(case: &Case) -> Option<Deduction> {
         return None;
     }
     let courses = courses(case).ok()?;
-    let of_run = |(ran, course)| match step(course) {
-        Change::Step(step) => burst(case, ran, course, &step),
-        Change::None | Change::Unclear => None,
-    };
+    let of_run = |(ran, course)| burst(case, ran, course, steps(course).steps());
     let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(of_run).collect();
     // The first began with the most room: later runs find what earlier ones left.
     let first = all.first()?;
-    let [before, after] = first.rates.map(|r| r / 1e6);
+    let mb = |rate: &f64| rate / 1e6;
+    let then: Vec<String> = first.after.iter().map(|r| format!("then {} MB/s", show_rate(mb(r)))).collect();
     let through = if case.stream.cache.is_direct() { "" } else { ", through the page cache" };
     let numbers = evidence([
         ("burst_bytes", first.bytes),
         ("until_s", first.until_s),
-        ("before_mb_per_s", before),
-        ("after_mb_per_s", after),
+        ("before_mb_per_s", mb(&first.before)),
+        ("after_mb_per_s", first.after.last().map_or(f64::NAN, mb)),
         ("runs_with_a_burst", all.len() as f64),
     ]);
     let (context, more) = context(case, first);
     let sentence = format!(
-        "{}: {} at {} MB/s, then {} MB/s{through}{}. {context}",
+        "{}: {} at {} MB/s, {}{through}{}. {context}",
         case.name,
         show_bytes(first.bytes as u64),
-        show_rate(before),
-        show_rate(after),
+        show_rate(mb(&first.before)),
+        then.join(", "),
         others(case, &all),
     );
     Some(Deduction { name: "burst".into(), sentence, evidence: numbers.into_iter().chain(more).collect() })
 }
 
-/// What a run wrote on both sides of its step. `None` where it did not write less afterwards.
-fn burst<'a>(case: &Case, ran: &'a Ran, course: &Series, step: &Step) -> Option<Burst<'a>> {
-    let at_ns = course.from_ns + course.step_ns * step.at as f64;
-    let end_ns = course.from_ns + course.step_ns * course.rates.len() as f64;
-    let (mut before, mut after) = (0.0, 0.0);
-    for row in rows_of(ran) {
-        let bytes = row.cells.get(&Kind::Write).map_or(0.0, |c| c.1 as f64);
-        let (from, to) = (row.start_ns as f64, row.end_ns as f64);
-        let share = ((at_ns - from) / (to - from)).clamp(0.0, 1.0);
-        before += bytes * share;
-        after += bytes * (1.0 - share);
-    }
-    let per_s = |bytes: f64, ns: f64| bytes / (ns / 1e9);
-    let rates = [per_s(before, at_ns - course.from_ns), per_s(after, end_ns - at_ns)];
-    let fell = rates.iter().all(|r| r.is_finite()) && rates[1] < rates[0];
+/// What a run wrote until it first fell, and on each level behind that. `None` where it did not fall, or ended no lower.
+fn burst<'a>(case: &Case, ran: &'a Ran, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+    let fall = steps.iter().position(|s| s.after < s.before)?;
+    let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
+    let mut edges = vec![edge(0)];
+    edges.extend(steps.iter().map(|s| edge(s.at)));
+    edges.push(edge(course.rates.len()));
+    let levels: Vec<[f64; 2]> =
+        edges.windows(2).map(|e| [written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
+    let (head, tail) = levels.split_at(fall + 1);
+    let rate = |[bytes, seconds]: &[f64; 2]| bytes / seconds;
+    let (before, after) = (rate(head.last()?), tail.iter().map(rate).collect::<Vec<_>>());
+    let last = *after.last()?;
     // All that was handed over outside the window was warm-up, but for what the time behind it took.
-    let cooldown_s = case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
+    let inside: f64 = levels.iter().map(|l| l[0]).sum();
+    let behind = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
     let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
-    let warm_up = (issued - (before + after) - rates[1] * cooldown_s).max(0.0);
-    let until_s = (at_ns - course.from_ns) / 1e9;
-    fell.then_some(Burst { ran, bytes: warm_up + before, until_s, rates })
+    let warm_up = (issued - inside - behind).max(0.0);
+    let bytes = warm_up + head.iter().map(|l| l[0]).sum::<f64>();
+    let until_s = head.iter().map(|l| l[1]).sum();
+    (last < before).then_some(Burst { ran, bytes, until_s, before, after })
+}
+
+/// Bytes written between two times in ns since the workers began.
+fn written(ran: &Ran, from_ns: f64, to_ns: f64) -> f64 {
+    let of = |row: &Interval| {
+        let (a, b) = (row.start_ns as f64, row.end_ns as f64);
+        let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
+        row.cells.get(&Kind::Write).map_or(0.0, |c| c.1 as f64 * inside)
+    };
+    rows_of(ran).map(of).sum()
 }
 
 /// ` (run 1; 3 of 5 runs fell so, after 5.10 GiB to 5.80 GiB)`; nothing where there is one run.
@@ -199,6 +211,27 @@ fn the_first_run_is_told_and_how_many_others_fell() {
         all[0].sentence.contains("(run 1; 2 of 3 runs fell so, after 476.56 MiB to 476.56 MiB)"),
         "{all:?}"
     );
+}
+
+#[test]
+fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
+    let shape = |rate: fn(f64) -> f64| {
+        told(&shaped(&Forge { runs: 1, ..Forge::honest_write() }, (100, 10), |_, t| rate(t)))
+    };
+    let twice = shape(|t| {
+        if t < 0.4 {
+            20_000.0
+        } else if t < 0.7 {
+            8_000.0
+        } else {
+            2_000.0
+        }
+    });
+    assert!(twice[0].sentence.contains("at 81.9 MB/s, then 32.8 MB/s, then 8.19 MB/s. "), "{twice:?}");
+    assert!((twice[0].evidence["until_s"] - 4.0).abs() < 1e-6, "{twice:?}");
+    assert!((twice[0].evidence["after_mb_per_s"] - 8.192).abs() < 0.1, "{twice:?}");
+    let back = shape(|t| if (0.4..0.7).contains(&t) { 2_000.0 } else { 20_000.0 });
+    assert_eq!(back, []);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod beginning;
 mod burst;
 mod case;
 mod change;
@@ -15,6 +16,8 @@ pub mod checks;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -29,15 +32,23 @@ mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
 pub mod settled;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
 mod thermometers;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -125,7 +136,7 @@ fn measured(answered: &Answered) -> Measured {
         runs: figures.runs,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

@@ -29,7 +29,6 @@ pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 #[cfg(test)]
 pub(crate) use e::shaped;
-pub(crate) use e::{courses, step};
 
 /// The groups of the catalogue: what each asks, and its checks.
 pub const GROUPS: &[(&str, &[Check])] = &[
