@@ -129,9 +129,9 @@ fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
     let wear = match written_before(case, burst.ran) {
         Some(bytes) => {
             numbers.insert("device_written_before_bytes".into(), bytes as f64);
-            format!("{} had been written to it since the machine started", show_bytes(bytes))
+            format!("{} had been written to the device since the machine started", show_bytes(bytes))
         }
-        None => "what had been written to it is not known".to_owned(),
+        None => "what had been written to the device is not known".to_owned(),
     };
     (
         format!("{heat}; {wear}; how worn it is the kernel does not show (smartctl -a asks the drive)."),
