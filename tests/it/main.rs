@@ -25,5 +25,6 @@ mod scene;
 mod sim;
 mod stage;
 mod stored;
+mod sustained;
 mod trace;
 mod verify;

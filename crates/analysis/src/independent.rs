@@ -4,6 +4,10 @@
 
 use crate::series::mean;
 
+/// Independent observations below which a mean has no interval and a line is not fitted: rule n_eff < 10 of the literature on
+/// steady states.
+pub(crate) const FEWEST: f64 = 10.0;
+
 /// How many neighbouring values say as much as one independent one; at least 1.
 ///
 /// 1 + 2 sum of the autocorrelations, cut where a pair of them is no longer positive: behind that there is only noise.

@@ -8,6 +8,8 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod beginning;
+mod burst;
 mod case;
 mod change;
 pub mod checks;
@@ -15,6 +17,8 @@ pub mod compare;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -29,13 +33,23 @@ mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
+pub mod settled;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
+mod thermometers;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -75,6 +89,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
+    deductions.extend(burst::bursts(&answered));
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -94,6 +109,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        preconditioned: record.preconditioned.clone(),
     }
 }
 
@@ -121,7 +137,7 @@ fn measured(answered: &Answered) -> Measured {
         runs: figures.runs,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

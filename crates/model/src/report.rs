@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
-use crate::record::Written;
+use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +54,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preconditioned: Option<Preconditioned>,
 }
 
 /// Which program and contract made a report.

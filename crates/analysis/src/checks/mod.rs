@@ -28,6 +28,8 @@ pub(crate) const CPU_QUOTA: &str = d::d11_cpu_quota::CHECK.id;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
+#[cfg(test)]
+pub(crate) use e::shaped;
 
 /// The groups of the catalogue: what each asks, and its checks.
 const GROUPS: &[(&str, &[Check])] = &[

@@ -129,6 +129,7 @@ impl Page {
         for result in results.iter().filter(|r| !r.void && renamed(r)) {
             self.line(&format!("  {} is {}", result.name, result.true_name));
         }
+        super::runs::show(self, results);
         self.line("");
     }
 
