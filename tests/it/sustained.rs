@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 /// Bytes per second that the throttle lets through at first and later.
-const RATES: [u64; 2] = [20_000_000, 4_000_000];
+const RATES: [u64; 2] = [24_000_000, 4_000_000];
 /// The file that says so.
 const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
@@ -29,7 +29,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     let file = disk.file("data", 64);
     let number = disk.number();
     let words = format!(
-        "run --rw write --bs 128k --depth 4 --time 6s --warmup 500ms --runs 1 --quiet --format json --destroy {}",
+        "run --rw write --bs 32k --depth 8 --time 10s --warmup 500ms --runs 1 --quiet --format json --destroy {}",
         file.display()
     );
     let mut command = stage.command(&[disk.enter(), group.enter()].concat(), &words, &file);
@@ -37,7 +37,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
         let run = scope.spawn(|| wait(&mut command));
         // The file system may write a little before the work begins.
         let begun = until(&group, &number, RATES[0] / 4);
-        let bytes = until(&group, &number, 3 * RATES[0]);
+        let bytes = until(&group, &number, 5 * RATES[0]);
         let limit = of_fathom(&group).unwrap().join(THROTTLE);
         std::fs::write(limit, format!("{number} {}", RATES[1])).unwrap();
         let seconds = (bytes.1 - begun.1).as_secs_f64();
