@@ -125,7 +125,7 @@ impl Drifts {
 
     /// Whether most runs surely drift no further than allowed.
     pub(crate) fn hold(&self) -> bool {
-        self.most(|d, limit| d.is_within(limit))
+        self.most(Drift::is_within)
     }
 
     fn most(&self, is: impl Fn(&Drift, f64) -> bool) -> bool {
