@@ -51,6 +51,20 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+}
+
+/// The workloads of an earlier session, measured again in turns with those of this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Id of the earlier session.
+    pub session: String,
+    /// What its workloads came to now.
+    pub again: Box<Report>,
+    /// The headline that they had then.
+    pub then: Headline,
 }
 
 /// Which program and contract made a report.
@@ -147,6 +161,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<RunFigures>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,

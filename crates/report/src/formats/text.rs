@@ -27,6 +27,9 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
         None if report.results.is_empty() => {}
         None => out.table(&report.results),
     }
+    if let Some(against) = &report.against {
+        super::against::show(&mut out, against);
+    }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
     }
@@ -261,7 +264,7 @@ impl Page {
     }
 }
 
-fn headline(headline: &Headline, report: &Report) -> String {
+pub(super) fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);

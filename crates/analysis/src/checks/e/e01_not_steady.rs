@@ -6,7 +6,7 @@
 use super::{ByLength, courses, step};
 use crate::case::Case;
 use crate::change::Change;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use crate::drift::{Drift, drift};
 use crate::mser::warm_up;
 use crate::series::{FEWEST_STEPS, Series, mean};
@@ -34,7 +34,8 @@ pub(super) const CHECK: Check = Check {
                   where the drift is surely above 5 % of a run of a minute or more, 10 % from ten seconds on, 25 % \
                   below, in most of the runs and in one direction. It holds where the drift is surely no larger. \
                   What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
-                  no proof of steadiness.",
+                  no proof of steadiness. With --until steady it also renames what did not become steady from round to \
+                  round.",
         provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
                   `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
                   drifts up as the cache fills.",
@@ -50,6 +51,9 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
+    if let Some(rounds) = case.unsteady {
+        return Ok(Answer::Finding(never(rounds)));
+    }
     let courses = courses(case)?;
     // A step is told by the check after this one, with both of its levels.
     if courses.iter().any(|c| matches!(step(c), Change::Step(_))) {
@@ -90,6 +94,21 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         "the rate varies so much that a drift can be neither seen nor excluded; longer runs would tell".into()
     })
+}
+
+/// A rate that did not become steady from round to round, though that was asked for: the number keeps that in its name.
+fn never(rounds: usize) -> Found {
+    Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
+        ),
+        cure:
+            "Type a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
+                .into(),
+        evidence: evidence([("rounds", rounds as f64)]),
+        renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
+    }
 }
 
 /// What is left of a course without its warm-up; all of it where it never settles, or little would be left.
