@@ -1,7 +1,7 @@
 //! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
 //!
 //! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
 //!
 //! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod against;
 mod case;
 mod change;
 pub mod checks;
+pub mod compare;
 mod course;
 mod deduce;
 mod drift;

@@ -322,6 +322,9 @@ pub struct RunFigures {
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
+    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    #[serde(default)]
+    pub cpu_ns_per_op: Option<f64>,
 }
 
 /// What the topmost device saw of one run.
