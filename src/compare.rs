@@ -88,7 +88,9 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
         return Err(usage("a range goes from one session to another of the same directory".into()));
     }
     if first > last {
-        return Err(usage("the first session of a range is the older one; type it the other way round".into()));
+        return Err(usage(
+            "the first session of a range is the older one; type it the other way round".into(),
+        ));
     }
     let dir = first.parent().unwrap_or(Path::new(""));
     let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", dir.display())))?;
@@ -151,7 +153,9 @@ fn report(file: &Path) -> Result<Report, Failure> {
         .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", file.display())))?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);
-        return Err(fail(format!("a report of format {its}, and this fathom reads {ours}; take a newer fathom")));
+        return Err(fail(format!(
+            "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
+        )));
     }
     Ok(report)
 }

@@ -58,8 +58,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn wish(self) -> Result<Wish, Failure> {
-        let form =
-            find(&self.format).ok_or_else(|| Failure::Usage(format!("--format {}", self.format)))?;
+        let form = find(&self.format).ok_or_else(|| Failure::Usage(format!("--format {}", self.format)))?;
         let all = self.fail_on == Which::All;
         let options = Options {
             margin: self.margin,

@@ -63,7 +63,9 @@ pub(super) fn again(
     let session = history::id(&file);
     let words = format!("{} workloads of {session} again, in turns", matching.len());
     origins.note("--against", Some(words), Clone::clone);
-    Ok(Against { session, from, headline: from + headline, then: Box::new(then(&record, &file)) })
+    let mut then = then(&record, &file);
+    then.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
+    Ok(Against { session, from, headline: from + headline, then: Box::new(then) })
 }
 
 /// Indices of the earlier jobs that are measured again: those with the name of a job of now, or the only one beside the only one.

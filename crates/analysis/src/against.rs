@@ -1,14 +1,27 @@
 //! Against: a session that measured the jobs of an earlier one beside its own, taken apart.
 //!
-//! For: two records out of one, so that each side is judged as any session. Not for: comparing them (`compare`).
+//! For: two records out of one, so that each side is judged as any session, and what the sides come to. Not for: how two
+//! reports are compared (`compare`).
 
+use crate::compare::{Options, compare};
 use model::plan;
 use model::record::{Record, Run};
 use model::report::{Against, Report};
 
-/// What both sides come to against each other.
-pub(crate) fn against(earlier: &plan::Against, _own: &Report, again: Report) -> Against {
-    Against { session: earlier.session.clone(), then: earlier.then.headline.clone(), again: Box::new(again) }
+/// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
+/// no reason not to compare; that of then and now is the same.
+pub(crate) fn against(earlier: &plan::Against, own: &Report, again: Report) -> Against {
+    let asked = |accept_differences| Options {
+        accept_differences,
+        version: own.fathom.version.clone(),
+        ..Options::default()
+    };
+    Against {
+        session: earlier.session.clone(),
+        beside: compare(&again, own, &asked(true)),
+        since: compare(&earlier.then, &again, &asked(false)),
+        again: Box::new(again),
+    }
 }
 
 /// The own jobs of a record, and those of the earlier session; `None` where it has only its own.
@@ -65,6 +78,17 @@ fn each_side_is_a_record_of_its_own() {
         assert_eq!(tested, [0], "the self test is that of the job");
     }
     assert!(sides(&own).is_none() && sides(&again).is_none());
+}
+
+#[test]
+fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
+    use model::comparison::Answer;
+    let report = judge(&forged(), &Judging::default());
+    assert_eq!(report.results.len(), 1);
+    let against = report.against.unwrap();
+    assert_eq!((against.beside.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    let ratio = against.beside.headline().unwrap().metrics[0].ratio;
+    assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
@@ -63,8 +64,10 @@ pub struct Against {
     pub session: String,
     /// What its workloads came to now.
     pub again: Box<Report>,
-    /// The headline that they had then.
-    pub then: Headline,
+    /// Those (A) and the workloads of this session (B), both of now.
+    pub beside: Comparison,
+    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    pub since: Comparison,
 }
 
 /// Which program and contract made a report.

@@ -103,7 +103,9 @@ impl Weighed {
             interval: self.interval.map(|i| i.map(f64::exp)).filter(|i| i.iter().all(|v| v.is_finite())),
             margin: self.margin,
             floor: self.floor,
-            could_have_seen: seeing.map(|s| s.visible(self.log_margin, looks).exp_m1()).filter(|v| v.is_finite()),
+            could_have_seen: seeing
+                .map(|s| s.visible(self.log_margin, looks).exp_m1())
+                .filter(|v| v.is_finite()),
             // What these runs could not show takes more of them, whatever their variation says.
             runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
             p: self.shift.map(|_| chance),

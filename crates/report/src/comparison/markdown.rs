@@ -23,7 +23,9 @@ pub(super) fn render(comparison: &Comparison, _: Style) -> Vec<u8> {
         items.push(format!("{} {}{not_checked}: {}", f.id, f.name, f.sentence));
     }
     let sides = [("A", &comparison.a), ("B", &comparison.b)];
-    items.extend(sides.iter().flat_map(|(n, side)| side.sessions.iter().map(move |s| format!("{n}: {}", source(s)))));
+    items.extend(
+        sides.iter().flat_map(|(n, side)| side.sessions.iter().map(move |s| format!("{n}: {}", source(s)))),
+    );
     out.push('\n');
     out.extend(items.iter().map(|item| format!("- {}\n", escaped(item))));
     out.into_bytes()

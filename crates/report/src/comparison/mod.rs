@@ -3,7 +3,7 @@
 //! For: a comparison in, bytes out. Not for: reports ([`crate::FORMATS`]), nor deciding anything.
 
 mod markdown;
-mod rows;
+pub(crate) mod rows;
 mod text;
 
 use crate::Style;
@@ -24,11 +24,7 @@ pub struct Form {
 pub const FORMS: &[Form] = &[
     Form { name: "text", about: "answer, table and findings, to read and to paste", render: text::render },
     Form { name: "json", about: "everything, for programs", render: json },
-    Form {
-        name: "markdown",
-        about: "answer and table, for a comment on a change",
-        render: markdown::render,
-    },
+    Form { name: "markdown", about: "answer and table, for a comment on a change", render: markdown::render },
 ];
 
 /// The form of that name.

@@ -6,17 +6,17 @@ use model::comparison::{Answer, Comparison, Metric, Pair, Source};
 use model::units::{show_change, show_share};
 
 /// Headings, the last column being words.
-pub(super) const HEADINGS: [&str; 8] =
+pub(crate) const HEADINGS: [&str; 8] =
     ["test", "number", "A", "B", "change", "95 % interval", "could have seen", "answer"];
 
 /// What stands below the table.
-pub(super) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; could have \
+pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; could have \
                                  seen: a difference of that size mostly gets a word; ranks and Holm are in the answers.";
 
-pub(super) type Row = [String; HEADINGS.len()];
+pub(crate) type Row = [String; HEADINGS.len()];
 
 /// All rows of a pair; of one that is refused a single row that says so.
-pub(super) fn rows(pair: &Pair) -> Vec<Row> {
+pub(crate) fn rows(pair: &Pair) -> Vec<Row> {
     let mut rows: Vec<Row> = pair.metrics.iter().map(row).collect();
     if rows.is_empty() {
         let mut row: Row = std::array::from_fn(|_| "-".into());
@@ -31,10 +31,9 @@ pub(super) fn rows(pair: &Pair) -> Vec<Row> {
 }
 
 fn row(metric: &Metric) -> Row {
-    let interval = metric.interval.map_or_else(
-        || "-".into(),
-        |[low, high]| format!("{} to {}", show_change(low), show_change(high)),
-    );
+    let interval = metric
+        .interval
+        .map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_change(low), show_change(high)));
     let needed = metric.runs_needed.map_or_else(String::new, |n| format!("; about {n} runs each would"));
     [
         String::new(),
@@ -63,7 +62,10 @@ pub(super) fn source(source: &Source) -> String {
 
 /// What was left out, a sentence each.
 pub(super) fn left_out(comparison: &Comparison) -> Vec<String> {
-    let of_pairs = comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
-    let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)].into_iter().filter(|(_, names)| !names.is_empty());
+    let of_pairs =
+        comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
+    let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty());
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
 }

@@ -60,7 +60,8 @@ fn findings(out: &mut Page, comparison: &Comparison) {
     for f in of(Outcome::NotChecked) {
         out.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, comparison), f.sentence));
     }
-    let silent = |f: &&Finding| !comparison.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let silent =
+        |f: &&Finding| !comparison.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let held: Vec<&str> = of(Outcome::Holds).filter(silent).map(|f| f.id.as_str()).collect();
     if !held.is_empty() {
         out.line(&format!("Held    {}", held.join(" ")));

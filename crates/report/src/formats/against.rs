@@ -1,30 +1,53 @@
 //! An earlier session, measured again beside this one.
 //!
-//! For: what its workloads came to now and then, below the table of this one. Not for: the findings about them, which the JSON
-//! has.
+//! For: the numbers of both sides below the table of this one, and whether the machine is still the same. Not for: the findings
+//! about the earlier workloads, nor every number of many results; the JSON has them.
 
-use super::text::{Page, headline};
-use model::report::{Against, Headline};
-use model::units::show_rate;
+use super::text::{Page, ruled};
+use crate::comparison::rows::{HEADINGS, Row, rows};
+use model::comparison::{Answer, Comparison, Pair};
+use model::report::Against;
+
+/// Column that is left out: what could have been seen matters where nothing was, and the sentence says that.
+const LEFT_OUT: usize = 6;
 
 pub(super) fn show(out: &mut Page, against: &Against) {
-    out.line(&format!("Against {}, measured again in turns", against.session));
-    let again = &against.again;
-    out.prose(
-        "  now   ",
-        "        ",
-        &format!("{}: {}", again.headline.name, headline(&again.headline, again)),
-    );
-    out.prose("  then  ", "        ", &format!("{}: {}", against.then.name, then(&against.then)));
+    let beside = &against.beside;
+    out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
+    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
+    if !beside.pairs.is_empty() {
+        let mut table = ruled(&narrow(HEADINGS));
+        let alone = beside.pairs.len() == 1;
+        table.add_rows(beside.pairs.iter().flat_map(|p| some_rows(p, alone)).map(narrow));
+        out.table_of(&table);
+    }
+    out.prose("  ", "    ", &since(&against.since));
     out.line("");
 }
 
-/// The number of then with its interval.
-fn then(headline: &Headline) -> String {
-    let Some(value) = headline.value else { return "no number".into() };
-    let number = format!("{} {}", show_rate(value), headline.unit);
-    match headline.interval {
-        Some([low, high]) => format!("{number} (95 % interval {} to {})", show_rate(low), show_rate(high)),
-        None => number,
-    }
+/// All numbers of a single result; of several the first of each.
+fn some_rows(pair: &Pair, alone: bool) -> impl Iterator<Item = Row> {
+    rows(pair).into_iter().take(if alone { usize::MAX } else { 1 })
+}
+
+fn narrow<T>(cells: [T; HEADINGS.len()]) -> Vec<T> {
+    cells.into_iter().enumerate().filter(|(i, _)| *i != LEFT_OUT).map(|(_, cell)| cell).collect()
+}
+
+/// Whether the machine is what it was.
+fn since(since: &Comparison) -> String {
+    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
+    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let word = match metric.answer {
+        Answer::Same => "the machine is what it was".to_owned(),
+        Answer::CannotTell | Answer::Incomparable => {
+            format!("whether the machine is what it was cannot be told: {}", metric.why)
+        }
+        other => format!("{}: the machine is not what it was", other.word()),
+    };
+    let different: Vec<String> =
+        pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();
+    let different = if different.is_empty() { String::new() } else { format!(" ({})", different.join("; ")) };
+    format!("{numbers}; {word}{different}.")
 }

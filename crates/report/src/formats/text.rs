@@ -272,7 +272,7 @@ impl Page {
     }
 }
 
-pub(super) fn headline(headline: &Headline, report: &Report) -> String {
+fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
