@@ -42,10 +42,14 @@ fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Recor
     header.plan.headline = headline.saturating_sub(jobs.start);
     header.plan.against = None;
     header.self_test.ceilings.retain(|c| jobs.contains(&c.job));
-    header.self_test.ceilings.iter_mut().for_each(|c| c.job -= jobs.start);
+    for ceiling in &mut header.self_test.ceilings {
+        ceiling.job -= jobs.start;
+    }
     let of_these = |run: &&Run| jobs.contains(&run.start.job);
     let mut runs: Vec<Run> = record.runs.iter().filter(of_these).cloned().collect();
-    runs.iter_mut().for_each(|r| r.start.job -= jobs.start);
+    for run in &mut runs {
+        run.start.job -= jobs.start;
+    }
     Record { header, evidence: record.evidence.clone(), runs, end: record.end.clone() }
 }
 

@@ -233,6 +233,23 @@ fn a_fall_that_has_just_begun_is_not_outvoted() {
 }
 
 #[test]
+fn the_last_rounds_count_and_the_others_are_the_way() {
+    let mut record = crate::forge::Forge { runs: 8, ..crate::forge::Forge::honest() }.record();
+    assert!(rounds(&record, 0).is_none(), "nobody asked");
+    record.header.plan.strategy = Strategy::Steady { at_most: AT_MOST };
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (5, 3, None));
+    let report = crate::judge(&record, &crate::Judging::default());
+    let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
+    assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
+    assert_eq!(numbers(&report.results[0].runs), [3, 4, 5, 6, 7]);
+    assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
+    record.runs.truncate(3);
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (3, 0, Some(3)));
+}
+
+#[test]
 fn what_is_no_rate_is_never_steady() {
     for rates in [&[][..], &[1.0; 4], &[0.0; 9], &[f64::NAN; 9], &[-1.0; 9]] {
         assert!(!is_steady(rates, AT_MOST));

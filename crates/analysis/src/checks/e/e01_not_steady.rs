@@ -145,6 +145,16 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
 }
 
 #[test]
+fn what_should_become_steady_and_did_not_is_renamed() {
+    let mut record = Forge { runs: 4, ..Forge::honest() }.record();
+    record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
+    assert_eq!(severity(&CHECK, &record), Some(Severity::Rename));
+    let report = crate::judge(&record, &crate::Judging::default());
+    assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
+    assert_eq!(crate::exit_code(&report), 1);
+}
+
+#[test]
 fn a_minute_tells_more_than_a_second() {
     let drifting = |seconds| {
         super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| 500.0 * (1.0 - 0.12 * t))
