@@ -70,15 +70,19 @@ fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
                 "'{side}': a session is missing; type an id, a part of one, last, last~1, or a file, several with commas"
             )));
         }
-        match word.split_once(RANGE).filter(|_| !Path::new(word).exists()) {
-            // `../x.json` is a path.
-            Some((first, last)) if !first.is_empty() && !last.is_empty() && !word.contains("../") => {
-                all.extend(range(word, &history::find(first)?, &history::find(last)?)?);
-            }
-            _ => all.push(history::find(word)?),
+        match ends(word) {
+            Some((first, last)) => all.extend(range(word, &first, &last)?),
+            None => all.push(history::find(word)?),
         }
     }
     Ok(all)
+}
+
+/// The first and the last session of a range, where a word is one. Paths hold two points too, so both ends must be there.
+fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
+    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+    word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
 /// The sessions from the first to the last of a directory, both included: their names are the times when they began.

@@ -6,10 +6,12 @@
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
 mod bad_input;
+mod compare;
 mod disk;
 mod doctor;
 mod evidence;
 mod fidelity;
+mod group;
 mod honesty;
 mod layers;
 mod lifecycle;
@@ -20,6 +22,7 @@ mod place;
 mod precision;
 mod provoke;
 mod safety;
+mod scene;
 mod sim;
 mod stage;
 mod stored;

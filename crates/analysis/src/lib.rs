@@ -44,7 +44,7 @@ use findings::Answered;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{FORMAT, Measured, Producer, Report};
+use model::report::{FORMAT, Measured, Producer, Report, Verdict};
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,13 +71,19 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
-    let results: Vec<Measured> = answered.iter().map(measured).collect();
+    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = layers::accept(record, &answered, &mut findings);
     let headline = verdict::headline(record, &answered, &results);
     let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
-    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
+    for result in &mut results {
+        result.verdict = verdict::of(result, &acting).0;
+    }
+    let first = verdict::headline_result(record, &answered, &results);
+    let (verdict, verdict_reason) = verdict::verdict(first, &acting);
+    let beside = verdict::beside(first, &results);
+    let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
@@ -85,8 +91,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
         verdict_reason,
-        limiter: verdict::headline_result(record, &answered, &results)
-            .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        beside,
+        limiter,
         headline,
         deductions,
         results,
@@ -113,6 +119,8 @@ fn measured(answered: &Answered) -> Measured {
         stream: case.index as u32,
         job: case.job.clone(),
         void: answered.is_void(),
+        // Given once the findings are known.
+        verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
         trim: figures.trim,

@@ -21,10 +21,13 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
-    /// The first word.
+    /// The first word: the verdict on the headline.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
+    /// Which other results do not hold, in one sentence; `None` where all do.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.
@@ -91,6 +94,13 @@ pub enum Verdict {
     Invalid,
 }
 
+impl Verdict {
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    fn unknown() -> Self {
+        Self::Suspect
+    }
+}
+
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
@@ -144,6 +154,9 @@ pub struct Measured {
     pub job: Job,
     /// Whether a finding voids these figures.
     pub void: bool,
+    /// What the findings about it come to.
+    #[serde(default = "Verdict::unknown")]
+    pub verdict: Verdict,
     /// Reads; `None` where the job has none.
     pub read: Option<Figures>,
     /// Writes; `None` where the job has none.
@@ -326,7 +339,7 @@ pub struct RunFigures {
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
     /// CPU time of the workers per operation in ns; `None` where no worker says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
 }
 

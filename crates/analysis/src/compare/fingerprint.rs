@@ -188,6 +188,8 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
         "" => "none".to_owned(),
         lines => lines.lines().map(limit).collect::<Vec<_>>().join("; "),
     });
+    // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
+    let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
     let known = |name: &str, value: Known<String>| Aspect { name: name.into(), value, refuses: false };
     vec![
         aspect(
@@ -195,7 +197,8 @@ fn of_machine(report: &Report) -> Vec<Aspect> {
             if report.hosts.is_empty() { machine.host.clone() } else { report.hosts.join(", ") },
             false,
         ),
-        aspect("kernel", machine.kernel.clone(), false),
+        aspect("kernel", kernel.0.to_owned(), false),
+        aspect("kernel build", kernel.1.to_owned(), false),
         known("CPU", machine.cpu.clone()),
         aspect("CPUs", machine.cpus.to_string(), false),
         known("hypervisor", hypervisor),

@@ -15,8 +15,8 @@ pub(super) fn gate(pairs: &[Pair], limit: &Limit) -> Gate {
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
         held.extend(pair.metrics.iter().take(some).map(|m| (passing(m, limit.share), told(pair, m))));
-        if let Some(why) = &pair.refused {
-            held.push((Passing::Undecided, format!("{} ({why})", pair.name)));
+        if pair.refused.is_some() {
+            held.push((Passing::Undecided, format!("{} is not compared", pair.name)));
         }
     }
     let outcome = held.iter().map(|(passing, _)| *passing).max().unwrap_or(Passing::Undecided);

@@ -20,7 +20,7 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report]) -> (Answer, 
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
-        "{} against {}, {} runs against {}",
+        "{} against {}, over {} and {} runs",
         metric.show(metric.b),
         metric.show(metric.a),
         metric.b_runs.len(),

@@ -59,7 +59,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
-    for words in ["slower", "IOPS of 4K random read, depth 32, direct", "-10.0 %", "5 runs against 5"] {
+    for words in ["slower", "IOPS of 4K random read, depth 32, direct", "-10.0 %", "over 5 and 5 runs"] {
         assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
     }
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();

@@ -5,46 +5,51 @@
 use model::comparison::{Answer, Comparison, Metric, Pair, Source};
 use model::units::{show_change, show_share};
 
-/// Headings, the last column being words.
+/// Headings, the first and the last column being words.
 pub(crate) const HEADINGS: [&str; 8] =
-    ["test", "number", "A", "B", "change", "95 % interval", "could have seen", "answer"];
+    ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// What stands below the table.
-pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; could have \
-                                 seen: a difference of that size mostly gets a word; ranks and Holm are in the answers.";
+pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
+                                 visible: a difference of that size mostly gets a word; runs: about so many on each \
+                                 side would settle it.";
 
 pub(crate) type Row = [String; HEADINGS.len()];
 
-/// All rows of a pair; of one that is refused a single row that says so.
+/// All rows of a pair, its name first. That of one that is not compared says so.
 pub(crate) fn rows(pair: &Pair) -> Vec<Row> {
-    let mut rows: Vec<Row> = pair.metrics.iter().map(row).collect();
-    if rows.is_empty() {
-        let mut row: Row = std::array::from_fn(|_| "-".into());
-        row[1].clear();
-        Answer::Incomparable.word().clone_into(&mut row[HEADINGS.len() - 1]);
-        rows.push(row);
+    let mut name: Row = std::array::from_fn(|_| String::new());
+    name[0] = format!("{}:", pair.name);
+    if pair.metrics.is_empty() {
+        Answer::Incomparable.word().clone_into(&mut name[HEADINGS.len() - 1]);
     }
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = if i == 0 { pair.name.clone() } else { String::new() };
-    }
-    rows
+    std::iter::once(name).chain(pair.metrics.iter().map(row)).collect()
 }
 
 fn row(metric: &Metric) -> Row {
+    let none = || "-".to_owned();
     let interval = metric
         .interval
-        .map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_change(low), show_change(high)));
-    let needed = metric.runs_needed.map_or_else(String::new, |n| format!("; about {n} runs each would"));
+        .map_or_else(none, |[low, high]| format!("{} to {}", show_change(low), show_change(high)));
     [
-        String::new(),
-        metric.name.clone(),
+        format!("  {}", metric.name),
         value(metric, metric.a),
         value(metric, metric.b),
         show_change(metric.ratio),
         interval,
-        metric.could_have_seen.map_or_else(|| "-".into(), show_share),
-        format!("{}{needed}", metric.answer.word()),
+        metric.could_have_seen.map_or_else(none, show_share),
+        runs(metric),
+        metric.answer.word().into(),
     ]
+}
+
+/// Runs that would settle it, where it is not settled and they can be told.
+fn runs(metric: &Metric) -> String {
+    match (metric.answer, metric.runs_needed, metric.interval) {
+        (_, Some(runs), _) => runs.to_string(),
+        (Answer::CannotTell, None, Some(_)) => ">1000".into(),
+        _ => String::new(),
+    }
 }
 
 /// A value, without a unit that its name says.
@@ -57,7 +62,8 @@ fn value(metric: &Metric, value: f64) -> String {
 /// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
 pub(super) fn source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
-    format!("{}, {}, {:?}{session}", source.title, source.started, source.verdict).replace("\n", " ")
+    let verdict = format!("{:?}", source.verdict).to_uppercase();
+    format!("{}, {}, {verdict}{session}", source.title, source.started)
 }
 
 /// What was left out, a sentence each.

@@ -4,34 +4,28 @@
 //! about the earlier workloads, nor every number of many results; the JSON has them.
 
 use super::text::{Page, ruled};
-use crate::comparison::rows::{HEADINGS, Row, rows};
+use crate::comparison::rows::{HEADINGS, LEGEND, Row, rows};
 use model::comparison::{Answer, Comparison, Pair};
 use model::report::Against;
-
-/// Column that is left out: what could have been seen matters where nothing was, and the sentence says that.
-const LEFT_OUT: usize = 6;
 
 pub(super) fn show(out: &mut Page, against: &Against) {
     let beside = &against.beside;
     out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
     if !beside.pairs.is_empty() {
-        let mut table = ruled(&narrow(HEADINGS));
+        let mut table = ruled(&HEADINGS);
         let alone = beside.pairs.len() == 1;
-        table.add_rows(beside.pairs.iter().flat_map(|p| some_rows(p, alone)).map(narrow));
+        table.add_rows(beside.pairs.iter().flat_map(|p| some_rows(p, alone)));
         out.table_of(&table);
+        out.prose("", "", LEGEND);
     }
     out.prose("  ", "    ", &since(&against.since));
     out.line("");
 }
 
-/// All numbers of a single result; of several the first of each.
+/// All numbers of a single result; of several the first of each, below its name.
 fn some_rows(pair: &Pair, alone: bool) -> impl Iterator<Item = Row> {
-    rows(pair).into_iter().take(if alone { usize::MAX } else { 1 })
-}
-
-fn narrow<T>(cells: [T; HEADINGS.len()]) -> Vec<T> {
-    cells.into_iter().enumerate().filter(|(i, _)| *i != LEFT_OUT).map(|(_, cell)| cell).collect()
+    rows(pair).into_iter().take(if alone { usize::MAX } else { 2 })
 }
 
 /// Whether the machine is what it was.

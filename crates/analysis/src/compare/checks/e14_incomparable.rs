@@ -4,9 +4,9 @@
 
 use super::{Asked, ComparisonCheck};
 use crate::checks::{Answer, Evidence, Found, Page};
-use crate::compare::sentence;
+use crate::compare::{self, sentence};
 use model::Known;
-use model::comparison::{Difference, Pair};
+use model::comparison::Pair;
 use model::finding::Severity;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
@@ -38,7 +38,7 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
         let said: Vec<Found> =
-            [refused(pair), accepted(pair), labelled(pair)].into_iter().flatten().collect();
+            [other_work(pair, asked.accepted), none(pair), labelled(pair)].into_iter().flatten().collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
         } else if said.is_empty() {
@@ -53,28 +53,27 @@ fn found(severity: Severity, sentence: String, cure: &str) -> Found {
     Found { severity, sentence, cure: cure.into(), evidence: Evidence::new(), renames: None }
 }
 
-fn refused(pair: &Pair) -> Option<Found> {
-    let why = pair.refused.as_ref()?;
-    let cure = if pair.differences.iter().any(|d| d.refuses) {
-        "Measure both alike; or type --accept E14 to compare them all the same."
+/// Differences that make it other work, whether that was accepted or not.
+fn other_work(pair: &Pair, accepted: bool) -> Option<Found> {
+    let sentence = compare::other_work(&pair.differences)? + ".";
+    Some(if accepted {
+        found(Severity::Rename, sentence, "")
     } else {
-        "Measure again without that."
-    };
-    Some(found(Severity::Void, format!("{why}."), cure))
+        let cure = "Measure both alike; or type --accept E14 to compare them all the same.";
+        found(Severity::Void, sentence, cure)
+    })
 }
 
-/// Differences that would refuse, and were accepted.
-fn accepted(pair: &Pair) -> Option<Found> {
-    let words = words(pair, |d| d.refuses && pair.refused.is_none())?;
-    Some(found(Severity::Rename, format!("These are numbers of different work: {words}."), ""))
+/// A side without a number, or of several things.
+fn none(pair: &Pair) -> Option<Found> {
+    let why =
+        pair.refused.as_ref().filter(|why| compare::other_work(&pair.differences).as_ref() != Some(why))?;
+    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
 }
 
 fn labelled(pair: &Pair) -> Option<Found> {
-    let words = words(pair, |d| !d.refuses)?;
-    Some(found(Severity::Note, format!("What differs beside the numbers: {words}."), ""))
-}
-
-fn words(pair: &Pair, which: impl Fn(&&Difference) -> bool) -> Option<String> {
-    let words: Vec<String> = pair.differences.iter().filter(which).map(sentence::difference).collect();
-    (!words.is_empty()).then(|| words.join("; "))
+    let words: Vec<String> =
+        pair.differences.iter().filter(|d| !d.refuses).map(sentence::difference).collect();
+    let sentence = format!("What differs beside the numbers: {}.", words.join("; "));
+    (!words.is_empty()).then(|| found(Severity::Note, sentence, ""))
 }
