@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod against;
+mod beginning;
 mod case;
 mod change;
 pub mod checks;
@@ -16,6 +17,8 @@ pub mod compare;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -30,13 +33,21 @@ mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -134,7 +145,7 @@ fn measured(answered: &Answered) -> Measured {
         way: figures.way,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

@@ -11,7 +11,6 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::Strategy;
 use model::record::{Record, RunEnd};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// A run that is done.
@@ -154,11 +153,6 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     plan.jobs.iter().enumerate().filter_map(of).collect()
 }
 
-/// The quantile of Student's t; `None` where there are no degrees of freedom.
-fn student(rank: f64, freedom: f64) -> Option<f64> {
-    StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
-}
-
 /// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.
 fn jobs_in_words(jobs: &[usize]) -> String {
     let numbers: Vec<String> = jobs.iter().map(|j| (j + 1).to_string()).collect();
@@ -196,13 +190,6 @@ fn a_run_is_summed_over_its_phases_and_streams() {
     assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
     assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
     assert_eq!(runs_in(&record, 7), []);
-}
-
-#[test]
-fn far_quantiles_of_student_are_those_of_the_tables() {
-    assert!((student(0.9999, 3.0).unwrap() - 22.204).abs() < 0.001);
-    assert!((student(0.9999, 10.0).unwrap() - 5.694).abs() < 0.001);
-    assert_eq!(student(0.975, 0.0), None);
 }
 
 #[test]

@@ -8,13 +8,12 @@
 //! below holds what is left of the error.
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
-use crate::interval;
+use crate::series::variance;
+use crate::{interval, needed};
 use model::units::show_share;
 
 /// Runs after which the interval must be narrow, one after the other: the last ones.
 const IN_A_ROW: usize = 2;
-/// Most runs that a note speaks of as needed; beyond, the answer is that something else has to change.
-const MOST_NEEDED: u32 = 10_000;
 
 /// The next run of the jobs whose interval is still too wide.
 pub(super) fn next(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
@@ -68,35 +67,18 @@ pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
         Some(needed) if needed > runs as u32 => format!("about {needed} would do, if they vary as these do"),
         // Narrow once and not yet twice, or cut short.
         Some(_) => "one or two more would tell".into(),
-        None => "no number of runs that anybody would wait for would do: longer ones may (--time)".into(),
+        None => {
+            format!("more than {} would be needed; longer ones may vary less (--time)", needed::MOST_RUNS)
+        }
     };
     Some(format!(
         "{job}: the interval is {reached} to either side after {runs} runs, and {asked} was asked for; {more}"
     ))
 }
 
-/// Runs after which the interval would be so narrow if they went on varying as these do; `None` beyond [`MOST_NEEDED`].
+/// Runs after which the interval would be so narrow if they went on varying as these do; `None` where they are too many.
 fn needed(rates: &[f64], share: f64) -> Option<u32> {
-    let runs = rates.len() as f64;
-    // Half a width of exp(-h) to exp(h) is sinh(h).
-    let deviation = half_share(rates)?.asinh() * runs.sqrt() / factor(runs)?;
-    let wide =
-        |n: u32| factor(f64::from(n)).is_some_and(|t| (t * deviation / f64::from(n).sqrt()).sinh() > share);
-    // Narrower with every run, so halving finds the first that will do.
-    let (mut low, mut high) = (interval::FEWEST_RUNS as u32, MOST_NEEDED);
-    if wide(high) {
-        return None;
-    }
-    while low < high {
-        let middle = low.midpoint(high);
-        if wide(middle) { low = middle + 1 } else { high = middle }
-    }
-    Some(high)
-}
-
-/// The factor of a 95 % interval over so many runs.
-fn factor(runs: f64) -> Option<f64> {
-    super::student(0.975, runs - 1.0)
+    needed::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
 #[cfg(test)]
@@ -137,14 +119,14 @@ fn what_never_completes_ends_at_the_limit() {
 fn a_note_says_what_was_reached_and_how_many_runs_would_do() {
     let said = |rates: &[f64], share| note("4K", rates, share).unwrap();
     assert!(said(&[100.0; 5], 0.025).contains("stopped after 5 runs"));
-    // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 46 runs with t(45) = 2.014 give 2.49 %.
+    // The deviation on logarithms is 0.0837: t(9) = 2.262 gives 6.0 %, and 47 runs with t(46) = 2.013 give 2.46 %.
     let loud: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 108.265 } else { 92.366 }).collect();
     let words = said(&loud, 0.025);
     assert!(
-        words.contains("6.0 % to either side after 10 runs") && words.contains("about 46 would do"),
+        words.contains("6.0 % to either side after 10 runs") && words.contains("about 47 would do"),
         "{words}"
     );
-    assert!(said(&[1.0, 1000.0, 1.0], 0.001).contains("longer ones may"));
+    assert!(said(&[1.0, 1000.0, 1.0], 0.001).contains("more than 100 would be needed"));
     assert!(said(&[1.0], 0.025).contains("no interval"));
     assert_eq!(note("4K", &[], 0.025), None);
 }

@@ -17,6 +17,7 @@
 //! Rounds are taken to be independent of one another. Their residuals are too few to prove anything else.
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
+use crate::student;
 use model::plan::Strategy;
 use model::record::Record;
 use model::units::show_rate;
@@ -100,7 +101,8 @@ impl Line {
     fn is_within(&self, slope: f64, rank: f64) -> bool {
         // The quantile is dear, and never below 1 where so little error is allowed.
         self.slope.abs() + self.error <= slope
-            && super::student(rank, self.freedom).is_some_and(|t| self.slope.abs() + t * self.error <= slope)
+            && student::quantile(rank, self.freedom)
+                .is_some_and(|t| self.slope.abs() + t * self.error <= slope)
     }
 }
 
