@@ -3,10 +3,12 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod against;
 mod engine;
 mod layers;
 mod origins;
 mod precondition;
+mod repeats;
 mod stream;
 mod target;
 
@@ -31,8 +33,6 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// The same of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Repeats from which a headline has an interval worth printing (statistics: at least five).
-const RUNS: u32 = 5;
 /// Idle watch before the first run.
 const BASELINE_NS: u64 = 1_000_000_000;
 /// Share of memory that buffers may take.
@@ -52,10 +52,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
+    let (runs, strategy) = repeats::repeats(&request.job, &mut origins);
+    let against = request
+        .against
+        .as_deref()
+        .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
+    let against = against.transpose()?;
     let (targets, places) = targets.finish(&mut jobs)?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -68,6 +73,12 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         (true, None) => "yes: evicted before each run",
         (false, _) => "no: measured as it is",
     };
+    let words = match strategy {
+        Strategy::Steady { .. } if cold => {
+            "yes: evicted before the first round of each job, and no rest between its rounds"
+        }
+        _ => words,
+    };
     origins.fixed("cold", words, "role and --cache");
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
@@ -79,13 +90,14 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         jobs,
         headline: asked.headline.unwrap_or(0),
         runs,
-        strategy: Strategy::Fixed,
+        strategy,
         seed,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,
+        against,
         layers: ladder,
         precondition,
     };

@@ -19,6 +19,7 @@ mod long;
 mod matrix;
 mod open_loop;
 mod place;
+mod precision;
 mod provoke;
 mod safety;
 mod scene;

@@ -5,6 +5,7 @@
 
 mod stored;
 
+use crate::strategy::steady;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
@@ -35,8 +36,12 @@ pub struct Case<'a> {
     pub stream: &'a Stream,
     /// The name of its result.
     pub name: String,
-    /// Its complete runs.
+    /// Its complete runs, as far as they count.
     pub runs: Vec<Ran<'a>>,
+    /// Complete runs before them that only led there, where it was measured until it was steady.
+    pub way: Vec<Ran<'a>>,
+    /// Rounds after which its rate was still not steady, where that was asked for.
+    pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
     pub ends: Vec<&'a RunEnd>,
     /// What the streams of this phase touch. All of them, because devices do not know streams.
@@ -100,7 +105,10 @@ impl<'a> Case<'a> {
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
-        let runs: Vec<Ran> = record.complete_runs(at, phase).filter_map(|r| Ran::new(r, index)).collect();
+        let rounds = steady::rounds(record, at);
+        let first = rounds.as_ref().map_or(0, |r| r.first);
+        let all = record.complete_runs(at, phase).filter_map(|r| Ran::new(r, index));
+        let (runs, way): (Vec<Ran>, Vec<Ran>) = all.partition(|r| r.run.start.repeat >= first);
         let host = runs.first().map_or(0, |r| r.run.start.host);
         Some(Self {
             record,
@@ -111,6 +119,8 @@ impl<'a> Case<'a> {
             stream: streams.get(index)?,
             name: case_name(job, phase, index),
             runs,
+            way,
+            unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
         })

@@ -520,6 +520,7 @@ fn plan(forges: &[Forge]) -> Plan {
         origins: Vec::new(),
         hook: None,
         expect_device: None,
+        against: None,
         layers: None,
         precondition: None,
     }

@@ -8,6 +8,7 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod against;
 mod beginning;
 mod burst;
 mod case;
@@ -70,8 +71,18 @@ pub struct Judging {
     pub version: String,
 }
 
-/// Judges a record.
+/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and held against the
+/// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
+    let sides = record.header.plan.against.as_ref().zip(against::sides(record));
+    let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
+    let mut report = conclude(&own, options);
+    report.against = Some(against::against(earlier, &report, conclude(&again, options)));
+    report
+}
+
+/// Judges a record whose jobs are all its own.
+fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
@@ -102,7 +113,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
+        notes: accepted.into_iter().chain(strategy::notes(record)).chain(notes::notes(record)).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
@@ -110,6 +121,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         session: options.session.clone(),
         layers,
         preconditioned: record.preconditioned.clone(),
+        against: None,
     }
 }
 
@@ -135,6 +147,7 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        way: figures.way,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
         steadiness: steadiness::steadiness(case),

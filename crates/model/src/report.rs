@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
@@ -57,6 +58,22 @@ pub struct Report {
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
+    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+}
+
+/// The workloads of an earlier session, measured again in turns with those of this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Id of the earlier session.
+    pub session: String,
+    /// What its workloads came to now.
+    pub again: Box<Report>,
+    /// Those (A) and the workloads of this session (B), both of now.
+    pub beside: Comparison,
+    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    pub since: Comparison,
 }
 
 /// Which program and contract made a report.
@@ -163,6 +180,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<RunFigures>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,

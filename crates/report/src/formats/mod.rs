@@ -1,5 +1,6 @@
 //! One file per format; the table is in the crate's root.
 
+mod against;
 mod course;
 pub(crate) mod json;
 mod layers;

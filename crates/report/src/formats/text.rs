@@ -27,6 +27,9 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
         None if report.results.is_empty() => {}
         None => out.table(&report.results),
     }
+    if let Some(against) = &report.against {
+        super::against::show(&mut out, against);
+    }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
     }
