@@ -21,8 +21,10 @@ mod forge;
 mod independent;
 mod interval;
 mod kernel_text;
+mod knee;
 mod layers;
 mod ledger;
+mod limit;
 mod limiter;
 mod link;
 mod modes;
@@ -61,11 +63,20 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = layers::accept(record, &answered, &mut findings);
-    let headline = verdict::headline(record, &answered, &results);
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
-    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
+    let accepted = [
+        layers::accept(record, &answered, &mut findings),
+        limit::accept(record, &answered, &mut findings),
+    ];
+    let limit = limit::limit(record, &answered, &results);
+    let headline = match &limit {
+        Some(curve) => limit::headline(curve, limit::quantile(record), &answered),
+        None => verdict::headline(record, &answered, &results),
+    };
+    let expected =
+        |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
+    let nothing = limit.as_ref().map(|curve| curve.sentence.clone());
+    let (verdict, verdict_reason) = verdict::verdict(&headline, nothing, &results, &acting);
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
@@ -80,13 +91,14 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
+        notes: accepted.into_iter().flatten().chain(notes::notes(record)).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        limit,
     }
 }
 
@@ -98,7 +110,7 @@ fn measured(answered: &Answered) -> Measured {
         true_name: name::true_name(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
-        job: case.job.clone(),
+        job: case.job.clone().into_owned(),
         void: answered.is_void(),
         read: figures.read,
         write: figures.write,

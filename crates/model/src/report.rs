@@ -6,6 +6,7 @@
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
+use crate::load::LoadCurve;
 use crate::machine::Machine;
 use crate::record::Written;
 use crate::steadiness::{Estimate, Steadiness};
@@ -51,6 +52,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// Latency against offered load; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LoadCurve>,
 }
 
 /// Which program and contract made a report.
@@ -95,7 +99,7 @@ pub struct Headline {
     pub name: String,
     /// The value; `None` where a finding voids it.
     pub value: Option<f64>,
-    /// `IOPS` or `MB/s`.
+    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,

@@ -5,6 +5,8 @@
 //! Every job is measured once per round, in an order drawn anew for each round. So a slow drift of the device falls on
 //! all jobs alike, and no job always follows the same neighbour.
 
+pub(crate) mod limit;
+
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::payload::split_mix;
@@ -73,6 +75,9 @@ impl Summary {
 
 /// The first run of the order that is not done yet.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
+    if let Strategy::Limit(promise) = &budget.strategy {
+        return limit::next(done, budget, promise);
+    }
     for repeat in 0..budget.runs {
         let is_open = |job: &usize| !done.iter().any(|s| (s.job, s.repeat) == (*job, repeat));
         if let Some(job) = round(budget, repeat).into_iter().find(is_open) {
@@ -80,6 +85,14 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
         }
     }
     Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
+}
+
+/// How many runs are still to come, as far as that is known now.
+pub fn to_come(done: &[Summary], budget: &Budget) -> usize {
+    match &budget.strategy {
+        Strategy::Limit(promise) => limit::to_come(done, budget, promise),
+        _ => (budget.jobs * budget.runs as usize).saturating_sub(done.len()),
+    }
 }
 
 /// The jobs in the order of one round (Fisher and Yates).
