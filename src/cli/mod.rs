@@ -5,6 +5,7 @@ mod common;
 mod doctor;
 mod explain;
 mod layers;
+mod limit;
 mod run;
 mod show;
 mod verify;
@@ -35,6 +36,8 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Measure latency against offered load, and find the highest rate that keeps a promise
+    Limit(limit::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

@@ -5,6 +5,7 @@
 
 mod engine;
 mod layers;
+mod limit;
 mod origins;
 mod stream;
 mod target;
@@ -30,6 +31,10 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// The same of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
+/// The same of `limit`, so that a hundredth of the operations of three runs at 200 a second is more than ten.
+const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
+/// Repeats of each load of `limit`; where they disagree it measures more.
+const LIMIT_RUNS: u32 = 3;
 /// Repeats from which a headline has an interval worth printing (statistics: at least five).
 const RUNS: u32 = 5;
 /// Idle watch before the first run.
@@ -47,13 +52,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
     let (mut origins, asked) = asked(request, &root)?;
-    let drafts = drafts(request, &asked.wishes, &mut origins)?;
+    let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
+    let strategy = strategy(request, &mut drafts, &mut origins);
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (targets, places) = targets.finish(&mut jobs)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
+    let runs = if matches!(strategy, Strategy::Limit(_)) { LIMIT_RUNS } else { RUNS };
+    let runs = origins.choose("--runs", request.job.runs, runs, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -77,7 +84,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         jobs,
         headline: asked.headline.unwrap_or(0),
         runs,
-        strategy: Strategy::Fixed,
+        strategy,
         seed,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },
@@ -93,6 +100,7 @@ fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
+        (Work::Limit(..), _) => "limit".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -130,7 +138,7 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), 
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
             Climb { wishes: of_profile(profile, &request.job), ..Climb::default() }
         }
-        Work::Job => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
+        Work::Job | Work::Limit(..) => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
         Work::Layers => {
             let climb = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
@@ -154,7 +162,18 @@ fn of_profile(profile: &Profile, with: &JobWish) -> Vec<JobWish> {
     tests.map(wish).collect()
 }
 
+/// What decides while measuring, with the job that it needs beside those that were said.
+fn strategy(request: &Request, drafts: &mut Vec<DraftJob>, origins: &mut Origins) -> Strategy {
+    let Work::Limit(promise, arrivals) = request.work else { return Strategy::Fixed };
+    let open: Vec<DraftJob> = drafts.iter().map(|closed| limit::open(closed, arrivals, origins)).collect();
+    drafts.extend(open);
+    let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
+    origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
+    Strategy::Limit(promise)
+}
+
 /// A job before its targets are known.
+#[derive(Clone)]
 struct DraftJob {
     name: String,
     phases: Vec<(Phase, Vec<Draft>)>,
@@ -216,6 +235,7 @@ fn times(
     let (window, before) = match request.work {
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         Work::Job => RUN_TIMES_NS,
+        Work::Limit(..) => LIMIT_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.

@@ -24,7 +24,7 @@ use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
-use model::units::show_bytes;
+use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,10 +85,11 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
     name_leftovers(&plan, &live);
+    let first = strategy::to_come(&[], &budget(&plan));
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
-        let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, 0));
-        live.step(&format!("preparing {}", plan.targets[index].path), time_left(&plan, 0));
+        let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, first));
+        live.step(&format!("preparing {}", plan.targets[index].path), time_left(&plan, first));
         let ready = Ready::prepare(&root, &plan, index, &stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
@@ -123,6 +124,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         clock,
         epoch,
         supplies,
+        to_come: first,
     };
     let ending = bench.all()?;
     bench.close(ending)
@@ -164,6 +166,8 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    /// Runs that are still to come, as far as that is known.
+    to_come: usize,
 }
 
 impl Bench {
@@ -172,19 +176,16 @@ impl Bench {
         self.keep_prepared()?;
         self.watch_idle()?;
         let mut summaries: Vec<Summary> = Vec::new();
-        let Plan { runs, strategy, seed, .. } = self.plan;
-        let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
+        let budget = budget(&self.plan);
         while let Next::Measure { job, repeat, offered_iops } = strategy::next(&summaries, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            let words = format!(
-                "run {} of {}  {}",
-                summaries.len() + 1,
-                budget.jobs * budget.runs as usize,
-                self.plan.jobs[job].name
-            );
-            self.live.step(&words, time_left(&self.plan, summaries.len()));
+            self.to_come = strategy::to_come(&summaries, &budget).max(1);
+            let all = summaries.len() + self.to_come;
+            let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+            let words = format!("run {} of {all}  {}{load}", summaries.len() + 1, self.plan.jobs[job].name);
+            self.live.step(&words, time_left(&self.plan, self.to_come));
             let phases = self.job((job, repeat, offered_iops), summaries.len())?;
             match phases.last().map(|p| &p.ending) {
                 Some(RunEnding::Complete) => summaries.push(Summary::of(job, repeat, offered_iops, &phases)),
@@ -238,7 +239,7 @@ impl Bench {
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
+        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total))?;
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -276,7 +277,6 @@ impl Bench {
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
-        done: usize,
     ) -> Result<Option<String>, Failure> {
         while !crew.is_done() {
             std::thread::sleep(COLLECT_EVERY);
@@ -294,7 +294,7 @@ impl Bench {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
             }
-            let left = time_left(&self.plan, done).saturating_sub(at);
+            let left = time_left(&self.plan, self.to_come).saturating_sub(at);
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
         }
         Ok(None)
@@ -366,7 +366,7 @@ impl Bench {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", time_left(&self.plan, 0));
+        self.live.step("watching the idle machine", time_left(&self.plan, self.to_come));
         self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.stopped() {
@@ -407,12 +407,17 @@ fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
-/// What the runs that are still to come will take.
-fn time_left(plan: &Plan, done: usize) -> Duration {
+/// What a strategy decides with.
+fn budget(plan: &Plan) -> Budget {
+    Budget { jobs: plan.jobs.len(), runs: plan.runs, strategy: plan.strategy, seed: plan.seed }
+}
+
+/// What so many runs will take.
+fn time_left(plan: &Plan, to_come: usize) -> Duration {
     let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
     let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
     let each = round / (plan.jobs.len() as u32).max(1);
-    each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
+    each.saturating_mul(u32::try_from(to_come).unwrap_or(u32::MAX))
 }
 
 /// Adds a worker's totals to its stream's.

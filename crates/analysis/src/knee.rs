@@ -29,21 +29,22 @@ pub(crate) struct Knee {
 
 /// Loads below which there is no curve.
 const FEWEST: usize = 3;
-/// Share of the greatest power from which a neighbour is on the same flat top: no load between tells more than noise.
-const FLAT: f64 = 0.95;
-/// Share of the greatest power below which the load beyond is another world, such as overload: no smooth curve leads there.
-const CLIFF: f64 = 0.5;
+/// Share of the greatest power from which loads are its top, through which a parabola is laid and in which no further load is
+/// looked for. Wider ones lean to the side that falls more slowly; with narrower ones noise decides.
+const TOP: f64 = 0.9;
 
 /// The knee of costs in ascending order of load; `None` with fewer than three of them, or one without a number.
 ///
-/// Between measured loads the logarithm of power is drawn as a parabola through the greatest and its neighbours.
+/// It is the vertex of the parabola of least squares through the logarithms of the greatest powers, so that no single load
+/// decides; and the load of greatest power itself where it has no neighbours of its kind, as before a cliff.
 pub(crate) fn knee(costs: &[Cost]) -> Option<Knee> {
     let powers = powers(costs)?;
     let at = greatest(&powers)?;
-    let three = |i: usize| Some((costs.get(i)?.iops, *powers.get(i)?));
-    let around = at.checked_sub(1).and_then(|left| Some([three(left)?, three(at)?, three(at + 1)?]));
-    let smooth = around.filter(|[_, middle, right]| right.1 - middle.1 > CLIFF.ln());
-    let iops = smooth.and_then(vertex).unwrap_or(costs.get(at)?.iops);
+    let (best, most) = (costs.get(at)?.iops, *powers.get(at)?);
+    let top = || costs.iter().zip(&powers).filter(|(_, p)| **p - most >= TOP.ln()).map(|(c, p)| (c.iops, *p));
+    let vertex = vertex(&top().map(|(load, p)| (load / best - 1.0, p - most)).collect::<Vec<_>>());
+    let (low, high) = top().fold((best, best), |(low, high), (load, _)| (low.min(load), high.max(load)));
+    let iops = vertex.map_or(best, |x| (best * (1.0 + x)).max(low).min(high));
     Some(Knee { iops, reached: at + 1 < costs.len() })
 }
 
@@ -57,13 +58,23 @@ fn greatest(powers: &[f64]) -> Option<usize> {
     Some(powers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?.0)
 }
 
-/// Where the parabola through three points, the middle one highest, has its vertex.
-fn vertex([left, middle, right]: [(f64, f64); 3]) -> Option<f64> {
-    let (a, b) = (middle.0 - left.0, right.0 - middle.0);
-    let (up, down) = ((middle.1 - left.1) / a, (right.1 - middle.1) / b);
-    // The slope falls from `up` in the middle of the left side to `down` in the middle of the right one; 0 lies between.
-    let x = f64::midpoint(left.0, middle.0) + (a + b) / 2.0 * up / (up - down);
-    (up > down && x.is_finite()).then_some(x)
+/// Where the parabola of least squares through some points has its vertex; `None` where it has none or it is a lowest one.
+fn vertex(points: &[(f64, f64)]) -> Option<f64> {
+    let n = points.len() as f64;
+    let mean = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / n;
+    let (x1, y1) = (mean(&|x, _| x), mean(&|_, y| y));
+    let x2 = mean(&|x, _| x * x);
+    // Sums of products of the centred terms x, x^2 and y: the normal equations without their constant.
+    let (xx, xq, qq) = (
+        mean(&|x, _| x * x) - x1 * x1,
+        mean(&|x, _| x * x * x) - x1 * x2,
+        mean(&|x, _| x.powi(4)) - x2 * x2,
+    );
+    let (xy, qy) = (mean(&|x, y| x * y) - x1 * y1, mean(&|x, y| x * x * y) - x2 * y1);
+    let determinant = xx * qq - xq * xq;
+    let (slope, bend) = ((xy * qq - qy * xq) / determinant, (qy * xx - xy * xq) / determinant);
+    let at = -slope / (2.0 * bend);
+    (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
 /// The load that would tell most about the knee: the middle of a side of it that is wider than `step` and falls, or two steps
@@ -75,7 +86,7 @@ pub(crate) fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     if best + 1 == costs.len() {
         return Some(here + 2.0 * step).filter(|next| *next <= most);
     }
-    let falls = |i: usize| powers.get(i).zip(powers.get(best)).is_some_and(|(p, top)| p - top < FLAT.ln());
+    let falls = |i: usize| powers.get(i).zip(powers.get(best)).is_some_and(|(p, top)| p - top < TOP.ln());
     let neighbours = [best.checked_sub(1), Some(best + 1)];
     let sides = neighbours.into_iter().flatten().filter(|i| falls(*i)).filter_map(|i| Some(costs.get(i)?.iops));
     // A little slack, since loads are whole numbers.
@@ -85,16 +96,16 @@ pub(crate) fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
 
 /// The loads of a curve over a capacity of one, with the mean time in the system that theory has for each.
 #[cfg(test)]
-fn curve(shares: &[f64], time: impl Fn(f64) -> f64) -> Vec<Cost> {
+fn curve(shares: &[f64], mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
     shares.iter().map(|s| Cost { iops: *s, mean_ns: time(*s) }).collect()
 }
 
 /// The standard loads, and what `next_load` adds to them.
 #[cfg(test)]
-fn measured(time: impl Fn(f64) -> f64) -> Vec<Cost> {
-    let mut costs = curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &time);
+fn measured(mut time: impl FnMut(f64) -> f64) -> Vec<Cost> {
+    let mut costs = curve(&[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95], &mut time);
     while let Some(load) = next_load(&costs, 0.025, 1.1) {
-        assert!(costs.len() < 12 && costs.iter().all(|c| (c.iops - load).abs() > 1e-9), "{costs:?}");
+        assert!(costs.len() < 16 && costs.iter().all(|c| (c.iops - load).abs() > 1e-9), "{costs:?}");
         costs.push(Cost { iops: load, mean_ns: time(load) });
         costs.sort_by(|a, b| a.iops.total_cmp(&b.iops));
     }
@@ -127,6 +138,29 @@ fn known_curves_have_their_known_knee() {
         let got = at(&|load| md(servers, load));
         assert!((got / truth - 1.0).abs() < 0.02, "{servers} servers: {got} for {truth}");
         assert!(truth > 0.6, "more servers bear more load");
+    }
+}
+
+#[test]
+fn noise_moves_the_knee_by_less_than_five_percent_in_nine_of_ten() {
+    // Means that are wrong by 2 %, as those of some thousand operations are.
+    let mut state = 1;
+    let mut noise = || {
+        let mut uniform = || {
+            state = model::payload::split_mix(state);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0.02 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).exp()
+    };
+    for servers in [1, 4, 16] {
+        let fine: Vec<f64> = (1..1000).map(|i| f64::from(i) / 1000.0).collect();
+        let truth = knee(&curve(&fine, |load| md(servers, load))).unwrap().iops;
+        let mut near = |_: &u32| {
+            let costs = measured(|load| if load < 1.0 { noise() * md(servers, load) } else { 1e6 });
+            (knee(&costs).unwrap().iops / truth - 1.0).abs() < 0.05
+        };
+        let hits = (0..200).filter(|i| near(i)).count();
+        assert!(hits >= 180, "{servers} servers: {hits} of 200");
     }
 }
 

@@ -277,7 +277,7 @@ pub const ENGINES: &[Entry] = &[
         default_batch: 1,
         kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
-        options: &[],
+        options: sim::OPTIONS,
         run: worker::run::<sim::Sim>,
         verify: verifier::drive::<sim::Sim>,
     },

@@ -22,10 +22,11 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page { text: String::new(), colour: style.colour };
     out.head(report);
-    match &report.layers {
-        Some(layers) => super::layers::show(&mut out, layers),
-        None if report.results.is_empty() => {}
-        None => out.table(&report.results),
+    match (&report.layers, &report.limit) {
+        (Some(layers), _) => super::layers::show(&mut out, layers),
+        (None, Some(curve)) => super::limit::show(&mut out, curve),
+        (None, None) if report.results.is_empty() => {}
+        (None, None) => out.table(&report.results),
     }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
@@ -265,6 +266,13 @@ fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
+    if let Some(curve) = &report.limit {
+        return match curve.promise.as_ref().map(|p| p.broken_iops) {
+            Some(Some(broken)) => format!("{number} (kept), broken at {}", show_count(broken as f64)),
+            Some(None) => format!("{number} (kept), and not broken at any load that was offered"),
+            None => number,
+        };
+    }
     match headline.interval {
         Some([low, high]) => {
             format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))
