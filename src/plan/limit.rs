@@ -41,7 +41,8 @@ pub(super) fn open(closed: &DraftJob, arrivals: Option<Arrivals>, origins: &mut 
 
 /// Gives a stream enough places: deeper queues first, then more workers where an engine has no deeper ones.
 fn places(stream: &mut Stream, max_depth: u32) {
-    let closed = stream.total_depth();
+    // Targets are not known yet; there is one.
+    let closed = u64::from(stream.depth) * u64::from(stream.workers);
     let block = u64::from(stream.access.largest_bytes()).max(1);
     let wanted = (PLACES * closed).max(FEWEST_PLACES).min((MOST_BYTES / block).max(closed));
     let workers = u64::from(stream.workers);

@@ -13,6 +13,7 @@ mod fidelity;
 mod honesty;
 mod layers;
 mod lifecycle;
+mod limit;
 mod long;
 mod matrix;
 mod open_loop;

@@ -207,9 +207,10 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
-            // What a note says of the other results differs in its numbers alone, and the JSON has them.
+            // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
+            // finding says of one load after the other.
             let mut alike: Vec<&str> = Vec::new();
-            while severity == Severity::Note
+            while (severity == Severity::Note || report.limit.is_some())
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
                 alike.extend(next.about.iter().map(String::as_str));
@@ -224,8 +225,10 @@ impl Page {
         if of(Outcome::NotChecked).next().is_some() {
             self.line("Not checked");
         }
-        for f in of(Outcome::NotChecked) {
+        let mut unchecked = of(Outcome::NotChecked).peekable();
+        while let Some(f) = unchecked.next() {
             self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
+            while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent =
