@@ -25,7 +25,7 @@ use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
-use model::units::show_bytes;
+use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -184,7 +184,7 @@ impl Bench {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            self.say_next(&budget, job);
+            self.say_next(&budget, job, offered_iops);
             let phases = self.job((job, repeat, offered_iops))?;
             match phases.last().map(|p| &p.ending) {
                 Some(RunEnding::Complete) => self.done.push(Summary::of(job, repeat, offered_iops, &phases)),
@@ -197,13 +197,14 @@ impl Bench {
     }
 
     /// Says which run begins, of how many.
-    fn say_next(&self, budget: &Budget, job: usize) {
+    fn say_next(&self, budget: &Budget, job: usize, offered_iops: Option<u64>) {
         let strategy::Left { runs, at_most } = strategy::left(&self.done, budget);
         let all = self.done.len() + runs.iter().sum::<u32>() as usize;
         let at_most = if at_most { "at most " } else { "" };
         let again = if self.plan.against.as_ref().is_some_and(|a| job >= a.from) { ", again" } else { "" };
-        let words =
-            format!("run {} of {at_most}{all}  {}{again}", self.done.len() + 1, self.plan.jobs[job].name);
+        let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+        let name = &self.plan.jobs[job].name;
+        let words = format!("run {} of {at_most}{all}  {name}{load}{again}", self.done.len() + 1);
         self.live.step(&words, self.left());
     }
 

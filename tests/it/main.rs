@@ -15,6 +15,7 @@ mod group;
 mod honesty;
 mod layers;
 mod lifecycle;
+mod limit;
 mod long;
 mod matrix;
 mod open_loop;

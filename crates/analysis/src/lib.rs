@@ -27,8 +27,10 @@ mod forge;
 mod independent;
 mod interval;
 mod kernel_text;
+mod knee;
 mod layers;
 mod ledger;
+mod limit;
 mod limiter;
 mod link;
 mod modes;
@@ -87,15 +89,27 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = layers::accept(record, &answered, &mut findings);
-    let headline = verdict::headline(record, &answered, &results);
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
+    let accepted =
+        [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
+    let limit = limit::limit(record, &answered, &results);
+    let headline = match &limit {
+        Some(curve) => limit::headline(curve, limit::quantile(record), &answered),
+        None => verdict::headline(record, &answered, &results),
+    };
+    let expected =
+        |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
-    let first = verdict::headline_result(record, &answered, &results);
-    let (verdict, verdict_reason) = verdict::verdict(first, &acting);
+    let first = match &limit {
+        Some(curve) => curve.rests_on.first().and_then(|at| results.get(*at)),
+        None => verdict::headline_result(record, &answered, &results),
+    };
+    let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
+    if let (Some(curve), None) = (&limit, headline.value) {
+        (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
+    }
     let beside = verdict::beside(first, &results);
     let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
@@ -113,7 +127,12 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(strategy::notes(record)).chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .flatten()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
@@ -122,6 +141,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         layers,
         preconditioned: record.preconditioned.clone(),
         against: None,
+        limit,
     }
 }
 
@@ -133,7 +153,7 @@ fn measured(answered: &Answered) -> Measured {
         true_name: name::true_name(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
-        job: case.job.clone(),
+        job: case.job.clone().into_owned(),
         void: answered.is_void(),
         // Given once the findings are known.
         verdict: Verdict::Suspect,

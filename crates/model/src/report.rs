@@ -7,6 +7,7 @@ use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
+use crate::load::LoadCurve;
 use crate::machine::Machine;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
@@ -58,6 +59,9 @@ pub struct Report {
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
+    /// Latency against offered load; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LoadCurve>,
     /// The workloads of an earlier session, measured again beside these; `None` where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
@@ -125,7 +129,7 @@ pub struct Headline {
     pub name: String,
     /// The value; `None` where a finding voids it.
     pub value: Option<f64>,
-    /// `IOPS` or `MB/s`.
+    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,

@@ -3,6 +3,7 @@
 //! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
 //! One file per strategy; what all of them share is here.
 
+pub(crate) mod limit;
 pub mod precision;
 mod rounds;
 pub mod steady;
@@ -94,7 +95,8 @@ fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
 /// What comes next.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
-        Strategy::Fixed | Strategy::Limit(_) => rounds::next(done, budget),
+        Strategy::Fixed => rounds::next(done, budget),
+        Strategy::Limit(promise) => limit::next(done, budget, &promise),
         Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
         Strategy::Steady { at_most } => steady::next(done, budget, at_most),
     }
@@ -104,9 +106,8 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
-        Strategy::Fixed | Strategy::Limit(_) => {
-            (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
-        }
+        Strategy::Fixed => (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false),
+        Strategy::Limit(promise) => (limit::left(done, budget, &promise), false),
         Strategy::Precision { share, at_most } => (
             rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
             true,

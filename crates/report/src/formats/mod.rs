@@ -5,5 +5,6 @@ mod course;
 pub(crate) mod json;
 mod layers;
 mod ledger;
+mod limit;
 mod runs;
 pub(crate) mod text;
