@@ -2,11 +2,17 @@
 
 mod bench;
 mod common;
+mod delete;
 mod doctor;
 mod explain;
+mod export;
+mod import;
 mod layers;
+mod list;
+mod note;
 mod run;
 mod show;
+mod tag;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -35,8 +41,20 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
-    /// Judge and print a session file again
+    /// List earlier sessions, newest first
+    List(list::Args),
+    /// Judge and print a session again
     Show(show::Args),
+    /// Give a session words to find it by
+    Tag(tag::Args),
+    /// Write a note to a session
+    Note(note::Args),
+    /// Hand sessions on, as they are or as reports
+    Export(export::Args),
+    /// Take sessions of other machines into the history
+    Import(import::Args),
+    /// Remove sessions
+    Delete(delete::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
     /// Look at a place before measuring it: what would spoil a number, and what repairs that

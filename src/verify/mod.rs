@@ -153,6 +153,7 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         targets: wish.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,
+        keep: false,
         expect_device: None,
     }
 }

@@ -10,6 +10,7 @@ mod disk;
 mod doctor;
 mod evidence;
 mod fidelity;
+mod history;
 mod honesty;
 mod layers;
 mod lifecycle;

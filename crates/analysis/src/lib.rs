@@ -43,6 +43,7 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report};
+use model::words::Words;
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Judging {
     pub accept: Vec<String>,
     /// The session file that the record came from.
     pub session: Option<String>,
+    /// What the user says about it.
+    pub words: Words,
     /// Version of the program that judges.
     pub version: String,
 }
@@ -86,6 +89,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        words: options.words.clone(),
         layers,
     }
 }

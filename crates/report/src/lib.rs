@@ -6,6 +6,7 @@
 mod formats;
 pub mod prose;
 
+pub use formats::json::schema;
 use model::report::Report;
 use std::path::Path;
 

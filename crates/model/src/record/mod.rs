@@ -11,6 +11,7 @@ use crate::histogram::Histogram;
 use crate::job::Kind;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -202,7 +203,7 @@ pub struct StreamEnd {
 }
 
 /// What data are like, as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
     /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
     pub compress_percent: f64,
