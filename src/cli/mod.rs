@@ -33,6 +33,8 @@ pub struct Cli {
 }
 
 /// What can be done.
+// What is said here of a command hides the page that stands with its flags.
+#[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure the canonical patterns of a place, repeated and judged
@@ -41,19 +43,13 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
-    /// List earlier sessions, newest first
     List(list::Args),
     /// Judge and print a session again
     Show(show::Args),
-    /// Give a session words to find it by
     Tag(tag::Args),
-    /// Write a note to a session
     Note(note::Args),
-    /// Hand sessions on, as they are or as reports
     Export(export::Args),
-    /// Take sessions of other machines into the history
     Import(import::Args),
-    /// Remove sessions
     Delete(delete::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),

@@ -2,9 +2,9 @@
 
 use crate::history::Change;
 
-/// Give a session words to find it by, which then mean it wherever a session is asked for.
+/// Give a session words to find it by.
 ///
-/// They lie in a file beside the session (ID.words.json) and go with it in `fathom export` and `fathom import`.
+/// A tag that only one session has means it wherever a session is asked for. Tags lie in a file beside the session (ID.words.json) and go with it in `fathom export` and `fathom import`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before

@@ -29,12 +29,7 @@ pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
     if files.by_id.contains_key(word) {
         return Ok(word.to_owned());
     }
-    if let Some(back) = word.strip_prefix("last") {
-        let back = match back.strip_prefix('~') {
-            Some(n) => n.parse().map_err(|_| usage(word, "behind last~ stands a number"))?,
-            None if back.is_empty() => 0,
-            None => return Err(usage(word, "type last, or last~1 for the one before")),
-        };
+    if let Some(back) = back_from_last(word)? {
         let newest = index::with(files, |index| index.newest(back))?;
         return newest.ok_or_else(|| usage(word, &how_many(files.by_id.len())));
     }
@@ -45,6 +40,17 @@ pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
     }
     let parts = files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
     only(word, "that in their id", parts)
+}
+
+/// How many sessions before the newest is meant; `None` where the word is no such one.
+fn back_from_last(word: &str) -> Result<Option<u32>, Failure> {
+    match word.split_once('~') {
+        None if word == "last" => Ok(Some(0)),
+        Some(("last", back)) => {
+            back.parse().map(Some).map_err(|_| usage(word, "behind last~ stands a number, such as last~1"))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The only one of them.

@@ -3,6 +3,7 @@
 //! For: what a user sees of many sessions. Not for: what a report says of one.
 
 use crate::stage::{Outcome, Running, Stage, is_root, names};
+use model::record::{Frame, frame};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -107,7 +108,7 @@ fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
     assert_eq!(shown(stage.session(&ids[0]).to_str().unwrap()), stage.session(&ids[0]));
     stage.must_not(2, "show last~3", &["3 sessions"]);
     stage.must_not(2, "show last~x", &["number"]);
-    stage.must_not(2, "show latest", &["type last"]);
+    stage.must_not(2, "show lastly", &["neither a file"]);
     stage.must_not(2, "show 20", &["3 sessions have that in their id", &ids[1]]);
     stage.must_not(2, "show nothing", &["neither a file", "fathom list"]);
 
@@ -460,6 +461,34 @@ fn ended_are_there(stage: &Stage, ids: &[String]) {
     for entry in all.iter().filter(|e| !known.contains(e["id"].as_str().unwrap())) {
         assert!(entry["problem"].is_null() || entry["ending"]["how"] == "cut", "{entry:#}");
     }
+}
+
+/// Lists as many sessions as nobody has, made from one by leaving out its course; says how long that takes.
+pub(crate) fn list_many(stage: &Stage, many: usize) {
+    let origin = stage.session(&stage.measured(1)[0]);
+    let text = std::fs::read_to_string(origin).unwrap();
+    let frames: Vec<Frame> = text.lines().skip(1).map(|l| serde_json::from_str(&l[9..]).unwrap()).collect();
+    let small = frames.into_iter().filter(|f| !matches!(f, Frame::Evidence(_) | Frame::Intervals(_)));
+    let mut small: Vec<Frame> = small.collect();
+    for n in 1..many {
+        let Frame::Header(header) = &mut small[0] else { panic!("no header") };
+        header.started = format!("2020-01-01T{:02}:{:02}:{:02}+00:00", n / 3600, n / 60 % 60, n % 60);
+        let lines: String = small.iter().map(|f| frame::encode(f).unwrap()).collect();
+        let id = format!("20200101-{:02}{:02}{:02}-{n}", n / 3600, n / 60 % 60, n % 60);
+        std::fs::write(stage.session(&id), format!("{}{lines}", frame::MAGIC)).unwrap();
+    }
+    let first = stage.start("list", Path::new(NOTHING)).end_within(Duration::from_secs(1800));
+    assert!(first.stderr.contains("are new to the index"), "{}", first.stderr);
+    println!("{many} sessions were indexed in {:?}", first.took);
+    for words in
+        ["list", "list --tag none", "list --target data --verdict valid", "list --limit 0", "show last"]
+    {
+        let mut took: Vec<Duration> = (0..11).map(|_| stage.say(words)).map(|out| out.took).collect();
+        took.sort();
+        println!("{words}: {:?} (median of {}; {:?} to {:?})", took[5], took.len(), took[0], took[10]);
+    }
+    assert_eq!(stage.list("").len(), many);
+    assert_eq!(stage.must("list --limit 0").lines().count(), many + 2);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Long stories: how often a check cries without a reason, and how often it is silent with one.
 //!
-//! For: hundreds of honest runs, and each provocation over and over; `./test --long` tells these and prints what came of
-//! them. Not for: `./test`, which they would make take an hour; nor for figures.
+//! For: hundreds of honest runs, each provocation over and over, a hundred kills, ten thousand sessions; `./test --long` tells
+//! these and prints what came of them. Not for: `./test`, which they would make take an hour; nor for figures.
 //! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
 
+use crate::history;
 use crate::honesty::{self, Provocation};
 use crate::stage::{Outcome, Stage};
 use std::collections::BTreeMap;
@@ -188,6 +189,18 @@ fn what_is_provoked_is_caught_each_time() {
         }
     }
     assert!(missed.is_empty(), "not caught each time: {missed:?}");
+}
+
+#[test]
+#[ignore = "long"]
+fn a_hundred_kills_lose_no_run_that_had_ended() {
+    history::kills(&Stage::new(), 100);
+}
+
+#[test]
+#[ignore = "long"]
+fn ten_thousand_sessions_are_listed() {
+    history::list_many(&Stage::new(), 10_000);
 }
 
 #[test]
