@@ -86,6 +86,12 @@ impl Files {
         Ok(())
     }
 
+    /// The file of a session, found without looking at the others.
+    pub(super) fn of(id: &str) -> Option<PathBuf> {
+        let mut paths = session::directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
+        paths.find(|p| p.is_file())
+    }
+
     /// Bytes of all of them.
     pub(super) fn bytes(&self) -> u64 {
         self.by_id.values().map(|f| f.stamp.bytes.unsigned_abs()).sum()

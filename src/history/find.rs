@@ -20,6 +20,9 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     if path.is_file() || word.contains('/') {
         return Ok(path.to_owned());
     }
+    if let Some(path) = Files::of(word) {
+        return Ok(path);
+    }
     let files = Files::look();
     find_in(&files, word).map(|id| files.by_id[&id].path.clone())
 }

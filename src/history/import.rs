@@ -36,8 +36,8 @@ fn one(path: &Path) -> Result<String, Failure> {
         .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
     let said = words::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
-    if let Some(there) = Files::look().by_id.get(&id) {
-        return same_id(&id, &there.path, &bytes);
+    if let Some(there) = Files::of(&id) {
+        return same_id(&id, &there, &bytes);
     }
     let dir = writable_directory()?;
     let place = dir.join(format!("{id}.{EXTENSION}"));

@@ -96,11 +96,12 @@ enum Trouble {
 /// # Errors
 /// [`Failure::Refused`] where a later fathom made it.
 pub(super) fn with<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Result<T>) -> Result<T, Failure> {
+    let mut refused = None;
     for path in places() {
         match attempt(&path, files, &ask) {
             Ok(answer) => return Ok(answer),
             Err(Trouble::Future(version)) => return Err(from_the_future(&path, version)),
-            Err(Trouble::Place(_)) => {}
+            Err(Trouble::Place(why)) => refused = Some(format!("{}: {why}", path.display())),
             Err(Trouble::Damaged(why)) => {
                 let Ok(aside) = set_aside(&path, "damaged") else { continue };
                 eprintln!(
@@ -113,6 +114,9 @@ pub(super) fn with<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resul
                 }
             }
         }
+    }
+    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
+        eprintln!("fathom: no index can be kept ({why}), so every session is read each time");
     }
     attempt(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
         Trouble::Future(_) => Failure::Refused("the index in memory is from the future".into()),
@@ -198,7 +202,7 @@ impl Index {
         self.forget(gone)?;
         let new: Vec<&Found> = files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
         if new.len() >= MANY {
-            eprintln!("fathom: {} sessions are new to the index; they are read once", new.len());
+            eprintln!("fathom: {} sessions are new to the index and are read now", new.len());
         }
         for batch in new.chunks(BATCH) {
             // Read first, so that nobody waits for the database meanwhile.

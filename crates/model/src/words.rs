@@ -162,7 +162,7 @@ fn words_are_read_as_far_as_they_are_known_and_could_have_been_said() {
     assert_eq!(read, Ok(Words { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
     let bad = [
         "",
-        "[]",
+        "7",
         r#"{"tags": ["last"]}"#,
         r#"{"notes": [{"at": "x"}]}"#,
         "{\"notes\": [{\"at\": \"\\u001b\", \"text\": \"x\"}]}",
