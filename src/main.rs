@@ -3,7 +3,7 @@
 use clap::Parser;
 use fathom_io::cli::{Cli, Command};
 use fathom_io::failure::Failure;
-use fathom_io::{doctor, explain, history, plan, run, session, show, verify};
+use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
+        Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::List(args) => history::list(&args.wish()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),

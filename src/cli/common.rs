@@ -44,7 +44,10 @@ pub(super) struct Few;
 
 impl Choice for Few {
     fn takes(key: &Key) -> bool {
-        matches!(key.name, "size" | "time" | "warmup" | "runs" | "seed" | "engine" | "cache" | "batch")
+        matches!(
+            key.name,
+            "size" | "time" | "warmup" | "runs" | "seed" | "precondition" | "engine" | "cache" | "batch"
+        )
     }
 }
 

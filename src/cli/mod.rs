@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod compare;
 mod delete;
 mod doctor;
 mod explain;
@@ -46,6 +47,8 @@ pub enum Command {
     List(list::Args),
     /// Judge and print a session again
     Show(show::Args),
+    /// Tell whether B is faster than A, slower, the same, or whether that cannot be told
+    Compare(compare::Args),
     Tag(tag::Args),
     Note(note::Args),
     Export(export::Args),

@@ -47,6 +47,15 @@ impl Live {
         }
     }
 
+    /// Begins a step of which nobody knows yet how long it takes.
+    pub fn begin(&self, words: &str) {
+        match self {
+            Self::Bar(_) => self.step(words, Duration::ZERO),
+            Self::Lines => eprintln!("{words}"),
+            Self::Quiet => {}
+        }
+    }
+
     /// Moves on: `done` of `total`, and what is left to wait.
     pub fn tick(&self, done: u64, total: u64, left: Duration) {
         if let Self::Bar(bar) = self {

@@ -6,6 +6,7 @@
 mod engine;
 mod layers;
 mod origins;
+mod precondition;
 mod stream;
 mod target;
 
@@ -52,6 +53,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (targets, places) = targets.finish(&mut jobs)?;
+    let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
     let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
@@ -85,6 +87,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         hook: request.hook,
         expect_device,
         layers: ladder,
+        precondition,
     };
     Ok((plan, machine))
 }

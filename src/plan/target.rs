@@ -5,7 +5,7 @@
 
 use super::origins::Origins;
 use super::stream::Draft;
-use super::{DraftJob, shown};
+use super::{DraftJob, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
@@ -136,6 +136,7 @@ impl<'a> Targets<'a> {
             origins.fixed("TARGET", &shown(&path), from);
         }
         let writes = draft.stream.access.writes();
+        let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
         if target.role == Role::Made {
@@ -150,12 +151,13 @@ impl<'a> Targets<'a> {
                 None => (target.bytes, "all of the target"),
             };
             origins.fixed("--size", &show_bytes(bytes), from);
-            if writes {
-                guard_writing(self.request, self.root, said, &path, target.role)?;
+            if writes || conditioned {
+                guard_writing(self.request, self.root, said, &path, target.role)
+                    .map_err(|why| if writes { why } else { precondition::refused(why) })?;
                 self.overwritten = true;
             }
         }
-        target.writable |= writes;
+        target.writable |= writes || conditioned;
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }

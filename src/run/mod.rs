@@ -3,6 +3,7 @@
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
 mod evidence;
+mod precondition;
 mod self_test;
 mod specs;
 mod supplies;
@@ -177,6 +178,9 @@ struct Bench {
 impl Bench {
     /// The loop.
     fn all(&mut self) -> Result<RunEnding, Failure> {
+        if let Some(ended) = self.precondition()? {
+            return Ok(ended);
+        }
         self.keep_prepared()?;
         self.watch_idle()?;
         let mut summaries: Vec<Summary> = Vec::new();

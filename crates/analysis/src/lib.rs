@@ -1,19 +1,24 @@
 //! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
 //!
 //! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
 //!
 //! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
 #![forbid(unsafe_code)]
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod beginning;
+mod burst;
 mod case;
 mod change;
 pub mod checks;
+pub mod compare;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -28,13 +33,23 @@ mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
+pub mod settled;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
+mod thermometers;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -42,7 +57,7 @@ use findings::Answered;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{FORMAT, Measured, Producer, Report};
+use model::report::{FORMAT, Measured, Producer, Report, Verdict};
 use model::words::Words;
 
 /// What the judge must be told beside the record.
@@ -62,22 +77,29 @@ pub struct Judging {
 pub fn judge(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
-    let results: Vec<Measured> = answered.iter().map(measured).collect();
+    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = layers::accept(record, &answered, &mut findings);
     let headline = verdict::headline(record, &answered, &results);
     let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
-    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
+    for result in &mut results {
+        result.verdict = verdict::of(result, &acting).0;
+    }
+    let first = verdict::headline_result(record, &answered, &results);
+    let (verdict, verdict_reason) = verdict::verdict(first, &acting);
+    let beside = verdict::beside(first, &results);
+    let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
+    deductions.extend(burst::bursts(&answered));
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
         verdict_reason,
-        limiter: verdict::headline_result(record, &answered, &results)
-            .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        beside,
+        limiter,
         headline,
         deductions,
         results,
@@ -91,6 +113,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         session: options.session.clone(),
         words: options.words.clone(),
         layers,
+        preconditioned: record.preconditioned.clone(),
     }
 }
 
@@ -104,6 +127,8 @@ fn measured(answered: &Answered) -> Measured {
         stream: case.index as u32,
         job: case.job.clone(),
         void: answered.is_void(),
+        // Given once the findings are known.
+        verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
         trim: figures.trim,
@@ -116,7 +141,7 @@ fn measured(answered: &Answered) -> Measured {
         runs: figures.runs,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

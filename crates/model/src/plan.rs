@@ -3,7 +3,7 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
-use crate::job::Job;
+use crate::job::{Job, Stream};
 use serde::{Deserialize, Serialize};
 
 /// Everything that one invocation is going to measure.
@@ -41,6 +41,23 @@ pub struct Plan {
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
+    /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<Precondition>,
+}
+
+/// What is written before the first run: everything that the jobs touch, over and over from end to end, and then the work
+/// itself until its rate settles (SNIA SSS PTS 2.0: workload independent and workload dependent preconditioning).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precondition {
+    /// Sequential writers of everything that the jobs touch, one after another.
+    pub fills: Vec<Stream>,
+    /// Times that each of them goes over its span.
+    pub passes: u32,
+    /// Indices of the jobs that write: these are then carried out in rounds.
+    pub jobs: Vec<usize>,
+    /// Rounds after which the first run begins, whether the rates have settled or not.
+    pub rounds_at_most: u32,
 }
 
 /// What decides, while measuring, how often each job is measured and at which load.

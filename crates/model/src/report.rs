@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
-use crate::record::Written;
+use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use crate::words::Words;
 use schemars::JsonSchema;
@@ -22,10 +22,13 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
-    /// The first word.
+    /// The first word: the verdict on the headline.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
+    /// Which other results do not hold, in one sentence; `None` where all do.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.
@@ -56,6 +59,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preconditioned: Option<Preconditioned>,
 }
 
 /// Which program and contract made a report.
@@ -77,6 +83,13 @@ pub enum Verdict {
     Suspect,
     /// Something was found that voids a number, or there is none.
     Invalid,
+}
+
+impl Verdict {
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    fn unknown() -> Self {
+        Self::Suspect
+    }
 }
 
 /// How a session ended.
@@ -132,6 +145,9 @@ pub struct Measured {
     pub job: Job,
     /// Whether a finding voids these figures.
     pub void: bool,
+    /// What the findings about it come to.
+    #[serde(default = "Verdict::unknown")]
+    pub verdict: Verdict,
     /// Reads; `None` where the job has none.
     pub read: Option<Figures>,
     /// Writes; `None` where the job has none.
@@ -310,6 +326,9 @@ pub struct RunFigures {
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
+    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_op: Option<f64>,
 }
 
 /// What the topmost device saw of one run.

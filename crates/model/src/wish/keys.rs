@@ -30,6 +30,8 @@ pub struct Key {
 pub enum Set {
     /// The whole job.
     Job(fn(&mut JobWish, &str) -> Result<(), String>),
+    /// The whole job, by yes or no.
+    JobSwitch(fn(&mut JobWish, bool)),
     /// Each phase.
     Phase(fn(&mut PhaseWish, &str) -> Result<(), String>),
     /// Each stream.
@@ -408,6 +410,13 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
     ),
     key(
+        "precondition",
+        Group::Measuring,
+        "",
+        "Before the first run write everything twice from end to end, then do the work itself until its rate settles (at most 25 rounds)",
+        Set::JobSwitch(|j, on| j.precondition = Some(on)),
+    ),
+    key(
         "engine",
         Group::Measuring,
         "NAME[:OPTIONS]",
@@ -451,7 +460,7 @@ pub fn add_line(stream: &mut StreamWish, line: LineWish) -> Result<(), String> {
 impl Key {
     /// Whether it is said without a value.
     pub fn is_switch(&self) -> bool {
-        matches!(self.set, Set::Switch(_))
+        matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }
 
     /// Whether it may be said several times.
@@ -478,6 +487,7 @@ impl Key {
         for text in values {
             match self.set {
                 Set::Job(set) => set(job, text)?,
+                Set::JobSwitch(set) => words::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
                 set => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
@@ -485,7 +495,7 @@ impl Key {
                         Set::Stream(set) => set(s, text),
                         Set::List { add, .. } => add(s, text),
                         Set::Switch(set) => words::switch(text).map(|on| set(s, on)),
-                        Set::Job(_) | Set::Phase(_) => Ok(()),
+                        Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => Ok(()),
                     })?;
                 }
             }

@@ -25,6 +25,8 @@ pub struct JobWish {
     pub runs: Option<u32>,
     /// Seed of everything random.
     pub seed: Option<u64>,
+    /// Whether everything is written over before the first run, until the storage is in the state that lasts.
+    pub precondition: Option<bool>,
     /// Phases in their order; one unless a job file says more.
     pub phases: Vec<PhaseWish>,
 }
