@@ -3,7 +3,7 @@
 use clap::Parser;
 use fathom_io::cli::{Cli, Command};
 use fathom_io::failure::Failure;
-use fathom_io::{compare, doctor, explain, plan, run, session, show, verify};
+use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -14,6 +14,14 @@ fn main() -> ExitCode {
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
+        Command::List(args) => history::list(&args.wish()),
+        Command::Tag(args) => history::say(&args.session, &args.change()),
+        Command::Note(args) => history::say(&args.session, &args.change()),
+        Command::Export(args) => {
+            args.wish().map_or_else(|| Ok(history::schema()), |wish| history::export(&wish))
+        }
+        Command::Import(args) => history::import(&args.files),
+        Command::Delete(args) => history::delete(&args.wish()),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),
         Command::Explain(args) => args.wish().map(|wish| explain::explain(&wish)),
@@ -26,8 +34,12 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     if showing.explain {
         return show::explain(&meant);
     }
-    let seen = run::measure(meant, showing.quiet)?;
-    judge(&seen.session, showing, Some(&seen))
+    let seen = run::measure(meant, request.keep, showing.quiet)?;
+    let code = judge(&seen.session, showing, Some(&seen))?;
+    if seen.kept {
+        history::remember();
+    }
+    Ok(code)
 }
 
 fn judge(
@@ -36,7 +48,8 @@ fn judge(
     seen: Option<&run::Seen>,
 ) -> Result<ExitCode, Failure> {
     let record = session::read(file)?;
-    let report = show::judge(&record, file, showing);
+    let kept = seen.is_none_or(|s| s.kept);
+    let report = show::judge(&record, kept.then_some(file), showing);
     show::report(&report, showing)?;
     Ok(show::exit_code(&report, seen))
 }

@@ -3,6 +3,7 @@
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
+use crate::history;
 use crate::run::Seen;
 use crate::signals::INTERRUPTED;
 use analysis::Judging;
@@ -32,11 +33,26 @@ pub struct Showing {
     pub explain: bool,
 }
 
-/// Concludes.
-pub fn judge(record: &Record, file: &Path, showing: &Showing) -> Report {
+impl Showing {
+    /// A report in this format as it is, nothing accepted.
+    pub fn plain(format: &str) -> Self {
+        Self {
+            format: format.into(),
+            outputs: Vec::new(),
+            accept: Vec::new(),
+            ledger: false,
+            quiet: true,
+            explain: false,
+        }
+    }
+}
+
+/// Concludes. The file is that of the session, where it was kept.
+pub fn judge(record: &Record, file: Option<&Path>, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
-        session: Some(file.display().to_string()),
+        session: file.map(|f| f.display().to_string()),
+        words: file.map(history::said).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)

@@ -144,6 +144,9 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     /// Withhold every number unless this block device (name, path or serial) is below each target
     #[arg(long, value_name = "NAME")]
     expect_device: Option<String>,
+    /// Keep nothing: the session is gone when the report was printed
+    #[arg(long)]
+    no_history: bool,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
@@ -204,6 +207,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
             against: None,
+            keep: !self.no_history,
             expect_device: self.expect_device,
         }
     }

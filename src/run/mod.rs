@@ -49,18 +49,22 @@ const OVERHEAD: Duration = Duration::from_millis(120);
 pub struct Seen {
     /// The session file.
     pub session: PathBuf,
+    /// Whether it stays.
+    pub kept: bool,
     /// A signal ended it.
     pub interrupted: bool,
     /// An error ended it.
     pub failed: bool,
     _targets: Vec<Ready>,
+    /// One that does not stay is gone when it is closed.
+    _file: Session,
 }
 
-/// Measures a plan into a session file.
+/// Measures a plan into a session file, which stays where `keep` says so.
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen, Failure> {
+pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
     let root = Root::real();
     // Before any thread starts, so that every thread is counted.
     let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
@@ -100,7 +104,11 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let started = jiff::Zoned::now();
-    let mut session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
+    let mut session = if keep {
+        Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?
+    } else {
+        Session::create_unkept()?
+    };
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -128,7 +136,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         done: Vec::new(),
     };
     let ending = bench.all()?;
-    bench.close(ending)
+    bench.close(ending, keep)
 }
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
@@ -398,7 +406,7 @@ impl Bench {
     }
 
     /// Ends the session file.
-    fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
+    fn close(mut self, ending: RunEnding, kept: bool) -> Result<Seen, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
         if self.session.left_out() > 0 {
             notes.push(format!(
@@ -412,7 +420,7 @@ impl Bench {
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
         let session = self.session.path().to_owned();
-        Ok(Seen { session, interrupted, failed, _targets: self.targets })
+        Ok(Seen { session, kept, interrupted, failed, _targets: self.targets, _file: self.session })
     }
 
     fn stopped(&self) -> bool {

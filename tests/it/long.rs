@@ -1,11 +1,12 @@
 //! Long stories: how often a check cries without a reason, and how often it is silent with one.
 //!
-//! For: hundreds of honest runs, and each provocation over and over; `./test --long` tells these and prints what came of
-//! them. Not for: `./test`, which they would make take an hour; nor for figures.
+//! For: hundreds of honest runs, each provocation over and over, a hundred kills, ten thousand sessions; `./test --long` tells
+//! these and prints what came of them. Not for: `./test`, which they would make take an hour; nor for figures.
 //! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
 
 use crate::disk::{Disk, Image};
 use crate::group::Group;
+use crate::history;
 use crate::scene;
 use crate::stage::{Outcome, Stage, is_root, wait};
 use serde_json::Value;
@@ -251,6 +252,18 @@ fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
         a["answer"] == "CANNOT TELL" && a["pairs"][0]["metrics"][0]["runs_needed"].as_u64().is_some()
     };
     assert!(seen * 10 >= all.len() * 9 || open.clone().all(|a| honest(&a)), "{all:#?}");
+}
+
+#[test]
+#[ignore = "long"]
+fn a_hundred_kills_lose_no_run_that_had_ended() {
+    history::kills(&Stage::new(), 100);
+}
+
+#[test]
+#[ignore = "long"]
+fn ten_thousand_sessions_are_listed() {
+    history::list_many(&Stage::new(), 10_000);
 }
 
 #[test]

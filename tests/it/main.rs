@@ -12,6 +12,7 @@ mod doctor;
 mod evidence;
 mod fidelity;
 mod group;
+mod history;
 mod honesty;
 mod layers;
 mod lifecycle;

@@ -113,8 +113,12 @@ impl Stage {
         let who = NOBODY.to_string();
         let mut command = Command::new("setpriv");
         command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
-        command.args(words.split_whitespace()).arg(target);
+        command.args(words.split_whitespace());
+        if target != Path::new("") {
+            command.arg(target);
+        }
         command.env_remove("HOME").env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
+        command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
         wait(&mut command)
     }
 
@@ -132,7 +136,7 @@ impl Stage {
         if target != Path::new("") {
             command.arg(target);
         }
-        command.env("XDG_DATA_HOME", self.folder("xdg"));
+        command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
         command
     }
 
@@ -220,7 +224,8 @@ impl Running {
         self.end_within(LIMIT)
     }
 
-    fn end_within(mut self, limit: Duration) -> Outcome {
+    /// The same with another limit.
+    pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
         let mut stderr = self.stderr;

@@ -61,6 +61,7 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report, Verdict};
+use model::words::Words;
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Judging {
     pub accept: Vec<String>,
     /// The session file that the record came from.
     pub session: Option<String>,
+    /// What the user says about it.
+    pub words: Words,
     /// Version of the program that judges.
     pub version: String,
 }
@@ -138,6 +141,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        words: options.words.clone(),
         layers,
         preconditioned: record.preconditioned.clone(),
         against: None,

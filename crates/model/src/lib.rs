@@ -25,6 +25,7 @@ pub mod steadiness;
 pub mod units;
 pub mod verification;
 pub mod wish;
+pub mod words;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.
 pub type Known<T> = Result<T, String>;

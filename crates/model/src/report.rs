@@ -11,6 +11,8 @@ use crate::load::LoadCurve;
 use crate::machine::Machine;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
+use crate::words::Words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// Everything that was concluded from a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -53,6 +55,9 @@ pub struct Report {
     pub started: String,
     /// The session file that this was judged from; `None` where it was not kept.
     pub session: Option<String>,
+    /// What the user says about that session.
+    #[serde(default, skip_serializing_if = "Words::is_empty")]
+    pub words: Words,
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
@@ -68,7 +73,7 @@ pub struct Report {
 }
 
 /// The workloads of an earlier session, measured again in turns with those of this one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Id of the earlier session.
     pub session: String,
@@ -81,7 +86,7 @@ pub struct Against {
 }
 
 /// Which program and contract made a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Producer {
     /// Version of the JSON contract.
     pub format: u32,
@@ -90,7 +95,7 @@ pub struct Producer {
 }
 
 /// The first word of every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Nothing was found that changes what a number means.
@@ -109,7 +114,7 @@ impl Verdict {
 }
 
 /// How a session ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
     /// As planned.
@@ -123,7 +128,7 @@ pub enum Ending {
 }
 
 /// The number that would be quoted, under its true name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
@@ -136,7 +141,7 @@ pub struct Headline {
 }
 
 /// What kept a result from being higher.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limiter {
     /// `device`, `page cache`, `memory`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
@@ -147,7 +152,7 @@ pub struct Limiter {
 }
 
 /// Figures of one job over its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The job's name.
     pub name: String,
@@ -199,7 +204,7 @@ pub struct Measured {
 }
 
 /// A second of a run, or several in a run of more than an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
     /// Index of the run within its job.
     pub run: u32,
@@ -219,7 +224,7 @@ pub struct Second {
 }
 
 /// What the topmost device did in a second, for all streams of the phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceSecond {
     /// Requests per second.
     pub iops: f64,
@@ -232,7 +237,7 @@ pub struct DeviceSecond {
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FinalSync {
     /// Mean time of that sync in ns.
     pub sync_ns: f64,
@@ -243,7 +248,7 @@ pub struct FinalSync {
 }
 
 /// What an operation cost the CPUs, all runs and workers together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
@@ -263,7 +268,7 @@ pub struct Cost {
 }
 
 /// A rate with its interval over runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -282,7 +287,7 @@ pub struct Rates {
 }
 
 /// Figures of one direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Operations completed in the measured windows of all runs.
     pub ops: u64,
@@ -313,7 +318,7 @@ pub struct Figures {
 }
 
 /// A distribution of latencies in ns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Smallest.
     pub min: u64,
@@ -326,7 +331,7 @@ pub struct Latency {
 }
 
 /// Figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
@@ -351,7 +356,7 @@ pub struct RunFigures {
 }
 
 /// What the topmost device saw of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFigures {
     /// Operations that fathom issued, warm-up and drain included, to be held against `ios`.
     pub issued_ops: u64,
@@ -368,7 +373,7 @@ pub struct DeviceFigures {
 }
 
 /// A conclusion from several figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deduction {
     /// `cost of a seek`, `scaling with depth`, ...
     pub name: String,

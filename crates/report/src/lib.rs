@@ -7,6 +7,7 @@ pub mod comparison;
 mod formats;
 pub mod prose;
 
+pub use formats::json::schema;
 use model::report::Report;
 use std::path::Path;
 

@@ -11,6 +11,7 @@ use crate::histogram::Histogram;
 use crate::job::Kind;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -93,7 +94,7 @@ pub struct Clock {
 }
 
 /// What was written before the first run, so that the storage is in the state that lasts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Preconditioned {
     /// Bytes written from end to end, all passes together.
     pub filled_bytes: u64,
@@ -112,7 +113,7 @@ pub struct Preconditioned {
 }
 
 /// The rates of a job in the rounds before the first run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rounds {
     /// Index into the plan's jobs.
     pub job: usize,
@@ -232,7 +233,7 @@ pub struct StreamEnd {
 }
 
 /// What data are like, as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
     /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
     pub compress_percent: f64,

@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
+use std::path::Path;
 
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
@@ -273,9 +274,19 @@ impl Page {
             self.prose("Note    ", "        ", note);
         }
         self.line(&format!("When    {}, fathom {}, {}", report.started, report.fathom.version, report.title));
-        if let Some(session) = &report.session {
-            self.line(&format!("Session {session}"));
-            self.line("        (fathom show FILE judges and prints it again)");
+        if !report.words.tags.is_empty() {
+            self.prose("Tags    ", "        ", &report.words.tags.join(" "));
+        }
+        for note in &report.words.notes {
+            self.prose("Said    ", "        ", &format!("{}: {}", note.at, note.text));
+        }
+        match &report.session {
+            Some(session) => {
+                self.line(&format!("Session {session}"));
+                let id = Path::new(session).file_stem().unwrap_or_default().to_string_lossy();
+                self.line(&format!("        (fathom show {id} judges and prints it again)"));
+            }
+            None => self.line("Session not kept"),
         }
     }
 }
