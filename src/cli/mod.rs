@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod explain;
 mod layers;
+mod limit;
 mod run;
 mod show;
 mod verify;
@@ -36,6 +37,8 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Measure latency against offered load, and find the highest rate that keeps a promise
+    Limit(limit::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Tell whether B is faster than A, slower, the same, or whether that cannot be told

@@ -177,6 +177,11 @@ pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
+/// Runs something that goes through many loads to the end, within five times the limit.
+pub(crate) fn wait_long(command: &mut Command) -> Outcome {
+    Running::start(command).end_within(5 * LIMIT)
+}
+
 /// Runs to the end, within the limit.
 pub(crate) fn wait(command: &mut Command) -> Outcome {
     Running::start(command).end()
@@ -211,7 +216,11 @@ impl Running {
     }
 
     /// Waits for the end. A program that outlasts the limit is killed, and the story fails.
-    pub(crate) fn end(mut self) -> Outcome {
+    pub(crate) fn end(self) -> Outcome {
+        self.end_within(LIMIT)
+    }
+
+    fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
         let mut stderr = self.stderr;
@@ -220,9 +229,9 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            if self.since.elapsed() > LIMIT {
+            if self.since.elapsed() > limit {
                 self.child.kill().unwrap();
-                panic!("it did not end within {LIMIT:?}; it said: {}", self.said);
+                panic!("it did not end within {limit:?}; it said: {}", self.said);
             }
             std::thread::sleep(Duration::from_millis(5));
         };
