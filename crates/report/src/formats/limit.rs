@@ -119,7 +119,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         }
     };
     let line = promised.map(row);
-    for row in line {
+    if let Some(row) = line {
         (0..=WIDTH).for_each(|column| put(row, column, '-'));
     }
     for point in &curve.points {
