@@ -183,7 +183,8 @@ impl Bench {
             }
             self.to_come = strategy::to_come(&summaries, &budget).max(1);
             let all = summaries.len() + self.to_come;
-            let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+            let load =
+                offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
             let words = format!("run {} of {all}  {}{load}", summaries.len() + 1, self.plan.jobs[job].name);
             self.live.step(&words, time_left(&self.plan, self.to_come));
             let phases = self.job((job, repeat, offered_iops), summaries.len())?;

@@ -65,11 +65,8 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let (x1, y1) = (mean(&|x, _| x), mean(&|_, y| y));
     let x2 = mean(&|x, _| x * x);
     // Sums of products of the centred terms x, x^2 and y: the normal equations without their constant.
-    let (xx, xq, qq) = (
-        mean(&|x, _| x * x) - x1 * x1,
-        mean(&|x, _| x * x * x) - x1 * x2,
-        mean(&|x, _| x.powi(4)) - x2 * x2,
-    );
+    let (xx, xq, qq) =
+        (mean(&|x, _| x * x) - x1 * x1, mean(&|x, _| x * x * x) - x1 * x2, mean(&|x, _| x.powi(4)) - x2 * x2);
     let (xy, qy) = (mean(&|x, y| x * y) - x1 * y1, mean(&|x, y| x * x * y) - x2 * y1);
     let determinant = xx * qq - xq * xq;
     let (slope, bend) = ((xy * qq - qy * xq) / determinant, (qy * xx - xy * xq) / determinant);
@@ -88,7 +85,8 @@ pub(crate) fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     }
     let falls = |i: usize| powers.get(i).zip(powers.get(best)).is_some_and(|(p, top)| p - top < TOP.ln());
     let neighbours = [best.checked_sub(1), Some(best + 1)];
-    let sides = neighbours.into_iter().flatten().filter(|i| falls(*i)).filter_map(|i| Some(costs.get(i)?.iops));
+    let sides =
+        neighbours.into_iter().flatten().filter(|i| falls(*i)).filter_map(|i| Some(costs.get(i)?.iops));
     // A little slack, since loads are whole numbers.
     let wide = sides.filter(|there| (there - here).abs() > 1.2 * step);
     wide.max_by(|a, b| (a - here).abs().total_cmp(&(b - here).abs())).map(|there| f64::midpoint(here, there))

@@ -42,12 +42,7 @@ pub(crate) fn layers(
     Some(Layers { rows: rows.collect(), missing: missing.collect() })
 }
 
-fn row(
-    ladder: &Ladder,
-    rung: &Rung,
-    answered: &[Answered],
-    results: &[Measured],
-) -> Option<LayerRow> {
+fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]) -> Option<LayerRow> {
     let at = result_of(rung, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
     let tool = tool(result);

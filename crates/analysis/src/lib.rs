@@ -63,10 +63,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = [
-        layers::accept(record, &answered, &mut findings),
-        limit::accept(record, &answered, &mut findings),
-    ];
+    let accepted =
+        [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
     let limit = limit::limit(record, &answered, &results);
     let headline = match &limit {
         Some(curve) => limit::headline(curve, limit::quantile(record), &answered),

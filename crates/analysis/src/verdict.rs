@@ -93,7 +93,8 @@ pub fn exit_code(report: &Report) -> u8 {
         Some(curve) => curve.rests_on.contains(at),
         None => result.true_name == report.headline.name,
     };
-    let names: Vec<&String> = report.results.iter().enumerate().filter(rests_on).map(|(_, r)| &r.name).collect();
+    let names: Vec<&String> =
+        report.results.iter().enumerate().filter(rests_on).map(|(_, r)| &r.name).collect();
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity <= Some(Severity::Rename);
     let about_it = |f: &&Finding| f.about.iter().any(|a| names.contains(&a));
     let mut against = report.findings.iter().filter(acts).filter(about_it).peekable();

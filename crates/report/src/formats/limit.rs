@@ -18,12 +18,18 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
         table.add_row(cells(point, curve));
     }
     out.table_of(&table);
-    out.line("Latencies count from when an operation should have begun; - = too few to say, late, or overload.");
+    out.line(
+        "Latencies count from when an operation should have begun; - = too few to say, late, or overload.",
+    );
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
             format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
         });
-        out.prose("  ", "    ", &format!("Capacity: {} a second in a closed loop{interval}.", show_rate(capacity)));
+        out.prose(
+            "  ",
+            "    ",
+            &format!("Capacity: {} a second in a closed loop{interval}.", show_rate(capacity)),
+        );
     }
     if let Some(words) = knee(curve) {
         out.prose("  ", "    ", &words);
@@ -85,7 +91,9 @@ fn knee(curve: &LoadCurve) -> Option<String> {
     Some(if knee.reached {
         format!("Knee: {load}. Beyond it a percent more load costs more than a percent of mean latency.")
     } else {
-        format!("Knee: not below {load}. Up to there a percent more load costs less than a percent of mean latency.")
+        format!(
+            "Knee: not below {load}. Up to there a percent more load costs less than a percent of mean latency."
+        )
     })
 }
 
@@ -127,7 +135,10 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         at if at == HEIGHT - 1 => show_ns(low),
         _ => String::new(),
     };
-    let mut lines = vec![format!("  p{rank} over load (* measured, ! overload{})", if line.is_some() { ", --- promised" } else { "" })];
+    let mut lines = vec![format!(
+        "  p{rank} over load (* measured, ! overload{})",
+        if line.is_some() { ", --- promised" } else { "" }
+    )];
     lines.extend(cells.iter().enumerate().map(|(at, row)| {
         let drawn: String = row.iter().collect();
         format!("  {:>8} |{}", label(at), drawn.trim_end())
