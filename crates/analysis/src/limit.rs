@@ -332,7 +332,8 @@ fn the_highest_load_that_keeps_the_promise_is_the_headline() {
 #[test]
 fn overload_is_shown_as_such_and_voids_itself_alone() {
     let mut with = loads(&MEASURED);
-    with[3] = (12_000, Forge { ops: 10_000, latency_ns: Some(90_000), ..Forge::honest_open() });
+    with[3] =
+        (12_000, Forge { ops: 10_000, latency_ns: Some(90_000), depth_seen: 0.9, ..Forge::honest_open() });
     let report = judged(&with);
     let point = report.limit.as_ref().unwrap().points.last().unwrap();
     assert_eq!((point.state, point.kept, point.mean_ns), (LoadState::Overload, Some(false), None));
@@ -362,7 +363,7 @@ fn what_voids_a_load_takes_it_out_of_the_promise() {
 #[test]
 fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
     let mut with = loads(&MEASURED);
-    with[3].1.open_loop = Some((9_000.0, Some(1_000_000)));
+    with[3].1 = Forge { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
     let report = judged(&with);
     let load = report.limit.as_ref().unwrap();
     assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
