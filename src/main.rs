@@ -3,7 +3,7 @@
 use clap::Parser;
 use fathom_io::cli::{Cli, Command};
 use fathom_io::failure::Failure;
-use fathom_io::{doctor, explain, plan, run, session, show, verify};
+use fathom_io::{compare, doctor, explain, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
+        Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),
         Command::Explain(args) => args.wish().map(|wish| explain::explain(&wish)),

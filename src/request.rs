@@ -26,6 +26,8 @@ pub struct Request {
     pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
+    /// Word for the earlier session whose jobs are to be measured again beside these.
+    pub against: Option<String>,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
 }

@@ -44,7 +44,21 @@ pub(super) struct Few;
 
 impl Choice for Few {
     fn takes(key: &Key) -> bool {
-        matches!(key.name, "size" | "time" | "warmup" | "runs" | "seed" | "engine" | "cache" | "batch")
+        matches!(
+            key.name,
+            "size"
+                | "time"
+                | "warmup"
+                | "runs"
+                | "precision"
+                | "until"
+                | "max-runs"
+                | "seed"
+                | "precondition"
+                | "engine"
+                | "cache"
+                | "batch"
+        )
     }
 }
 
@@ -189,6 +203,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             targets: targets.into_iter().collect(),
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
+            against: None,
             expect_device: self.expect_device,
         }
     }

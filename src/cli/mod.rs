@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod compare;
 mod doctor;
 mod explain;
 mod layers;
@@ -40,6 +41,8 @@ pub enum Command {
     Limit(limit::Args),
     /// Judge and print a session file again
     Show(show::Args),
+    /// Tell whether B is faster than A, slower, the same, or whether that cannot be told
+    Compare(compare::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
     /// Look at a place before measuring it: what would spoil a number, and what repairs that

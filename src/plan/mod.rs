@@ -3,10 +3,13 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod against;
 mod engine;
 mod layers;
 mod limit;
 mod origins;
+mod precondition;
+mod repeats;
 mod stream;
 mod target;
 
@@ -17,7 +20,7 @@ use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Plan, Role, Strategy};
+use model::plan::{Plan, Promise, Role, Strategy};
 use model::profile::{PROFILES, Profile};
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
@@ -35,8 +38,6 @@ const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
 const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
 /// Repeats of each load of `limit`; where they disagree it measures more.
 const LIMIT_RUNS: u32 = 3;
-/// Repeats from which a headline has an interval worth printing (statistics: at least five).
-const RUNS: u32 = 5;
 /// Idle watch before the first run.
 const BASELINE_NS: u64 = 1_000_000_000;
 /// Share of memory that buffers may take.
@@ -53,14 +54,25 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut machine = machine::host::look(&root);
     let (mut origins, asked) = asked(request, &root)?;
     let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
-    let strategy = strategy(request, &mut drafts, &mut origins);
+    let promise = promise(request, &mut drafts, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
+    let (runs, strategy) = match promise {
+        Some(promise) => {
+            let runs = origins.choose("--runs", request.job.runs, LIMIT_RUNS, u32::to_string);
+            (runs, Strategy::Limit(promise))
+        }
+        None => repeats::repeats(&request.job, &mut origins),
+    };
+    let against = request
+        .against
+        .as_deref()
+        .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
+    let against = against.transpose()?;
     let (targets, places) = targets.finish(&mut jobs)?;
+    let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = if matches!(strategy, Strategy::Limit(_)) { LIMIT_RUNS } else { RUNS };
-    let runs = origins.choose("--runs", request.job.runs, runs, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -72,6 +84,12 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
         (true, None) => "yes: evicted before each run",
         (false, _) => "no: measured as it is",
+    };
+    let words = match strategy {
+        Strategy::Steady { .. } if cold => {
+            "yes: evicted before the first round of each job, and no rest between its rounds"
+        }
+        _ => words,
     };
     origins.fixed("cold", words, "role and --cache");
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
@@ -91,7 +109,9 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,
+        against,
         layers: ladder,
+        precondition,
     };
     Ok((plan, machine))
 }
@@ -162,18 +182,28 @@ fn of_profile(profile: &Profile, with: &JobWish) -> Vec<JobWish> {
     tests.map(wish).collect()
 }
 
-/// What decides while measuring, with the job that it needs beside those that were said.
-fn strategy(request: &Request, drafts: &mut Vec<DraftJob>, origins: &mut Origins) -> Strategy {
-    let Work::Limit(promise) = request.work else { return Strategy::Fixed };
+/// What is promised by `limit`, with the open loop that it needs beside the closed one that was said.
+fn promise(
+    request: &Request,
+    drafts: &mut Vec<DraftJob>,
+    origins: &mut Origins,
+) -> Result<Option<Promise>, Failure> {
+    let Work::Limit(promise) = request.work else { return Ok(None) };
+    if let Some(key) =
+        ["precision", "until", "max-runs", "precondition"].iter().find(|k| request.flags.contains(k))
+    {
+        return Err(Failure::Usage(format!(
+            "--{key} does not go with limit, which decides itself how often it measures each load; leave it out"
+        )));
+    }
     let open: Vec<DraftJob> =
         drafts.iter().map(|closed| limit::open(closed, promise.arrivals, origins)).collect();
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
     origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
-    Strategy::Limit(promise)
+    Ok(Some(promise))
 }
 
-/// A job before its targets are known.
 #[derive(Clone)]
 struct DraftJob {
     name: String,

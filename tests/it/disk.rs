@@ -8,6 +8,7 @@
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -30,6 +31,8 @@ pub(crate) struct Disk {
     pub(crate) dir: PathBuf,
     pub(crate) device: PathBuf,
     room: Room,
+    /// Detached after the room is gone, where no mount does that.
+    _held: Option<Device>,
 }
 
 /// A process that keeps a mount namespace.
@@ -112,7 +115,16 @@ impl Disk {
         let mut mount = Command::new("sh");
         mount.args(["-c", script, "sh"]).arg(&device.path).arg(&dir).arg(options);
         let room = Room::keep(&mut mount)?;
-        Some(Self { dir, device: device.path.clone(), room })
+        // Detached with the mount.
+        Some(Self { dir, device: device.path.clone(), room, _held: None })
+    }
+
+    /// No file system: an empty directory of the machine's disk, where what is mounted is seen by nobody else. With a device
+    /// that is to be used as it is.
+    pub(crate) fn bare(stage: &Stage, device: Option<Device>) -> Option<Self> {
+        let room = Room::keep(Command::new("sh").args(["-c", "echo ready && exec cat"]))?;
+        let path = device.as_ref().map_or(PathBuf::new(), |d| d.path.clone());
+        Some(Self { dir: stage.folder("bare"), device: path, room, _held: device })
     }
 
     /// Runs the program inside.
@@ -137,8 +149,10 @@ impl Disk {
     pub(crate) fn sh_beside(&self, script: &str) -> Beside {
         let cd = format!("cd '{}' && {script}", self.dir.display());
         let enter = self.room.enter();
-        let child = Command::new(&enter[0]).args(&enter[1..]).args(["sh", "-c", &cd]).spawn().unwrap();
-        Beside(child)
+        let mut command = Command::new(&enter[0]);
+        // A group of its own, so that what the script starts ends with it.
+        command.args(&enter[1..]).args(["sh", "-c", &cd]).process_group(0);
+        Beside(command.spawn().unwrap())
     }
 
     /// A file full of bytes on it.
@@ -198,12 +212,13 @@ impl Drop for Switched {
     }
 }
 
-/// A process beside the story, ended with it.
+/// A process beside the story, ended with it and all that it started.
 pub(crate) struct Beside(Child);
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.0.wait();
     }
 }

@@ -4,7 +4,7 @@
 //! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
 
 use crate::disk::{Disk, Image, Room};
-use crate::provoke::{Group, inside};
+use crate::group::Group;
 use crate::stage::{Outcome, Report, Stage, is_root, skip, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
@@ -115,8 +115,7 @@ fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
     let promise = &curve(&report)["promise"];
     // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever was promised.
     near("kept", number(&promise["kept_iops"]), 10_000.0, 0.02);
-    let broken = number(&promise["broken_iops"]);
-    let point = points(&report).iter().find(|p| number(&p["offered_iops"]) == broken).unwrap();
+    let point = points(&report).iter().find(|p| p["offered_iops"] == promise["broken_iops"]).unwrap();
     assert_eq!(point["state"], "overload", "{point:#}");
     assert!(point["percentiles_ns"]["99"].is_null() && point["mean_ns"].is_null(), "{point:#}");
     assert_eq!(report.verdict(), "VALID", "{}", report.0["verdict_reason"]);
@@ -134,11 +133,12 @@ fn a_throttle_is_found_at_its_rate() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
-    group.limit_reads(&disk.number(), 2000);
+    let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 2000");
+    let Some(group) = Group::limited(&disk, &limit) else { return };
     let words = "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 2 \
                  --p99 150ms --seed 3 --quiet --format json";
-    let report = wait_long(&mut ahead_of_others(&inside(&disk, &group, &stage, words))).report();
+    let inside = stage.command(&[disk.enter(), group.enter()].concat(), words, &disk.dir);
+    let report = wait_long(&mut ahead_of_others(&inside)).report();
     let curve = curve(&report);
     near("capacity", number(&curve["capacity_iops"]), 2000.0, 0.05);
     near("knee", number(&curve["knee"]["iops"]), 2000.0, 0.05);

@@ -6,10 +6,12 @@
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
 mod bad_input;
+mod compare;
 mod disk;
 mod doctor;
 mod evidence;
 mod fidelity;
+mod group;
 mod honesty;
 mod layers;
 mod lifecycle;
@@ -18,10 +20,13 @@ mod long;
 mod matrix;
 mod open_loop;
 mod place;
+mod precision;
 mod provoke;
 mod safety;
+mod scene;
 mod sim;
 mod stage;
 mod stored;
+mod sustained;
 mod trace;
 mod verify;

@@ -5,6 +5,7 @@
 
 mod stored;
 
+use crate::strategy::steady;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
@@ -46,8 +47,12 @@ pub struct Case<'a> {
     pub stream: Cow<'a, Stream>,
     /// The name of its result.
     pub name: String,
-    /// Its complete runs.
+    /// Its complete runs, as far as they count.
     pub runs: Vec<Ran<'a>>,
+    /// Complete runs before them that only led there, where it was measured until it was steady.
+    pub way: Vec<Ran<'a>>,
+    /// Rounds after which its rate was still not steady, where that was asked for.
+    pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
     pub ends: Vec<&'a RunEnd>,
     /// What the streams of this phase touch. All of them, because devices do not know streams.
@@ -148,9 +153,11 @@ impl<'a> Case<'a> {
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
+        let rounds = steady::rounds(record, at);
+        let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let runs = record.complete_runs(at, phase).filter(same_load);
-        let runs: Vec<Ran> = runs.filter_map(|r| Ran::new(r, index)).collect();
+        let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| Ran::new(r, index));
+        let (runs, way): (Vec<Ran>, Vec<Ran>) = all.partition(|r| r.run.start.repeat >= first);
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
@@ -167,6 +174,8 @@ impl<'a> Case<'a> {
             name: case_name(record, &job, phase, index, offered),
             job,
             runs,
+            way,
+            unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
         })
@@ -683,7 +692,7 @@ fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
     let names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["RND4K Q32T1 read", "30 % of capacity: 3,000/s", "90 % of capacity: 9,000/s"]);
     for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
-        assert!(matches!(case.stream.pace, Pace::Open { iops: paced, .. } if paced == iops));
+        assert_eq!(case.stream.pace, Pace::Open { iops, arrivals: Arrivals::Poisson });
         assert_eq!(*case.stream, case.job.phases[0].streams[0]);
         assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
     }

@@ -444,7 +444,7 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
-    Record { header, evidence: vec![prepared], runs, end: Some(end) }
+    Record { header, evidence: vec![prepared], preconditioned: None, runs, end: Some(end) }
 }
 
 /// A closed loop and loads that were offered, three runs of each.
@@ -536,7 +536,9 @@ fn plan(forges: &[Forge]) -> Plan {
         origins: Vec::new(),
         hook: None,
         expect_device: None,
+        against: None,
         layers: None,
+        precondition: None,
     }
 }
 

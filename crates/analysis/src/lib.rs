@@ -1,19 +1,25 @@
 //! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
 //!
 //! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
 //!
 //! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
 #![forbid(unsafe_code)]
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod against;
+mod beginning;
+mod burst;
 mod case;
 mod change;
 pub mod checks;
+pub mod compare;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -30,13 +36,23 @@ mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
+pub mod settled;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
+mod thermometers;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -44,7 +60,7 @@ use findings::Answered;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{FORMAT, Measured, Producer, Report};
+use model::report::{FORMAT, Measured, Producer, Report, Verdict};
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,11 +73,21 @@ pub struct Judging {
     pub version: String,
 }
 
-/// Judges a record.
+/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and held against the
+/// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
+    let sides = record.header.plan.against.as_ref().zip(against::sides(record));
+    let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
+    let mut report = conclude(&own, options);
+    report.against = Some(against::against(earlier, &report, conclude(&again, options)));
+    report
+}
+
+/// Judges a record whose jobs are all its own.
+fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
-    let results: Vec<Measured> = answered.iter().map(measured).collect();
+    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted =
         [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
@@ -73,29 +99,48 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let expected =
         |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
-    let nothing = limit.as_ref().map(|curve| curve.sentence.clone());
-    let (verdict, verdict_reason) = verdict::verdict(&headline, nothing, &results, &acting);
+    for result in &mut results {
+        result.verdict = verdict::of(result, &acting).0;
+    }
+    let first = match &limit {
+        Some(curve) => curve.rests_on.first().and_then(|at| results.get(*at)),
+        None => verdict::headline_result(record, &answered, &results),
+    };
+    let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
+    if let (Some(curve), None) = (&limit, headline.value) {
+        (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
+    }
+    let beside = verdict::beside(first, &results);
+    let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
+    deductions.extend(burst::bursts(&answered));
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
         verdict_reason,
-        limiter: verdict::headline_result(record, &answered, &results)
-            .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        beside,
+        limiter,
         headline,
         deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().flatten().chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .flatten()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        preconditioned: record.preconditioned.clone(),
+        against: None,
         limit,
     }
 }
@@ -110,6 +155,8 @@ fn measured(answered: &Answered) -> Measured {
         stream: case.index as u32,
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
+        // Given once the findings are known.
+        verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
         trim: figures.trim,
@@ -120,9 +167,10 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        way: figures.way,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

@@ -3,12 +3,13 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
 use crate::load::LoadCurve;
 use crate::machine::Machine;
-use crate::record::Written;
+use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,10 +22,13 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
-    /// The first word.
+    /// The first word: the verdict on the headline.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
+    /// Which other results do not hold, in one sentence; `None` where all do.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.
@@ -52,9 +56,28 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preconditioned: Option<Preconditioned>,
     /// Latency against offered load; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<LoadCurve>,
+    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+}
+
+/// The workloads of an earlier session, measured again in turns with those of this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Id of the earlier session.
+    pub session: String,
+    /// What its workloads came to now.
+    pub again: Box<Report>,
+    /// Those (A) and the workloads of this session (B), both of now.
+    pub beside: Comparison,
+    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    pub since: Comparison,
 }
 
 /// Which program and contract made a report.
@@ -76,6 +99,13 @@ pub enum Verdict {
     Suspect,
     /// Something was found that voids a number, or there is none.
     Invalid,
+}
+
+impl Verdict {
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    fn unknown() -> Self {
+        Self::Suspect
+    }
 }
 
 /// How a session ended.
@@ -131,6 +161,9 @@ pub struct Measured {
     pub job: Job,
     /// Whether a finding voids these figures.
     pub void: bool,
+    /// What the findings about it come to.
+    #[serde(default = "Verdict::unknown")]
+    pub verdict: Verdict,
     /// Reads; `None` where the job has none.
     pub read: Option<Figures>,
     /// Writes; `None` where the job has none.
@@ -151,6 +184,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<RunFigures>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,
@@ -309,6 +345,9 @@ pub struct RunFigures {
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
+    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_op: Option<f64>,
 }
 
 /// What the topmost device saw of one run.

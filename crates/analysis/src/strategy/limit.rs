@@ -7,7 +7,7 @@
 //! loads around the knee. Then, with a promise, bisection on the logarithm of the load between the highest that kept it and the
 //! lowest above that broke it. A load whose runs disagree is measured again; in the end all of its operations together decide.
 
-use super::{Budget, Next, Summary, round};
+use super::{Budget, Next, Summary, rounds};
 use crate::case::falls_short;
 use crate::interval;
 use crate::knee::{self, Cost};
@@ -63,8 +63,14 @@ pub(super) fn next(done: &[Summary], budget: &Budget, promise: &Promise) -> Next
     }
 }
 
-/// About how many runs are still to come.
-pub(super) fn to_come(done: &[Summary], budget: &Budget, promise: &Promise) -> usize {
+/// About how many runs of the closed loop and of the open one are still to come.
+pub(super) fn left(done: &[Summary], budget: &Budget, promise: &Promise) -> Vec<u32> {
+    let all = to_come(done, budget, promise) as u32;
+    let closed = budget.runs.saturating_sub(done.iter().filter(|s| s.offered_iops.is_none()).count() as u32);
+    vec![closed, all.saturating_sub(closed)]
+}
+
+fn to_come(done: &[Summary], budget: &Budget, promise: &Promise) -> usize {
     let runs = budget.runs as usize;
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count();
     let points = points(done);
@@ -145,7 +151,7 @@ impl Point<'_> {
 fn of_curve(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
-        let order = round(&Budget { jobs: SHARES.len(), ..*budget }, repeat);
+        let order = rounds::order(&Budget { jobs: SHARES.len(), ..*budget }, repeat);
         let rates = order.into_iter().filter_map(|i| Some(whole(capacity * *SHARES.get(i)? as f64 / 100.0)));
         rates.into_iter().find(|rate| runs_at(*rate) <= repeat)
     })
@@ -384,7 +390,8 @@ fn what_is_to_come_is_about_what_comes() {
     let done = played(&mut server, &budget);
     assert_eq!(to_come(&done, &budget, &promised(0.99, None)), 0);
     for so_far in 0..done.len() {
-        let (said, truth) = (super::to_come(&done[..so_far], &budget), done.len() - so_far);
+        let said: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
+        let (said, truth) = (said as usize, done.len() - so_far);
         assert!(said.abs_diff(truth) <= 12, "{so_far}: {said} for {truth}");
     }
 }

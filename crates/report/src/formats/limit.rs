@@ -119,7 +119,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         }
     };
     let line = promised.map(row);
-    for row in line {
+    if let Some(row) = line {
         for column in 0..=WIDTH {
             put(row, column, '-');
         }

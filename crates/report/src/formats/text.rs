@@ -20,13 +20,16 @@ const HEADINGS: [&str; 11] =
     ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
 
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
-    let mut out = Page { text: String::new(), colour: style.colour };
+    let mut out = Page::new(style.colour);
     out.head(report);
     match (&report.layers, &report.limit) {
         (Some(layers), _) => super::layers::show(&mut out, layers),
         (None, Some(curve)) => super::limit::show(&mut out, curve),
         (None, None) if report.results.is_empty() => {}
         (None, None) => out.table(&report.results),
+    }
+    if let Some(against) = &report.against {
+        super::against::show(&mut out, against);
     }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
@@ -37,17 +40,17 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     }
     out.findings(report);
     out.foot(report);
-    out.text.into_bytes()
+    out.into_bytes()
 }
 
 /// Text under way.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
     colour: bool,
 }
 
 /// A table with one rule below its headings; the first and the last column are words, and numbers stand to the right.
-pub(super) fn ruled(headings: &[&str]) -> Table {
+pub(crate) fn ruled(headings: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(RULED).set_header(headings.iter().copied());
     for (i, column) in table.column_iter_mut().enumerate() {
@@ -59,23 +62,31 @@ pub(super) fn ruled(headings: &[&str]) -> Table {
 }
 
 impl Page {
-    pub(super) fn line(&mut self, text: &str) {
+    pub(crate) fn new(colour: bool) -> Self {
+        Self { text: String::new(), colour }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+
+    pub(crate) fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
     }
 
     /// A paragraph broken at the width, its further lines indented.
-    pub(super) fn prose(&mut self, first: &str, indent: &str, text: &str) {
+    pub(crate) fn prose(&mut self, first: &str, indent: &str, text: &str) {
         self.text += &prose(first, indent, text);
     }
 
-    pub(super) fn table_of(&mut self, table: &Table) {
+    pub(crate) fn table_of(&mut self, table: &Table) {
         for line in table.to_string().lines() {
             self.line(line.trim_end());
         }
     }
 
-    fn paint(&self, text: &str, code: &str) -> String {
+    pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
@@ -90,6 +101,9 @@ impl Page {
         self.line(&format!("{verdict}  {}: {number}", report.headline.name));
         if report.verdict != Verdict::Valid {
             self.prose("  ", "  ", &report.verdict_reason);
+        }
+        if let Some(beside) = &report.beside {
+            self.prose("  ", "  ", beside);
         }
         match &report.ending {
             Ending::Complete => {}
@@ -119,6 +133,7 @@ impl Page {
         for result in results.iter().filter(|r| !r.void && renamed(r)) {
             self.line(&format!("  {} is {}", result.name, result.true_name));
         }
+        super::runs::show(self, results);
         self.line("");
     }
 
