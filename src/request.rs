@@ -2,7 +2,6 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
-use model::job::Arrivals;
 use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
@@ -45,7 +44,7 @@ pub enum Work {
     /// The job that was said, at every layer of its target.
     Layers,
     /// The job that was said as a closed loop, and at loads up to what it serves and a promise bears.
-    Limit(Promise, Option<Arrivals>),
+    Limit(Promise),
 }
 
 impl Request {

@@ -4,6 +4,7 @@ use super::common::{Choice, Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
+use model::job::Arrivals;
 use model::plan::Promise;
 use model::units::parse_duration_ns;
 use model::wish::keys::{self, Key};
@@ -87,12 +88,12 @@ fn latency(text: &str) -> Result<u64, String> {
 
 impl PromiseArgs {
     /// What was promised; p99 is what the curve shows where nothing was.
-    fn promise(&self) -> Promise {
+    fn promise(&self, arrivals: Option<Arrivals>) -> Promise {
         let said =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
         let found = said.into_iter().find(|(_, ns)| ns.is_some());
         let (quantile, latency_ns) = found.unwrap_or((0.99, None));
-        Promise { quantile, latency_ns }
+        Promise { quantile, latency_ns, arrivals: arrivals.unwrap_or_default() }
     }
 }
 
@@ -102,12 +103,11 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let promise = self.promise.promise();
         let mut request = self.measuring.request(Work::Job, self.target, None);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // It is about the open loop, and the closed one has the same flags.
         let arrivals = streams.next().and_then(|s| s.arrivals.take());
-        request.work = Work::Limit(promise, arrivals);
+        request.work = Work::Limit(self.promise.promise(arrivals));
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }

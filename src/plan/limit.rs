@@ -18,11 +18,11 @@ const MOST_BYTES: u64 = 256 * MIB;
 const MOST_WORKERS: u64 = 256;
 
 /// The open loop beside a closed one.
-pub(super) fn open(closed: &DraftJob, arrivals: Option<Arrivals>, origins: &mut Origins) -> DraftJob {
+pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> DraftJob {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
-    let arrivals =
-        origins.choose("--arrivals", arrivals, Arrivals::default(), |a| format!("{a:?}").to_lowercase());
+    let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
+    origins.fixed("--arrivals", &format!("{arrivals:?}").to_lowercase(), from);
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
         // The strategy says the rate of each run; this is none.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };

@@ -120,7 +120,7 @@ fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
-        (Work::Limit(..), _) => "limit".into(),
+        (Work::Limit(_), _) => "limit".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -158,7 +158,7 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), 
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
             Climb { wishes: of_profile(profile, &request.job), ..Climb::default() }
         }
-        Work::Job | Work::Limit(..) => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
+        Work::Job | Work::Limit(_) => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
         Work::Layers => {
             let climb = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
@@ -188,7 +188,7 @@ fn promise(
     drafts: &mut Vec<DraftJob>,
     origins: &mut Origins,
 ) -> Result<Option<Promise>, Failure> {
-    let Work::Limit(promise, arrivals) = request.work else { return Ok(None) };
+    let Work::Limit(promise) = request.work else { return Ok(None) };
     if let Some(key) =
         ["precision", "until", "max-runs", "precondition"].iter().find(|k| request.flags.contains(k))
     {
@@ -196,7 +196,8 @@ fn promise(
             "--{key} does not go with limit, which decides itself how often it measures each load; leave it out"
         )));
     }
-    let open: Vec<DraftJob> = drafts.iter().map(|closed| limit::open(closed, arrivals, origins)).collect();
+    let open: Vec<DraftJob> =
+        drafts.iter().map(|closed| limit::open(closed, promise.arrivals, origins)).collect();
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
     origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
@@ -265,7 +266,7 @@ fn times(
     let (window, before) = match request.work {
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         Work::Job => RUN_TIMES_NS,
-        Work::Limit(..) => LIMIT_TIMES_NS,
+        Work::Limit(_) => LIMIT_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.

@@ -65,9 +65,9 @@ fn ahead_of_others(command: &Command) -> Command {
     ahead
 }
 
-fn on_a_simulated_device(words: &str) -> Report {
+fn on_a_simulated_device(words: &str, time: &str) -> Report {
     let stage = Stage::new();
-    let words = format!("limit --time 20s --warmup 100ms --seed 7 --quiet --format json {words}");
+    let words = format!("limit --time {time} --warmup 100ms --seed 7 --quiet --format json {words}");
     let out = stage.fathom(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
     out.report()
@@ -75,7 +75,7 @@ fn on_a_simulated_device(words: &str) -> Report {
 
 #[test]
 fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
-    let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us");
+    let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us", "20s");
     let curve = curve(&report);
     near("capacity", number(&curve["capacity_iops"]), 10_000.0, 0.01);
     near("knee", number(&curve["knee"]["iops"]), 10_000.0 * (2.0 - 2_f64.sqrt()), 0.05);
@@ -95,7 +95,7 @@ fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
 
 #[test]
 fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
-    let report = on_a_simulated_device("--engine sim:servers=4");
+    let report = on_a_simulated_device("--engine sim:servers=4", "2s");
     near("capacity", number(&curve(&report)["capacity_iops"]), 40_000.0, 0.01);
     assert!(curve(&report)["promise"].is_null());
     let headline = &report.0["headline"];
@@ -111,12 +111,11 @@ fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
 
 #[test]
 fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
-    let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant");
+    let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant", "5s");
     let promise = &curve(&report)["promise"];
     // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever was promised.
     near("kept", number(&promise["kept_iops"]), 10_000.0, 0.02);
-    let broken = number(&promise["broken_iops"]);
-    let point = points(&report).iter().find(|p| number(&p["offered_iops"]) == broken).unwrap();
+    let point = points(&report).iter().find(|p| p["offered_iops"] == promise["broken_iops"]).unwrap();
     assert_eq!(point["state"], "overload", "{point:#}");
     assert!(point["percentiles_ns"]["99"].is_null() && point["mean_ns"].is_null(), "{point:#}");
     assert_eq!(report.verdict(), "VALID", "{}", report.0["verdict_reason"]);
@@ -168,20 +167,20 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
         let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
         wait_long(&mut ahead_of_others(&stage.command(&room.enter(), &words, &dir.join("file"))))
     };
-    let report = told("limit --p99 140ms --time 2s --runs 2").report();
+    let report = told("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
     let promise = &curve(&report)["promise"];
     let (kept, broken) = (number(&promise["kept_iops"]), number(&promise["broken_iops"]));
     assert!(broken > kept && broken < 1.05 * kept, "{promise:#}");
-    // A tenth to either side of the bracket, measured for longer; places as the plan of the curve has them.
-    let p99 = |rate: f64| {
-        let out = told(&format!("run --rate {rate} --workers 128 --time 5s --runs 2"));
+    // A tenth to either side of the bracket, measured for longer with as many places.
+    let p90 = |rate: f64| {
+        let out = told(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));
         let latency = &out.report().0["results"][0]["read"]["latency_ns"];
         // Beyond what is served there is no percentile, and the maximum tells.
-        latency["percentiles"]["99"].as_f64().unwrap_or_else(|| number(&latency["max"]))
+        latency["percentiles"]["90"].as_f64().unwrap_or_else(|| number(&latency["max"]))
     };
-    let (below, above) = (p99(0.9 * kept), p99(1.1 * broken));
-    assert!(below <= 140.0 * MS, "p99 {below} at {} with a bracket of {kept} to {broken}", 0.9 * kept);
-    assert!(above > 140.0 * MS, "p99 {above} at {} with a bracket of {kept} to {broken}", 1.1 * broken);
+    let (below, above) = (p90(0.9 * kept), p90(1.1 * broken));
+    assert!(below <= 80.0 * MS, "p90 {below} at {} with a bracket of {kept} to {broken}", 0.9 * kept);
+    assert!(above > 80.0 * MS, "p90 {above} at {} with a bracket of {kept} to {broken}", 1.1 * broken);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::strategy::steady;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
-use model::job::{Job, Kind, Stream};
+use model::job::{Arrivals, Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Strategy, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd};
@@ -91,8 +91,12 @@ pub(crate) fn share(part: f64, whole: f64) -> f64 {
 }
 
 /// Whether fewer operations completed in an open loop than arrived, beyond what random arrivals vary by.
-pub(crate) fn falls_short(ops: f64, offered: f64) -> bool {
-    ops + ARRIVALS_VARY * offered.max(0.0).sqrt() < offered && ops < SERVED_FROM * offered
+pub(crate) fn falls_short(ops: f64, offered: f64, arrivals: Arrivals) -> bool {
+    let fewer = match arrivals {
+        Arrivals::Poisson => ARRIVALS_VARY * offered.max(0.0).sqrt(),
+        Arrivals::Constant => 0.0,
+    };
+    ops + fewer < offered && ops < SERVED_FROM * offered
 }
 
 /// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
@@ -671,9 +675,11 @@ fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
 
 #[test]
 fn random_arrivals_may_be_fewer_and_overload_may_not() {
-    assert!(!falls_short(380.0, 400.0), "one deviation");
-    assert!(falls_short(300.0, 400.0) && falls_short(98_000.0, 100_000.0));
-    assert!(!falls_short(99_500.0, 100_000.0) && !falls_short(0.0, 0.0) && !falls_short(1.0, -1.0));
+    let random = |ops, offered| falls_short(ops, offered, Arrivals::Poisson);
+    assert!(!random(380.0, 400.0), "one deviation");
+    assert!(falls_short(380.0, 400.0, Arrivals::Constant));
+    assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));
+    assert!(!random(99_500.0, 100_000.0) && !random(0.0, 0.0) && !random(1.0, -1.0));
 }
 
 #[test]
@@ -686,7 +692,7 @@ fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
     let names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["RND4K Q32T1 read", "30 % of capacity: 3,000/s", "90 % of capacity: 9,000/s"]);
     for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
-        assert!(matches!(case.stream.pace, Pace::Open { iops: paced, .. } if paced == iops));
+        assert_eq!(case.stream.pace, Pace::Open { iops, arrivals: Arrivals::Poisson });
         assert_eq!(*case.stream, case.job.phases[0].streams[0]);
         assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
     }

@@ -455,7 +455,8 @@ pub(crate) fn curve(closed: &Forge, loads: &[(u64, Forge)]) -> Record {
         run.start.offered_iops = run.start.job.checked_sub(1).map(|load| loads[load].0);
         run.start.job = run.start.job.min(1);
     }
-    let promise = model::plan::Promise { quantile: 0.99, latency_ns: Some(1_000_000) };
+    let promise =
+        model::plan::Promise { quantile: 0.99, latency_ns: Some(1_000_000), arrivals: Arrivals::Poisson };
     record.header.plan.strategy = model::plan::Strategy::Limit(promise);
     record.header.plan.jobs.truncate(2);
     record.header.self_test.ceilings.retain(|c| c.job < 2);

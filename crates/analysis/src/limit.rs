@@ -103,7 +103,7 @@ fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise
     let voided_otherwise = answered.void_by().any(|id| id != GENERATOR_LATE && id != OVERLOADED);
     let mut state = match () {
         () if voided_otherwise => LoadState::Void,
-        () if answered.is_void() || point.is_overloaded() => LoadState::Overload,
+        () if answered.is_void() || point.is_overloaded(promise) => LoadState::Overload,
         () => LoadState::Served,
     };
     let served = state == LoadState::Served;
@@ -194,12 +194,18 @@ fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
     } else {
         ""
     };
+    let broken_below =
+        curve.points.iter().rev().find(|p| {
+            p.kept == Some(false) && kept.kept_iops.is_some_and(|highest| p.offered_iops < highest)
+        });
+    let below = broken_below
+        .map_or_else(String::new, |p| format!(" A lower load broke it too: {}.", load(p.offered_iops)));
     match (kept.kept_iops.map(&load), broken) {
         (Some(kept), Some(broken)) => {
-            format!("p{rank} stays within {limit} up to {kept}; {broken} break it.{late}")
+            format!("p{rank} stays within {limit} up to {kept}; {broken} break it.{below}{late}")
         }
         (Some(kept), None) => {
-            format!("p{rank} stays within {limit} up to {kept}, the highest load that was offered.")
+            format!("p{rank} stays within {limit} up to {kept}, the highest load that was offered.{below}")
         }
         (None, Some(broken)) => {
             format!("No load that was offered keeps p{rank} within {limit}; {broken} break it.{late}")
@@ -276,4 +282,131 @@ pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Fin
             ids.join(", ")
         )
     })
+}
+
+#[cfg(test)]
+use crate::forge::{Forge, curve};
+#[cfg(test)]
+use crate::{Judging, exit_code, judge};
+#[cfg(test)]
+use model::report::{Report, Verdict};
+
+/// Loads up to a capacity of 10,000 with the latency of each; each is served, and handed over 1 us late.
+#[cfg(test)]
+fn loads(of: &[(u64, u64)]) -> Vec<(u64, Forge)> {
+    let load = |(iops, latency_ns): &(u64, u64)| {
+        let depth_seen = *iops as f64 * *latency_ns as f64 / 1e9;
+        let forge = Forge { ops: *iops, latency_ns: Some(*latency_ns), depth_seen, ..Forge::honest_open() };
+        (*iops, forge)
+    };
+    of.iter().map(load).collect()
+}
+
+#[cfg(test)]
+const MEASURED: [(u64, u64); 4] = [(2_000, 100_000), (5_000, 150_000), (7_000, 400_000), (9_000, 2_000_000)];
+
+#[cfg(test)]
+fn judged(loads: &[(u64, Forge)]) -> Report {
+    judge(&curve(&Forge::honest(), loads), &Judging::default())
+}
+
+#[test]
+fn the_highest_load_that_keeps_the_promise_is_the_headline() {
+    let report = judged(&loads(&MEASURED));
+    let load = report.limit.as_ref().unwrap();
+    assert_eq!(load.promise.as_ref().map(|p| (p.kept_iops, p.broken_iops)), Some((Some(7_000), Some(9_000))));
+    assert_eq!((report.headline.value, report.headline.unit.as_str()), (Some(7_000.0), "IOPS"));
+    assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
+    assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
+    assert!((load.points[2].share.unwrap() - 0.7).abs() < 1e-9 && load.points[2].device_depth.is_some());
+    assert!(
+        load.sentence.contains("7,000 a second (p99 ") && load.sentence.contains("9,000"),
+        "{}",
+        load.sentence
+    );
+    // Power is greatest at 5,000, the next of its kind far below.
+    assert!((load.knee.unwrap().iops - 5_000.0).abs() < 1.0 && load.knee.unwrap().reached);
+    assert_eq!((report.verdict, exit_code(&report)), (Verdict::Valid, 0), "{}", report.verdict_reason);
+}
+
+#[test]
+fn overload_is_shown_as_such_and_voids_itself_alone() {
+    let mut with = loads(&MEASURED);
+    with[3] =
+        (12_000, Forge { ops: 10_000, latency_ns: Some(90_000), depth_seen: 0.9, ..Forge::honest_open() });
+    let report = judged(&with);
+    let point = report.limit.as_ref().unwrap().points.last().unwrap();
+    assert_eq!((point.state, point.kept, point.mean_ns), (LoadState::Overload, Some(false), None));
+    assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
+    let e10 =
+        report.findings.iter().find(|f| f.id == GENERATOR_LATE && f.outcome == Outcome::Finding).unwrap();
+    assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
+    assert_eq!(
+        (report.verdict, report.headline.value),
+        (Verdict::Valid, Some(7_000.0)),
+        "{}",
+        report.verdict_reason
+    );
+}
+
+#[test]
+fn what_voids_a_load_takes_it_out_of_the_promise() {
+    let mut with = loads(&MEASURED);
+    with[2].1.errors = 1;
+    let report = judged(&with);
+    let load = report.limit.as_ref().unwrap();
+    assert_eq!((load.points[2].state, load.points[2].kept), (LoadState::Void, None));
+    assert_eq!(load.promise.as_ref().and_then(|p| p.kept_iops), Some(5_000));
+    assert_eq!(report.verdict, Verdict::Invalid, "a load with errors is not what was asked for");
+}
+
+#[test]
+fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
+    let mut with = loads(&MEASURED);
+    with[3].1 = Forge { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
+    let report = judged(&with);
+    let load = report.limit.as_ref().unwrap();
+    assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
+    assert!(load.sentence.contains("E10") && load.sentence.contains("lateness"), "{}", load.sentence);
+}
+
+#[test]
+fn without_a_promise_a_latency_is_quoted_with_its_load() {
+    let mut record = curve(&Forge::honest(), &loads(&MEASURED));
+    let arrivals = model::job::Arrivals::Poisson;
+    record.header.plan.strategy = Strategy::Limit(Promise { quantile: 0.99, latency_ns: None, arrivals });
+    let report = judge(&record, &Judging::default());
+    assert_eq!(report.headline.name, "p99 at 70 % of capacity (7,000/s), 4K random read, direct");
+    assert!((report.headline.value.unwrap() / 400.0 - 1.0).abs() < 0.01 && report.headline.unit == "us");
+    assert!(report.limit.unwrap().points.iter().all(|p| p.kept.is_none()));
+    record.runs.retain(|r| r.start.offered_iops != Some(7_000));
+    let report = judge(&record, &Judging::default());
+    assert_eq!((report.headline.value, exit_code(&report)), (None, 1));
+    assert!(report.verdict_reason.contains("70 %"), "{}", report.verdict_reason);
+}
+
+#[test]
+fn a_promise_that_nothing_keeps_has_no_number_and_says_why() {
+    let report = judged(&loads(&[(2_000, 3_000_000), (5_000, 4_000_000)]));
+    assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
+    assert!(report.verdict_reason.contains("No load") && report.verdict_reason.contains("2,000"));
+    let unsaid = judged(&loads(&[(20, 3_000_000), (50, 4_000_000)]));
+    assert!(unsaid.verdict_reason.contains("--time"), "{}", unsaid.verdict_reason);
+}
+
+#[test]
+fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
+    let whole = curve(&Forge::honest(), &loads(&MEASURED));
+    for kept in 0..whole.runs.len() {
+        let mut record = whole.clone();
+        record.runs.truncate(kept);
+        let points = judge(&record, &Judging::default()).limit.unwrap().points.len();
+        assert_eq!(points, kept.saturating_sub(3).div_ceil(3), "{kept} runs");
+    }
+    let mut forged = whole;
+    forged.runs.iter_mut().for_each(|r| r.start.offered_iops = Some(0));
+    judge(&forged, &Judging::default());
+    forged.header.plan.jobs.truncate(1);
+    forged.runs.iter_mut().for_each(|r| (r.start.job, r.start.offered_iops) = (0, Some(u64::MAX)));
+    judge(&forged, &Judging::default());
 }

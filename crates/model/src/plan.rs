@@ -3,7 +3,7 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
-use crate::job::{Job, Stream};
+use crate::job::{Arrivals, Job, Stream};
 use crate::report::Report;
 use serde::{Deserialize, Serialize};
 
@@ -88,13 +88,16 @@ pub enum Strategy {
     Limit(Promise),
 }
 
-/// What is promised to whoever waits.
+/// What is promised, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// Rank of the latency from the intended start: 0.99.
     pub quantile: f64,
     /// What it must not exceed, in ns; `None` where only the curve is wanted.
     pub latency_ns: Option<u64>,
+    /// How those who wait arrive.
+    #[serde(default)]
+    pub arrivals: Arrivals,
 }
 
 /// An earlier session whose jobs are measured again beside the others.

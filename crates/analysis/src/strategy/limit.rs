@@ -122,18 +122,18 @@ impl Point<'_> {
     }
 
     /// Whether more came than was served.
-    pub(crate) fn is_overloaded(&self) -> bool {
+    pub(crate) fn is_overloaded(&self, promise: &Promise) -> bool {
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };
         let time: f64 = self.runs.iter().map(seconds).sum();
         let done = self.latency.count() as f64;
-        done <= 0.0 || falls_short(done, self.offered as f64 * time)
+        done <= 0.0 || falls_short(done, self.offered as f64 * time, promise.arrivals)
     }
 
     /// Whether the promise was kept; `None` where too few operations tell. Lateness of our own is in the latencies: a load that
     /// keeps the promise in spite of it keeps it.
     pub(crate) fn keeps(&self, promise: &Promise) -> Option<bool> {
         let most_ns = promise.latency_ns?;
-        if self.is_overloaded() {
+        if self.is_overloaded(promise) {
             return Some(false);
         }
         Some(self.latency.supported_quantile_ns(promise.quantile)? <= most_ns)
@@ -143,7 +143,7 @@ impl Point<'_> {
     fn agrees(&self, promise: &Promise) -> bool {
         let kept = self.keeps(promise);
         let of_run = |r: &&Summary| Some(r.latency.quantile_ns(promise.quantile)? <= promise.latency_ns?);
-        self.is_overloaded() || self.runs.iter().all(|r| of_run(r) == kept)
+        self.is_overloaded(promise) || self.runs.iter().all(|r| of_run(r) == kept)
     }
 }
 
@@ -257,8 +257,13 @@ impl Server {
 }
 
 #[cfg(test)]
+fn promised(quantile: f64, latency_ns: Option<u64>) -> Promise {
+    Promise { quantile, latency_ns, arrivals: model::job::Arrivals::Poisson }
+}
+
+#[cfg(test)]
 fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
-    Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(Promise { quantile, latency_ns }), seed }
+    Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(promised(quantile, latency_ns)), seed }
 }
 
 #[cfg(test)]
@@ -342,7 +347,7 @@ fn a_promise_is_looked_for_below_and_above_the_curve() {
 #[test]
 fn runs_that_disagree_are_repeated_and_a_hiccup_does_not_decide() {
     let mut server = Server::of(10_000.0, 9);
-    let promise = Promise { quantile: 0.99, latency_ns: Some(2_500_000) };
+    let promise = promised(0.99, Some(2_500_000));
     let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
     for share in SHARES {
         done.extend((0..3).map(|i| server.run(1, i, Some(100 * share))));
@@ -383,7 +388,7 @@ fn what_is_to_come_is_about_what_comes() {
     let budget = budget(0.99, Some(2_500_000), 2);
     let mut server = Server { varies: 0.05, ..Server::of(10_000.0, 2) };
     let done = played(&mut server, &budget);
-    assert_eq!(to_come(&done, &budget, &Promise { quantile: 0.99, latency_ns: None }), 0);
+    assert_eq!(to_come(&done, &budget, &promised(0.99, None)), 0);
     for so_far in 0..done.len() {
         let said: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
         let (said, truth) = (said as usize, done.len() - so_far);

@@ -120,7 +120,9 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
     };
     let line = promised.map(row);
     if let Some(row) = line {
-        (0..=WIDTH).for_each(|column| put(row, column, '-'));
+        for column in 0..=WIDTH {
+            put(row, column, '-');
+        }
     }
     for point in &curve.points {
         let Some(share) = point.share else { continue };

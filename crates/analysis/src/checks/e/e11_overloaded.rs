@@ -44,13 +44,13 @@ pub(in crate::checks) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    let Pace::Open { iops: asked, .. } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
+    let Pace::Open { iops: asked, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
     if case.runs.is_empty() {
         return Err(no_run());
     }
     // What is not served at all is told by E10.
-    if falls_short(ops as f64, asked * case.window_ns() / 1e9) {
+    if falls_short(ops as f64, asked * case.window_ns() / 1e9, arrivals) {
         return Ok(Answer::DoesNotApply);
     }
     let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;
