@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::List(args) => history::list(&args.wish()),

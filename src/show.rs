@@ -7,9 +7,10 @@ use crate::history;
 use crate::run::Seen;
 use crate::signals::INTERRUPTED;
 use analysis::Judging;
-use model::plan::Plan;
+use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
+use model::units::show_share;
 use report::Style;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
 /// None today; the signature is that of its neighbours.
 pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
     let (plan, machine) = meant;
-    let mut out = format!("{}: {} workloads, {} runs each\n\n", plan.title, plan.jobs.len(), plan.runs);
+    let mut out = format!("{}: {} workloads; each {}\n\n", plan.title, plan.jobs.len(), repeats(plan));
     let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
     let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
     for o in &plan.origins {
@@ -121,6 +122,17 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     }
     print_bytes(out.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// How often each job is measured, in words.
+fn repeats(plan: &Plan) -> String {
+    match plan.strategy {
+        Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
+        Strategy::Precision { share, at_most } => {
+            format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
+        }
+        Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
+    }
 }
 
 /// Writes to standard output.

@@ -46,7 +46,18 @@ impl Choice for Few {
     fn takes(key: &Key) -> bool {
         matches!(
             key.name,
-            "size" | "time" | "warmup" | "runs" | "seed" | "precondition" | "engine" | "cache" | "batch"
+            "size"
+                | "time"
+                | "warmup"
+                | "runs"
+                | "precision"
+                | "until"
+                | "max-runs"
+                | "seed"
+                | "precondition"
+                | "engine"
+                | "cache"
+                | "batch"
         )
     }
 }
@@ -196,6 +207,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
             keep: !self.no_history,
+            against: None,
             expect_device: self.expect_device,
         }
     }

@@ -9,6 +9,7 @@ mod explain;
 mod export;
 mod import;
 mod layers;
+mod limit;
 mod list;
 mod note;
 mod run;
@@ -44,6 +45,8 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Measure latency against offered load, and find the highest rate that keeps a promise
+    Limit(limit::Args),
     List(list::Args),
     /// Judge and print a session again
     Show(show::Args),

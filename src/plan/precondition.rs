@@ -36,6 +36,13 @@ pub(super) fn meant(
     for stream in jobs.iter().flat_map(streams) {
         for index in &stream.targets {
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
+            // Jobs of this session were asked for with the right to write; those of an earlier one need not have been.
+            if !target.writable {
+                return Err(refused(Failure::Usage(format!(
+                    "{} is only read by the session that is measured again; leave --precondition out",
+                    target.path
+                ))));
+            }
             let fill = fill(stream, *index, target)?;
             if !fills.contains(&fill) {
                 fills.push(fill);

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::job::{Job, Line, Sharing, Sizes, Stream};
-use model::machine::Place;
+use model::machine::{Layer, Place};
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
 use std::os::unix::fs::FileTypeExt;
@@ -164,6 +164,55 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
+    /// The index of a target as an earlier session had it, for a stream of that session. `then` is what was below it.
+    pub(super) fn once_more(
+        &mut self,
+        was: &Target,
+        then: Option<&Place>,
+        stream: &Stream,
+    ) -> Result<usize, Failure> {
+        if was.role == Role::None {
+            let bytes = self.nothing.as_ref().map_or(was.bytes, |t| t.bytes.max(was.bytes));
+            self.nothing = Some(Target { bytes, ..was.clone() });
+            return Ok(NOTHING);
+        }
+        let path = Path::new(&was.path);
+        let (now, place) = look(self.root, path, path)?;
+        if now.role != was.role {
+            return Err(Failure::Usage(format!(
+                "{} is not what that session measured: it is of another kind",
+                was.path
+            )));
+        }
+        if now.role != Role::Made && now.bytes != was.bytes {
+            return Err(Failure::Usage(format!(
+                "{} has {}, and that session measured {} of it",
+                was.path,
+                show_bytes(now.bytes),
+                show_bytes(was.bytes)
+            )));
+        }
+        if let Some(why) = then.and_then(|then| moved(then, &place)) {
+            return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
+        }
+        let index = self.found.iter().position(|(t, _)| t.path == was.path).unwrap_or_else(|| {
+            self.found.push((now, place));
+            self.found.len() - 1
+        });
+        let writes = stream.access.writes();
+        let target = &mut self.found[index].0;
+        if target.role == Role::Made {
+            target.bytes = target.bytes.max(was.bytes);
+            machine::test_file::fits(path, target.bytes)?;
+        } else if writes {
+            guard_writing(self.request, self.root, path, path, target.role)?;
+            self.overwritten = true;
+        }
+        target.writable |= writes;
+        target.block_bytes = target.block_bytes.max(was.block_bytes);
+        Ok(index)
+    }
+
     /// All targets in the order of their indices, and the places of those that have one.
     pub(super) fn finish(self, jobs: &mut [Job]) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         if !self.request.destroy.is_empty() && !self.overwritten {
@@ -208,6 +257,25 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     }
     let path = shown(path).into_owned();
     Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
+}
+
+/// What is below a place now and was not then, in words; `None` where it is the same.
+fn moved(then: &Place, now: &Place) -> Option<String> {
+    let below = |place: &Place| -> Vec<String> {
+        let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
+        // A name may go to another disk when the machine starts; a serial number does not.
+        let name = |l: &Layer| l.serial.clone().or(l.backing_file.clone()).unwrap_or_else(|| l.name.clone());
+        let mut all: Vec<String> = tops.map(|l| format!("{} of {}", name(l), show_bytes(l.bytes))).collect();
+        if all.is_empty() {
+            all.extend(place.file_system.as_ref().map(|f| f.source.clone()));
+        }
+        all
+    };
+    let (was, is) = (below(then), below(now));
+    if then.kind() != now.kind() {
+        return Some(format!("{} was there, and {} is", then.kind(), now.kind()));
+    }
+    (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
 }
 
 /// The second look, right before a file or device is opened for writing, is in `machine::safety`.

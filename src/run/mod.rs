@@ -10,7 +10,7 @@ mod supplies;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::live::Live;
+use crate::live::{Left, Live};
 use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
@@ -23,9 +23,9 @@ use machine::snapshot::Watch;
 use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
-use model::plan::{Plan, Role};
+use model::plan::{Plan, Role, Strategy};
 use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
-use model::units::show_bytes;
+use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-/// Guess of what a run costs beside its window, for the time left.
+/// Guess of what a run costs beside its window, for what is left.
 const OVERHEAD: Duration = Duration::from_millis(120);
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
@@ -92,8 +92,9 @@ pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) ->
     name_leftovers(&plan, &live);
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
-        let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, 0));
-        live.step(&format!("preparing {}", plan.targets[index].path), time_left(&plan, 0));
+        let left = time_left(&plan, &[]);
+        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
+        live.step(&format!("preparing {}", plan.targets[index].path), left);
         let ready = Ready::prepare(&root, &plan, index, &stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
@@ -132,6 +133,7 @@ pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) ->
         clock,
         epoch,
         supplies,
+        done: Vec::new(),
     };
     let ending = bench.all()?;
     bench.close(ending, keep)
@@ -173,6 +175,8 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    /// What the runs so far came to.
+    done: Vec<Summary>,
 }
 
 impl Bench {
@@ -183,23 +187,15 @@ impl Bench {
         }
         self.keep_prepared()?;
         self.watch_idle()?;
-        let mut summaries: Vec<Summary> = Vec::new();
-        let Plan { runs, strategy, seed, .. } = self.plan;
-        let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
-        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&summaries, &budget) {
+        let budget = budget(&self.plan);
+        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            let words = format!(
-                "run {} of {}  {}",
-                summaries.len() + 1,
-                budget.jobs * budget.runs as usize,
-                self.plan.jobs[job].name
-            );
-            self.live.step(&words, time_left(&self.plan, summaries.len()));
-            let phases = self.job((job, repeat, offered_iops), summaries.len())?;
+            self.say_next(&budget, job, offered_iops);
+            let phases = self.job((job, repeat, offered_iops))?;
             match phases.last().map(|p| &p.ending) {
-                Some(RunEnding::Complete) => summaries.push(Summary::of(job, repeat, offered_iops, &phases)),
+                Some(RunEnding::Complete) => self.done.push(Summary::of(job, repeat, offered_iops, &phases)),
                 Some(ended) => return Ok(ended.clone()),
                 None => return Ok(RunEnding::Failed("the job has no phase".into())),
             }
@@ -208,11 +204,32 @@ impl Bench {
         Ok(RunEnding::Complete)
     }
 
+    /// Says which run begins, of how many.
+    fn say_next(&self, budget: &Budget, job: usize, offered_iops: Option<u64>) {
+        let strategy::Left { runs, at_most } = strategy::left(&self.done, budget);
+        let all = self.done.len() + runs.iter().sum::<u32>() as usize;
+        let at_most = if at_most { "at most " } else { "" };
+        let again = if self.plan.against.as_ref().is_some_and(|a| job >= a.from) { ", again" } else { "" };
+        let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+        let name = &self.plan.jobs[job].name;
+        let words = format!("run {} of {at_most}{all}  {name}{load}{again}", self.done.len() + 1);
+        self.live.step(&words, self.left());
+    }
+
+    /// What is left of all.
+    fn left(&self) -> Left {
+        time_left(&self.plan, &self.done)
+    }
+
     /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
-    fn job(&mut self, which: (usize, u32, Option<u64>), done: usize) -> Result<Vec<RunEnd>, Failure> {
-        let (job, repeat, offered_iops) = which;
+    fn job(
+        &mut self,
+        (job, repeat, offered_iops): (usize, u32, Option<u64>),
+    ) -> Result<Vec<RunEnd>, Failure> {
         let mut ends = Vec::new();
-        let mut notes = self.rest(Some(job));
+        // A rest between rounds is what a device recovers in.
+        let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
+        let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
         notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
             let start = RunStart {
@@ -224,7 +241,7 @@ impl Bench {
                 at_ns: 0,
                 target_bytes: self.targets.iter().map(Ready::bytes).collect(),
             };
-            ends.push(self.phase(start, done, std::mem::take(&mut notes))?);
+            ends.push(self.phase(start, std::mem::take(&mut notes))?);
             if ends.last().is_some_and(|end| end.ending != RunEnding::Complete) {
                 break;
             }
@@ -233,7 +250,8 @@ impl Bench {
     }
 
     /// One phase of a run.
-    fn phase(&mut self, start: RunStart, done: usize, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+        let done = self.done.len();
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
@@ -250,7 +268,7 @@ impl Bench {
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
+        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total))?;
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -288,8 +306,8 @@ impl Bench {
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
-        done: usize,
     ) -> Result<Option<String>, Failure> {
+        let all = self.left();
         while !crew.is_done() {
             std::thread::sleep(COLLECT_EVERY);
             crew.collect(|who, block| collector.add(who, block));
@@ -306,8 +324,7 @@ impl Bench {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
             }
-            let left = time_left(&self.plan, done).saturating_sub(at);
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
+            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
         }
         Ok(None)
     }
@@ -378,7 +395,7 @@ impl Bench {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", time_left(&self.plan, 0));
+        self.live.step("watching the idle machine", self.left());
         self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.stopped() {
@@ -419,12 +436,17 @@ fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
+/// What the strategy is asked with.
+fn budget(plan: &Plan) -> Budget {
+    Budget { jobs: plan.jobs.len(), runs: plan.runs, strategy: plan.strategy, seed: plan.seed }
+}
+
 /// What the runs that are still to come will take.
-fn time_left(plan: &Plan, done: usize) -> Duration {
+fn time_left(plan: &Plan, done: &[Summary]) -> Left {
+    let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
     let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
-    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
-    let each = round / (plan.jobs.len() as u32).max(1);
-    each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
+    let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
+    Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
 }
 
 /// Adds a worker's totals to its stream's.

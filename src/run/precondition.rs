@@ -3,7 +3,7 @@
 //! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
 //! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
 
-use super::{Bench, COLLECT_EVERY, add_totals, interval_ns, time_left};
+use super::{Bench, COLLECT_EVERY, add_totals, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::settled::is_settled;
@@ -95,7 +95,7 @@ impl Bench {
                 let most = meant.rounds_at_most;
                 self.live.step(
                     &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
-                    time_left(&self.plan, 0),
+                    self.left(),
                 );
                 let number = meant.fills.len() + round as usize * meant.jobs.len() + at;
                 let ends = self.round(job, number)?;
@@ -158,8 +158,9 @@ impl Bench {
                 return Some(why);
             }
             let share = share_done(phase, collector.streams_mut(), began.elapsed());
-            let left = began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
-            self.live.tick((share * 1e3) as u64, 1_000, left + time_left(&self.plan, 0));
+            let mut left = self.left();
+            left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
+            self.live.tick((share * 1e3) as u64, 1_000, left);
         }
         None
     }

@@ -154,6 +154,7 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         destroy: destroy.into_iter().collect(),
         hook: None,
         keep: false,
+        against: None,
         expect_device: None,
     }
 }

@@ -181,6 +181,11 @@ pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
+/// Runs something that goes through many loads to the end, within five times the limit.
+pub(crate) fn wait_long(command: &mut Command) -> Outcome {
+    Running::start(command).end_within(5 * LIMIT)
+}
+
 /// Runs to the end, within the limit.
 pub(crate) fn wait(command: &mut Command) -> Outcome {
     Running::start(command).end()

@@ -2,7 +2,7 @@
 //!
 //! For: what is written before the first run, and how a cliff of writes is told. Not for: cliffs of reads ([`crate::provoke`]).
 
-use crate::disk::{Disk, Image};
+use crate::disk::{Device, Disk, Image};
 use crate::group::Group;
 use crate::stage::{Stage, is_root, names, wait};
 use rustix::process::Signal;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 /// Bytes per second that the throttle lets through at first and later.
-const RATES: [u64; 2] = [20_000_000, 4_000_000];
+const RATES: [u64; 2] = [24_000_000, 4_000_000];
 /// The file that says so.
 const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
@@ -29,7 +29,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     let file = disk.file("data", 64);
     let number = disk.number();
     let words = format!(
-        "run --rw write --bs 128k --depth 4 --time 6s --warmup 500ms --runs 1 --quiet --format json --destroy {}",
+        "run --rw write --bs 32k --depth 8 --time 10s --warmup 500ms --runs 1 --quiet --format json --destroy {}",
         file.display()
     );
     let mut command = stage.command(&[disk.enter(), group.enter()].concat(), &words, &file);
@@ -37,7 +37,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
         let run = scope.spawn(|| wait(&mut command));
         // The file system may write a little before the work begins.
         let begun = until(&group, &number, RATES[0] / 4);
-        let bytes = until(&group, &number, 3 * RATES[0]);
+        let bytes = until(&group, &number, 5 * RATES[0]);
         let limit = of_fathom(&group).unwrap().join(THROTTLE);
         std::fs::write(limit, format!("{number} {}", RATES[1])).unwrap();
         let seconds = (bytes.1 - begun.1).as_secs_f64();
@@ -179,6 +179,41 @@ fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
     let after = std::fs::read(&file).unwrap();
     assert!(after.len() == before.len(), "it has another size");
     assert!(after.chunks(4096).zip(before.chunks(4096)).all(|(a, b)| a != b), "a block was left out");
+}
+
+#[test]
+fn nothing_is_written_outside_of_what_is_measured() {
+    let stage = Stage::new();
+    let file = stage.file("mine", 16);
+    let before = std::fs::read(&file).unwrap();
+    let words =
+        "run --rw randread --precondition --offset 4m --size 8m --time 50ms --warmup 0 --runs 1 --quiet";
+    let out = stage.fathom(&format!("{words} --destroy {}", file.display()), &file);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let after = std::fs::read(&file).unwrap();
+    let (head, tail) = ((4 * MIB) as usize, (12 * MIB) as usize);
+    assert!(after[..head] == before[..head] && after[tail..] == before[tail..], "too much was written");
+    let (now, then) = (after[head..tail].chunks(4096), before[head..tail].chunks(4096));
+    assert!(now.zip(then).all(|(a, b)| a != b), "a block was left out");
+}
+
+#[test]
+fn a_device_is_written_over_only_when_it_is_named() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let before = device.checksum();
+    let words = "run --rw randread --precondition --time 50ms --warmup 0 --runs 1 --quiet";
+    let refused = stage.fathom(words, &device.path);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("--destroy"), "{refused:?}");
+    assert_eq!(device.checksum(), before);
+    let named = stage.fathom(&format!("{words} --format json --destroy {}", device.name()), &device.path);
+    assert_eq!(named.report().0["preconditioned"]["filled_bytes"].as_u64(), Some(128 * MIB), "{named:?}");
+    let now = std::fs::read(&device.image).unwrap();
+    assert!(now.chunks(4096).all(|block| block.iter().any(|b| *b != 0)), "a block was left out");
 }
 
 #[test]

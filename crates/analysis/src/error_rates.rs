@@ -19,14 +19,16 @@ use model::steadiness::{State, Steadiness};
 
 const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
 
+/// What a rate is at a second, without noise.
+type Rate = fn(f64) -> f64;
+
 /// A series around one: noise times what happens.
 #[derive(Clone, Copy)]
 struct Scene {
     seconds: usize,
     deviation: f64,
     rho: f64,
-    /// What the rate is at a second, without noise.
-    rate: fn(f64) -> f64,
+    rate: Rate,
 }
 
 impl Scene {
@@ -158,7 +160,7 @@ fn intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn cliffs_are_found_at_the_right_second() {
-    let cases: [(f64, usize, usize, fn(f64) -> f64); 3] = [
+    let cases: [(f64, usize, usize, Rate); 3] = [
         (0.05, 75, 0, |at| if at < 75.0 { 1.0 } else { 1.0 / 3.0 }),
         (0.02, 80, 2, |at| if at < 80.0 { 1.0 } else { 0.94 }),
         (0.03, 80, 2, |at| if at < 80.0 { 1.0 } else { 0.90 }),
@@ -224,7 +226,7 @@ fn table() {
     println!(
         "\n| step at 80 s of 120 | deviation | rho | found within 2 s, % | more than one, % |\n|---|---|---|---|---|"
     );
-    let steps: [(&str, fn(f64) -> f64); 3] = [
+    let steps: [(&str, Rate); 3] = [
         ("-6 %", |at| if at < 80.0 { 1.0 } else { 0.94 }),
         ("-10 %", |at| if at < 80.0 { 1.0 } else { 0.90 }),
         ("to a third", |at| if at < 80.0 { 1.0 } else { 1.0 / 3.0 }),
@@ -238,8 +240,8 @@ fn table() {
     println!(
         "\n| one run | s | deviation | rho | STEADY | DRIFTING | CLIFF | WARM-UP | UNPROVEN |\n|---|---|---|---|---|---|---|---|---|"
     );
-    let flat: fn(f64) -> f64 = |_| 1.0;
-    let scenes: [(&str, usize, f64, f64, fn(f64) -> f64); 20] = [
+    let flat: Rate = |_| 1.0;
+    let scenes: [(&str, usize, f64, f64, Rate); 20] = [
         ("flat", 120, 0.02, 0.0, flat),
         ("flat", 120, 0.05, 0.0, flat),
         ("flat", 120, 0.10, 0.0, flat),

@@ -33,6 +33,7 @@ pub(crate) struct Figured {
     pub(crate) with_final_sync: Option<FinalSync>,
     pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
+    pub(crate) way: Vec<RunFigures>,
 }
 
 /// Computes them. What did not happen is `None`, never zero.
@@ -46,6 +47,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
         cost: cost(case),
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
+        way: case.way.iter().filter_map(|r| of_run(case, r)).collect(),
     }
 }
 

@@ -53,7 +53,12 @@ impl Answered<'_> {
 
     /// Whether a finding takes the number away.
     pub(crate) fn is_void(&self) -> bool {
-        self.found().any(|(_, f)| f.severity == Severity::Void)
+        self.void_by().next().is_some()
+    }
+
+    /// Ids of the checks that take the number away.
+    pub(crate) fn void_by(&self) -> impl Iterator<Item = &'static str> {
+        self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id)
     }
 
     /// Whether the number is what its plain name says.

@@ -8,6 +8,7 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod against;
 mod beginning;
 mod burst;
 mod case;
@@ -26,8 +27,10 @@ mod forge;
 mod independent;
 mod interval;
 mod kernel_text;
+mod knee;
 mod layers;
 mod ledger;
+mod limit;
 mod limiter;
 mod link;
 mod modes;
@@ -73,21 +76,43 @@ pub struct Judging {
     pub version: String,
 }
 
-/// Judges a record.
+/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and held against the
+/// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
+    let sides = record.header.plan.against.as_ref().zip(against::sides(record));
+    let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
+    let mut report = conclude(&own, options);
+    report.against = Some(against::against(earlier, &report, conclude(&again, options)));
+    report
+}
+
+/// Judges a record whose jobs are all its own.
+fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = layers::accept(record, &answered, &mut findings);
-    let headline = verdict::headline(record, &answered, &results);
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
+    let accepted =
+        [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
+    let limit = limit::limit(record, &answered, &results);
+    let headline = match &limit {
+        Some(curve) => limit::headline(curve, limit::quantile(record), &answered),
+        None => verdict::headline(record, &answered, &results),
+    };
+    let expected =
+        |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
-    let first = verdict::headline_result(record, &answered, &results);
-    let (verdict, verdict_reason) = verdict::verdict(first, &acting);
+    let first = match &limit {
+        Some(curve) => curve.rests_on.first().and_then(|at| results.get(*at)),
+        None => verdict::headline_result(record, &answered, &results),
+    };
+    let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
+    if let (Some(curve), None) = (&limit, headline.value) {
+        (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
+    }
     let beside = verdict::beside(first, &results);
     let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
@@ -105,7 +130,12 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .flatten()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
@@ -114,6 +144,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         words: options.words.clone(),
         layers,
         preconditioned: record.preconditioned.clone(),
+        against: None,
+        limit,
     }
 }
 
@@ -125,7 +157,7 @@ fn measured(answered: &Answered) -> Measured {
         true_name: name::true_name(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
-        job: case.job.clone(),
+        job: case.job.clone().into_owned(),
         void: answered.is_void(),
         // Given once the findings are known.
         verdict: Verdict::Suspect,
@@ -139,6 +171,7 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        way: figures.way,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
         steadiness: steadiness::steadiness(case),

@@ -35,8 +35,8 @@ const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 
 const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Seconds of measuring in all below which nothing is called steady. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
-/// Seconds below which a drift is not told by the minute.
-const A_MINUTE_FROM_S: f64 = 9.9;
+/// Seconds below which a drift is not told by the minute: half of one, a few ms early or late.
+const A_MINUTE_FROM_S: f64 = 29.5;
 /// Runs among which a step is looked for: four on each side.
 const STEP_FROM_RUNS: usize = 8;
 /// Runs above which they are too many to look for a step among; the search takes the square of them.
@@ -125,7 +125,7 @@ impl Drifts {
 
     /// Whether most runs surely drift no further than allowed.
     pub(crate) fn hold(&self) -> bool {
-        self.most(|d, limit| d.is_within(limit))
+        self.most(Drift::is_within)
     }
 
     fn most(&self, is: impl Fn(&Drift, f64) -> bool) -> bool {
@@ -417,8 +417,10 @@ pub(crate) fn whole_change(course: &Series) -> Option<f64> {
 
 /// `changed by -1.2 % (-2.0 % to -0.4 %)`: of the mean, with the 95 % interval.
 fn in_words(drift: &Drift) -> String {
-    let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show_share);
-    format!("changed by {} ({low} to {high})", show_share(drift.share))
+    // Rounded as it is shown, plus zero: nothing is "-0.0 %".
+    let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
+    let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show);
+    format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
 /// By how much longer it would take until the interval lies within what is allowed, where it ever will: it shrinks with the
@@ -473,7 +475,7 @@ fn short_runs_are_unproven_and_say_what_it_takes() {
         let s = said(5, seconds, 0.01, |_, _| 1.0);
         assert_eq!(s.state, State::Unproven);
         assert!(s.sentence.contains("(--time 12s)"), "{}", s.sentence);
-        assert_eq!(s.drift_per_minute.is_some(), seconds > 2.0, "per minute, of {seconds} s");
+        assert_eq!(s.drift_per_minute, None, "{seconds} s say nothing about a minute");
         assert!(s.snia.is_some_and(|s| s.met), "the rule of the SNIA is not mixed with ours");
     }
     let none = of(Err("the run is too short for that".into()), vec![9.0], 0.1);

@@ -5,10 +5,11 @@
 
 use crate::finding::Finding;
 use crate::report::{Producer, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two sides held against each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -33,7 +34,7 @@ pub struct Comparison {
 }
 
 /// The words of a comparison: what is said of B, held against A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Answer {
     /// Surely better by more than the margin: more operations, or less time.
     #[serde(rename = "FASTER")]
@@ -53,14 +54,14 @@ pub enum Answer {
 }
 
 /// What was put on one side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// One per session: its runs count as runs of one.
     pub sessions: Vec<Source>,
 }
 
 /// A session of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The session file that its report was judged from; `None` where that is not known.
     pub session: Option<String>,
@@ -75,7 +76,7 @@ pub struct Source {
 }
 
 /// A result that both sides have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
     /// The job's name on side A.
     pub name: String,
@@ -100,7 +101,7 @@ pub struct Pair {
 }
 
 /// A circumstance that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// What it is: `kernel`, `block size`.
     pub aspect: String,
@@ -113,7 +114,7 @@ pub struct Difference {
 }
 
 /// One number of one result on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// `IOPS`, `MB/s`, `read p99`, `CPU per operation`.
     pub name: String,
@@ -157,7 +158,7 @@ pub struct Metric {
 }
 
 /// Whether B is slower by more than is allowed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// Share of slowness that is allowed: 0.05.
     pub limit: f64,
@@ -168,7 +169,7 @@ pub struct Gate {
 }
 
 /// What a gate comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Passing {
     /// Surely within the limit.

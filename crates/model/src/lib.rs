@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod job;
 pub mod kernel_files;
 pub mod ledger;
+pub mod load;
 pub mod machine;
 pub mod payload;
 pub mod plan;

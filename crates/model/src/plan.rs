@@ -4,6 +4,7 @@
 //! Not for: what happened.
 
 use crate::job::{Job, Stream};
+use crate::report::Report;
 use serde::{Deserialize, Serialize};
 
 /// Everything that one invocation is going to measure.
@@ -38,6 +39,9 @@ pub struct Plan {
     /// Kernel name or serial number of the device that the user believes to be below every target, where one was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
+    /// The earlier session whose jobs are measured again beside the others; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
@@ -91,6 +95,19 @@ pub struct Promise {
     pub quantile: f64,
     /// What it must not exceed, in ns; `None` where only the curve is wanted.
     pub latency_ns: Option<u64>,
+}
+
+/// An earlier session whose jobs are measured again beside the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Its id.
+    pub session: String,
+    /// Index of the first of its jobs: the jobs from there on are its, as it had them.
+    pub from: usize,
+    /// Index of the job whose figure is the headline of these.
+    pub headline: usize,
+    /// What it came to, as judged before this one began; without its course.
+    pub then: Box<Report>,
 }
 
 /// The same work at the layers of one place, from the ground up.

@@ -3,9 +3,11 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
+use crate::load::LoadCurve;
 use crate::machine::Machine;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
@@ -62,6 +64,25 @@ pub struct Report {
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
+    /// Latency against offered load; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LoadCurve>,
+    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+}
+
+/// The workloads of an earlier session, measured again in turns with those of this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Against {
+    /// Id of the earlier session.
+    pub session: String,
+    /// What its workloads came to now.
+    pub again: Box<Report>,
+    /// Those (A) and the workloads of this session (B), both of now.
+    pub beside: Comparison,
+    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    pub since: Comparison,
 }
 
 /// Which program and contract made a report.
@@ -113,7 +134,7 @@ pub struct Headline {
     pub name: String,
     /// The value; `None` where a finding voids it.
     pub value: Option<f64>,
-    /// `IOPS` or `MB/s`.
+    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
@@ -168,6 +189,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<RunFigures>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,

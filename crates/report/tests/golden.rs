@@ -132,6 +132,20 @@ fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
 }
 
 #[test]
+fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    let mut piece: serde_json::Value = serde_json::from_slice(&read("pieces/against.json")?)?;
+    piece["session"] = "20260101-000000-1".into();
+    piece["again"] = serde_json::to_value(&report)?;
+    report.against = Some(serde_json::from_value(piece)?);
+    part_is(&report, false, "Against ", "pieces/against.txt")?;
+    let json = report::find("json").ok_or("there is no format json")?;
+    let back: Report = serde_json::from_str(&text(json, &report, false))?;
+    assert_eq!(back, report);
+    Ok(())
+}
+
+#[test]
 fn layers_stand_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;

@@ -23,6 +23,12 @@ pub(crate) const CPU_BOUND: &str = d::d06_cpu_bound::CHECK.id;
 pub(crate) const IO_LIMIT: &str = d::d04_io_limit_configured::CHECK.id;
 /// The id of the check that finds workers waiting for a CPU.
 pub(crate) const RUN_QUEUE: &str = d::d08_runqueue_wait::CHECK.id;
+/// The id of the check that finds stalls which a closed loop hides.
+pub(crate) const COORDINATED_OMISSION: &str = e::e09_coordinated_omission::CHECK.id;
+/// The id of the check that finds a schedule which slipped.
+pub(crate) const GENERATOR_LATE: &str = e::e10_generator_late::CHECK.id;
+/// The id of the check that finds a load which grows a backlog.
+pub(crate) const OVERLOADED: &str = e::e11_overloaded::CHECK.id;
 /// The id of the check that finds a quota of CPU time.
 pub(crate) const CPU_QUOTA: &str = d::d11_cpu_quota::CHECK.id;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;

@@ -22,13 +22,15 @@ pub(super) struct Measure {
     pub(super) b: Vec<Vec<f64>>,
 }
 
+type OfRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
+
 /// What a number is called, and how it is read from a run.
 struct Reading<'r> {
     name: String,
     unit: &'static str,
     more_is_better: bool,
     percentile: bool,
-    of: Box<dyn Fn(&RunFigures) -> Option<f64> + 'r>,
+    of: Box<OfRun<'r>>,
 }
 
 /// The measures of a pair, the one that answers first; and those that only some runs have, with the reason.
@@ -89,7 +91,7 @@ fn has(side: &Pooled, reading: &Reading) -> bool {
 }
 
 /// The stream that a result is of.
-fn stream<'a>(one: One<'a>) -> Option<&'a Stream> {
+fn stream(one: One<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 

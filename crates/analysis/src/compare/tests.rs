@@ -87,7 +87,7 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
         ("order random -> zipf 1.1", |r| stream(r).access.lines[0].order = model::job::Order::Zipf(1.1)),
         ("direction read -> 70/30", |r| stream(r).access.lines[0].mix.read_percent = 70),
         ("pace closed loop -> open loop at 100", |r| {
-            stream(r).pace = model::job::Pace::default().offering(100.0)
+            stream(r).pace = model::job::Pace::default().offering(100.0);
         }),
         ("beside it nothing -> 4K random read", |r| {
             let other = stream(r).clone();
@@ -343,8 +343,8 @@ fn the_gate_fails_only_surely() {
 
 #[test]
 fn no_report_whatever_it_says_makes_it_panic() {
-    let honest = rated(&Forge::honest(), 1.0);
     type Damage = fn(&mut Report);
+    let honest = rated(&Forge::honest(), 1.0);
     let damages: [Damage; 9] = [
         |r| r.results.clear(),
         |r| r.results[0].runs.clear(),

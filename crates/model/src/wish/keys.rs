@@ -8,7 +8,7 @@ use super::limits::{
     MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobWish, LineWish, PhaseWish, StreamWish, order, sizes, words};
+use super::{JobWish, LineWish, PhaseWish, StreamWish, order, repeat, sizes, words};
 
 /// A setting.
 #[derive(Debug)]
@@ -403,6 +403,27 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     ),
     key(
+        "precision",
+        Group::Measuring,
+        "%",
+        "Measure each workload, runs times at least, until the 95 % interval of its rate is so narrow to either side, such as 2.5%",
+        Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
+    ),
+    key(
+        "until",
+        Group::Measuring,
+        "WORD",
+        "steady: measure round after round without a rest until five rates in a row surely drift by less than 5 %; only these count",
+        Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
+    ),
+    key(
+        "max-runs",
+        Group::Measuring,
+        "N",
+        "Most times with precision or until [default: twice runs with precision, 25 until steady]",
+        Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
+    ),
+    key(
         "seed",
         Group::Measuring,
         "N",
@@ -521,6 +542,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("start", _) => "same",
             ("arrivals", _) => "constant",
             ("cache", _) => "mmap",
+            ("until", _) => "steady",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",

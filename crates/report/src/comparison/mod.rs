@@ -3,7 +3,7 @@
 //! For: a comparison in, bytes out. Not for: reports ([`crate::FORMATS`]), nor deciding anything.
 
 mod markdown;
-mod rows;
+pub(crate) mod rows;
 mod text;
 
 use crate::Style;

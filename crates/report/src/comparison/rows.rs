@@ -6,18 +6,18 @@ use model::comparison::{Answer, Comparison, Metric, Pair, Source};
 use model::units::{show_change, show_share};
 
 /// Headings, the first and the last column being words.
-pub(super) const HEADINGS: [&str; 8] =
+pub(crate) const HEADINGS: [&str; 8] =
     ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// What stands below the table.
-pub(super) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
+pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
                                  visible: a difference of that size mostly gets a word; runs: about so many on each \
                                  side would settle it.";
 
-pub(super) type Row = [String; HEADINGS.len()];
+pub(crate) type Row = [String; HEADINGS.len()];
 
 /// All rows of a pair, its name first. That of one that is not compared says so.
-pub(super) fn rows(pair: &Pair) -> Vec<Row> {
+pub(crate) fn rows(pair: &Pair) -> Vec<Row> {
     let mut name: Row = std::array::from_fn(|_| String::new());
     name[0] = format!("{}:", pair.name);
     if pair.metrics.is_empty() {

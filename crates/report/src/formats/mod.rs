@@ -1,8 +1,10 @@
 //! One file per format; the table is in the crate's root.
 
+mod against;
 mod course;
 pub(crate) mod json;
 mod layers;
 mod ledger;
+mod limit;
 mod runs;
 pub(crate) mod text;

@@ -23,10 +23,14 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page::new(style.colour);
     out.head(report);
-    match &report.layers {
-        Some(layers) => super::layers::show(&mut out, layers),
-        None if report.results.is_empty() => {}
-        None => out.table(&report.results),
+    match (&report.layers, &report.limit) {
+        (Some(layers), _) => super::layers::show(&mut out, layers),
+        (None, Some(curve)) => super::limit::show(&mut out, curve),
+        (None, None) if report.results.is_empty() => {}
+        (None, None) => out.table(&report.results),
+    }
+    if let Some(against) = &report.against {
+        super::against::show(&mut out, against);
     }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
@@ -219,9 +223,10 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
-            // What a note says of the other results differs in its numbers alone, and the JSON has them.
+            // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
+            // finding says of one load after the other.
             let mut alike: Vec<&str> = Vec::new();
-            while severity == Severity::Note
+            while (severity == Severity::Note || report.limit.is_some())
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
                 alike.extend(next.about.iter().map(String::as_str));
@@ -236,8 +241,10 @@ impl Page {
         if of(Outcome::NotChecked).next().is_some() {
             self.line("Not checked");
         }
-        for f in of(Outcome::NotChecked) {
+        let mut unchecked = of(Outcome::NotChecked).peekable();
+        while let Some(f) = unchecked.next() {
             self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
+            while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent =
@@ -288,6 +295,13 @@ fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
+    if let Some(curve) = &report.limit {
+        return match curve.promise.as_ref().map(|p| p.broken_iops) {
+            Some(Some(broken)) => format!("{number} (kept), broken at {}", show_count(broken as f64)),
+            Some(None) => format!("{number} (kept), and not broken at any load that was offered"),
+            None => number,
+        };
+    }
     match headline.interval {
         Some([low, high]) => {
             format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))

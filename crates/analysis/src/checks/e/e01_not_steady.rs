@@ -4,7 +4,7 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use crate::series::{Series, courses, mean};
 use crate::steadiness::{Drifts, cliff, whole_change};
 use model::Known;
@@ -28,7 +28,8 @@ pub(super) const CHECK: Check = Check {
                   below, in most of the runs and in one direction; or where most runs have no steady part (MSER-5) and \
                   each quarter changes less than the one before. It holds where the drift is surely no larger. \
                   What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
-                  no proof of steadiness.",
+                  no proof of steadiness. With --until steady it also renames what did not become steady from round to \
+                  round.",
         provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
                   `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
                   drifts up as the cache fills.",
@@ -44,6 +45,9 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
+    if let Some(rounds) = case.unsteady {
+        return Ok(Answer::Finding(never(rounds)));
+    }
     let courses = courses(case)?;
     // A step is told by the check after this one, with all of its levels.
     if cliff(&courses).is_some() {
@@ -85,6 +89,21 @@ fn look(case: &Case) -> Known<Answer> {
     })
 }
 
+/// A rate that did not become steady from round to round, though that was asked for: the number keeps that in its name.
+fn never(rounds: usize) -> Found {
+    Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
+        ),
+        cure:
+            "Type a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
+                .into(),
+        evidence: evidence([("rounds", rounds as f64)]),
+        renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
+    }
+}
+
 #[cfg(test)]
 use crate::checks::{ask_one, severity};
 #[cfg(test)]
@@ -110,6 +129,16 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
     assert_eq!(severity(&CHECK, &one), None, "one run of five");
+}
+
+#[test]
+fn what_should_become_steady_and_did_not_is_renamed() {
+    let mut record = Forge { runs: 4, ..Forge::honest() }.record();
+    record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
+    assert_eq!(severity(&CHECK, &record), Some(Severity::Rename));
+    let report = crate::judge(&record, &crate::Judging::default());
+    assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
+    assert_eq!(crate::exit_code(&report), 1);
 }
 
 #[test]

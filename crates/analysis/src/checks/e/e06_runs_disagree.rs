@@ -107,7 +107,7 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     }
     let asked = format!("an interval of {} to either side", show_share(ASKED));
     let Some(runs) = needed::runs(variance, ASKED) else {
-        return format!("{look} As they are, {asked} would take more than {MOST_RUNS}.");
+        return format!("{look} As they are, {asked} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
@@ -154,9 +154,15 @@ fn uneven(rates: &'static [f64]) -> model::record::Record {
 #[test]
 fn five_per_cent_are_noted_and_a_quarter_biases() {
     assert_eq!(severity(&CHECK, &uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
-    assert_eq!(severity(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
+        panic!("silent")
+    };
+    // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
+    assert!(f.severity == Severity::Note && f.cure.contains("about 66 runs in all"), "{}", f.cure);
+    assert!(f.cure.contains("longer ones would hardly help"), "nothing varies within them: {}", f.cure);
     let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
+    assert!(f.cure.contains("more than 100 runs"), "{}", f.cure);
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
 }
 

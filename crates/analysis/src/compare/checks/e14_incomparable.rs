@@ -2,10 +2,9 @@
 //!
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
-use super::{Asked, ComparisonCheck};
+use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Evidence, Found, Page};
 use crate::compare::{self, sentence};
-use model::Known;
 use model::comparison::Pair;
 use model::finding::Severity;
 
@@ -33,7 +32,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
+fn look(asked: &Asked) -> Vec<Said> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
@@ -44,7 +43,9 @@ fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
         } else if said.is_empty() {
             say(Ok(Answer::Holds("Nothing differs but what is compared.", Evidence::new())));
         }
-        said.into_iter().for_each(|found| say(Ok(Answer::Finding(found))));
+        for found in said {
+            say(Ok(Answer::Finding(found)));
+        }
     }
     out
 }

@@ -3,9 +3,8 @@
 //! For: the difference of the headline, held against those between sessions of one side. Not for: the variation of the runs,
 //! which is in the interval.
 
-use super::{Asked, ComparisonCheck};
+use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Found, Page, evidence};
-use model::Known;
 use model::finding::Severity;
 use model::units::show_share;
 
@@ -27,7 +26,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
+fn look(asked: &Asked) -> Vec<Said> {
     let Some((pair, metric)) = asked.headline() else { return Vec::new() };
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {

@@ -2,10 +2,9 @@
 //!
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
-use super::{Asked, ComparisonCheck};
+use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Found, Page, evidence};
 use crate::compare::welch::ALLOWED;
-use model::Known;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;
 
@@ -28,7 +27,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
+fn look(asked: &Asked) -> Vec<Said> {
     let looks = asked.others().count();
     if looks < 2 {
         return Vec::new();

@@ -3,10 +3,9 @@
 //! For: a guard over foreign reports: a percentile of all operations lies between those of the runs. Not for: anything of the
 //! storage.
 
-use super::{Asked, ComparisonCheck};
+use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Evidence, Found, Page};
 use crate::compare::sides::One;
-use model::Known;
 use model::finding::Severity;
 use model::report::{Figures, Measured};
 use model::units::show_ns;
@@ -34,7 +33,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     ask: look,
 };
 
-fn look(asked: &Asked) -> Vec<(Vec<String>, Known<Answer>)> {
+fn look(asked: &Asked) -> Vec<Said> {
     let mut out = Vec::new();
     let mut seen = false;
     for (side, reports) in [("A", asked.sides[0]), ("B", asked.sides[1])] {

@@ -32,8 +32,11 @@ pub(crate) struct ComparisonCheck {
     /// Whether `--accept` takes it.
     pub(crate) acceptable: bool,
     /// Asks: what it says, and about which results.
-    ask: fn(&Asked) -> Vec<(Vec<String>, Known<Answer>)>,
+    ask: fn(&Asked) -> Vec<Said>,
 }
+
+/// What a check says, and about which results.
+pub(super) type Said = (Vec<String>, Known<Answer>);
 
 /// What the checks are asked of.
 pub(super) struct Asked<'a> {
