@@ -511,6 +511,11 @@ fn the_schema_is_that_of_every_report() {
             &folder,
         ),
         stage.fathom("layers --size 16m --time 50ms --runs 3 --quiet --format json", &folder),
+        stage.say(
+            "limit --engine sim --depth 4 --time 100ms --warmup 0 --runs 2 --p99 2ms --quiet --format json",
+        ),
+        stage.say(&format!("{QUICK} --format json")),
+        stage.say(&format!("{QUICK} --against last --format json")),
     ];
     for out in &real {
         conforms(&schema, &out.report().0);
