@@ -27,10 +27,10 @@ pub struct Request {
     pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
-    /// Whether the session stays in the history.
-    pub keep: bool,
     /// Word for the earlier session whose jobs are to be measured again beside these.
     pub against: Option<String>,
+    /// Whether the session stays in the history.
+    pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
 }

@@ -206,8 +206,8 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             targets: targets.into_iter().collect(),
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
-            keep: !self.no_history,
             against: None,
+            keep: !self.no_history,
             expect_device: self.expect_device,
         }
     }

@@ -153,8 +153,8 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         targets: wish.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,
-        keep: false,
         against: None,
+        keep: false,
         expect_device: None,
     }
 }
