@@ -6,9 +6,9 @@ use model::report::Verdict;
 
 /// List earlier sessions, newest first.
 ///
-/// The session files are the truth; an index beside them (history.db, SQLite) makes the list quick and holds nothing else.
-/// Files that were copied there or removed by hand are noticed. A verdict is that of the version which indexed the session;
-/// --rebuild judges all of them again.
+/// The session files are the truth; an index beside them (history.db, SQLite) makes the list quick, and holds nothing that is
+/// not in them. Files that were copied there or removed by hand are noticed. A verdict is that of the version which indexed
+/// the session; --rebuild judges all of them again.
 ///
 /// Nothing is ever removed but by `fathom delete`.
 #[derive(clap::Args, Debug)]

@@ -415,40 +415,45 @@ fn ten_kills_lose_no_run_that_had_ended() {
 /// before is missing.
 pub(crate) fn kills(stage: &Stage, times: usize) {
     let away = stage.folder("away");
-    let kept = stage.measured(2);
-    for session in &kept {
-        std::fs::copy(stage.session(session), away.join(format!("{session}.fathom"))).unwrap();
-    }
+    let mut kept = stage.measured(2);
     let other = "20200101-000000-1";
-    std::fs::copy(stage.session(&kept[0]), away.join(format!("{other}.fathom"))).unwrap();
-    let mut cut = 0;
+    let (theirs, ours) = (away.join(format!("{other}.fathom")), stage.session(other));
+    std::fs::copy(stage.session(&kept[0]), &theirs).unwrap();
+    let bytes = std::fs::read(&theirs).unwrap();
+    let whole = [stage.say(QUICK).took, stage.fathom("import", &theirs).took];
+    std::fs::remove_file(&ours).unwrap();
+    let mut cut = [0, 0];
     for round in 0..times {
-        // Spread over the time that each takes, from its first instruction to its last.
-        let share = ((round * 37) % times) as u32;
-        let run =
-            stage.start("run --engine sim --time 10ms --warmup 0 --runs 40 --quiet", Path::new(NOTHING));
-        std::thread::sleep(Duration::from_millis(600) * share / times as u32);
+        // From the first instruction to behind the last, in an order that is mixed.
+        let share = 1.2 * ((round * 37) % times) as f64 / times as f64;
+        let run = stage.start(QUICK, Path::new(NOTHING));
+        std::thread::sleep(whole[0].mul_f64(share));
         run.signal(Signal::KILL);
-        cut += usize::from(run.end().code.is_none());
-        ended_are_there(stage, &kept);
+        let process = run.id();
+        let killed = run.end().code.is_none();
+        let all = ended_are_there(stage, &kept);
+        if killed {
+            cut[0] += 1;
+        } else {
+            kept.push(all.into_iter().find(|id| id.ends_with(&format!("-{process}"))).unwrap());
+        }
 
-        let import = stage.start("import", &away.join(format!("{other}.fathom")));
-        std::thread::sleep(Duration::from_millis(60) * share / times as u32);
+        let import = stage.start("import", &theirs);
+        std::thread::sleep(whole[1].mul_f64(share));
         import.signal(Signal::KILL);
-        import.end();
+        cut[1] += usize::from(import.end().code.is_none());
         ended_are_there(stage, &kept);
-        let imported = stage.session(other);
-        if imported.exists() {
-            assert_eq!(std::fs::read(&imported).unwrap(), std::fs::read(stage.session(&kept[0])).unwrap());
-            std::fs::remove_file(imported).unwrap();
+        if ours.exists() {
+            assert_eq!(std::fs::read(&ours).unwrap(), bytes, "half of it was imported");
+            std::fs::remove_file(&ours).unwrap();
         }
     }
-    println!("{cut} of {times} runs were killed before their end");
-    assert!(cut > 0, "every run had ended before its kill");
+    println!("of {times} runs and imports each {} and {} were killed before their end", cut[0], cut[1]);
+    assert!(cut[0] > 0 && cut[1] > 0, "every one had ended before its kill: {cut:?}");
 }
 
 #[track_caller]
-fn ended_are_there(stage: &Stage, ids: &[String]) {
+fn ended_are_there(stage: &Stage, ids: &[String]) -> Vec<String> {
     let out = stage.say("list --format json");
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
     let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap();
@@ -461,6 +466,7 @@ fn ended_are_there(stage: &Stage, ids: &[String]) {
     for entry in all.iter().filter(|e| !known.contains(e["id"].as_str().unwrap())) {
         assert!(entry["problem"].is_null() || entry["ending"]["how"] == "cut", "{entry:#}");
     }
+    all.iter().map(id).collect()
 }
 
 /// Lists as many sessions as nobody has, made from one by leaving out its course; says how long that takes.
@@ -505,6 +511,11 @@ fn the_schema_is_that_of_every_report() {
             &folder,
         ),
         stage.fathom("layers --size 16m --time 50ms --runs 3 --quiet --format json", &folder),
+        stage.say(
+            "limit --engine sim --depth 4 --time 100ms --warmup 0 --runs 2 --p99 2ms --quiet --format json",
+        ),
+        stage.say(&format!("{QUICK} --format json")),
+        stage.say(&format!("{QUICK} --against last --format json")),
     ];
     for out in &real {
         conforms(&schema, &out.report().0);
