@@ -142,7 +142,8 @@ fn a_throttle_is_found_at_its_rate() {
             "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 2 --p99 150ms \
              --seed {seed} --quiet --format json"
         );
-        wait_long(&mut ahead_of_others(&inside(&disk, &group, &stage, &words))).report()
+        let inside = stage.command(&[disk.enter(), group.enter()].concat(), &words, &disk.dir);
+        wait_long(&mut ahead_of_others(&inside)).report()
     });
     let mut knees = Vec::new();
     for report in curves {
