@@ -105,16 +105,18 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
+    let of_headline_job = verdict::headline_result(record, &answered, &results);
     let first = match &limit {
         Some(curve) => curve.rests_on.first().and_then(|at| results.get(*at)),
-        None => verdict::headline_result(record, &answered, &results),
+        None => of_headline_job,
     };
     let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
     if let (Some(curve), None) = (&limit, headline.value) {
         (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
     }
     let beside = verdict::beside(first, &results);
-    let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
+    // Of a load curve that is the closed loop: a load below the capacity is limited by nothing but itself.
+    let limiter = of_headline_job.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
     deductions.extend(burst::bursts(&answered));

@@ -357,7 +357,7 @@ fn what_voids_a_load_takes_it_out_of_the_promise() {
     let load = report.limit.as_ref().unwrap();
     assert_eq!((load.points[2].state, load.points[2].kept), (LoadState::Void, None));
     assert_eq!(load.promise.as_ref().and_then(|p| p.kept_iops), Some(5_000));
-    assert_eq!(report.verdict, Verdict::Invalid, "a load with errors is not what was asked for");
+    assert!(report.beside.as_ref().is_some_and(|words| words.contains("70 %")), "{:?}", report.beside);
 }
 
 #[test]
