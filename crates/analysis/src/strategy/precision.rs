@@ -1,6 +1,6 @@
 //! Precision: each job is measured until its interval is as narrow as was asked for.
 //!
-//! For: when a job has enough runs, and how many more it would need. Not for: the interval itself ([`crate::interval`]).
+//! For: when a job has enough runs, and how many more it would need. Not for: the interval itself (`interval`).
 //!
 //! Whoever stops when an interval is narrow stops too often when it is so by luck, and what is shown then covers the truth
 //! less often than it says (Anscombe 1953; Law and Kelton, Simulation Modeling and Analysis, section 9.4.1). So there is a
