@@ -161,6 +161,7 @@ fn a_throttle_is_found_at_its_rate() {
 }
 
 #[test]
+#[ignore = "long"]
 fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
     if !is_root() {
         return;

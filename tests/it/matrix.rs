@@ -9,26 +9,34 @@ use std::path::Path;
 
 #[test]
 fn every_engine_moves_every_byte_on_ext4() {
-    on("ext4");
+    on("ext4", Modes::All);
 }
 
 #[test]
 fn every_engine_moves_every_byte_on_xfs() {
-    on("xfs");
+    on("xfs", Modes::First);
 }
 
 #[test]
 fn every_engine_moves_every_byte_on_btrfs() {
-    on("btrfs");
+    on("btrfs", Modes::First);
 }
 
-fn on(kind: &str) {
+/// In which cache modes engines are tried. What is special about a file system is how it does direct I/O, the first mode of
+/// nearly all; the others are the kernel's own for all file systems, and tried on one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Modes {
+    First,
+    All,
+}
+
+fn on(kind: &str, modes: Modes) {
     if !is_root() {
         return;
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
-    every_engine(&stage, &|words, target| disk.fathom(&stage, words, target), &disk.dir);
+    every_engine(&stage, &|words, target| disk.fathom(&stage, words, target), &disk.dir, modes);
 }
 
 #[test]
@@ -39,12 +47,12 @@ fn every_engine_moves_every_byte_on_tmpfs() {
     }
     let stage = Stage::new();
     let dir = tempfile::tempdir_in(shared).unwrap();
-    every_engine(&stage, &|words, target| stage.fathom(words, target), dir.path());
+    every_engine(&stage, &|words, target| stage.fathom(words, target), dir.path(), Modes::First);
 }
 
 type Fathom<'a> = &'a dyn Fn(&str, &Path) -> Outcome;
 
-fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path) {
+fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path, wanted: Modes) {
     for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
         let mut modes = Vec::new();
         for cache in engine.caches {
@@ -56,6 +64,9 @@ fn every_engine(stage: &Stage, fathom: Fathom, dir: &Path) {
             assert_eq!(out.code, Some(0), "{how}: {out:?}");
             assert!(out.stdout.starts_with("VERIFIED 256 blocks"), "{how}: {out:?}");
             modes.push(cache.word());
+            if wanted == Modes::First {
+                break;
+            }
         }
         assert!(!modes.is_empty(), "{} works in no mode here", engine.name);
         let job = job(stage, engine.name, &modes);
