@@ -210,6 +210,9 @@ fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
         (None, Some(broken)) => {
             format!("No load that was offered keeps p{rank} within {limit}; {broken} break it.{late}")
         }
+        (None, None) if curve.points.iter().all(|p| p.state == LoadState::Void) => {
+            format!("Whether any load keeps p{rank} within {limit} is not known: findings void all of them.")
+        }
         (None, None) => {
             format!("Whether any load keeps p{rank} within {limit} is not known; type a longer --time.")
         }
