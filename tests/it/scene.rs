@@ -320,7 +320,6 @@ os.fsync(file)'"
         ..PLAIN
     },
     Scene { id: "C04", words: "--rw randwrite --depth 4 --size 32m", ..PLAIN },
-    Scene { id: "D02", beside: "while :; do head -c 64M /dev/zero > dirt; done", ..PLAIN },
     Scene { id: "D05", ..THROTTLED },
     Scene { id: "D06", ..CACHED_FILE },
     Scene { id: "D07", words: "--rw randread --bs 512 --engine mmap --size 16m", ..PLAIN },
