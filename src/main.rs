@@ -1,9 +1,9 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
 use clap::Parser;
-use fathom_io::cli::{Cli, Command};
+use fathom_io::cli::{Cli, Command, SweepSaid};
 use fathom_io::failure::Failure;
-use fathom_io::{doctor, explain, plan, run, session, show, verify};
+use fathom_io::{doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Sweep(args) => args.said().and_then(sweep),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),
@@ -26,6 +27,20 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     }
     let seen = run::measure(meant, showing.quiet)?;
     judge(&seen.session, showing, Some(&seen))
+}
+
+fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
+    match said {
+        SweepSaid::Measure(request, showing) => measure(&request, &showing),
+        SweepSaid::List(request) => plan::plan(&request).map(|(plan, _)| show::cells(&plan)),
+        SweepSaid::Skipped(request) => plan::plan(&request).map(|(plan, _)| show::skipped(&plan)),
+        SweepSaid::Resume(word, showing) => {
+            let before = session::read(&history::find(&word)?)?;
+            let meant = plan::resume::again(&word, &before)?;
+            let seen = run::resume(meant, before, showing.quiet)?;
+            judge(&seen.session, &showing, Some(&seen))
+        }
+    }
 }
 
 fn judge(

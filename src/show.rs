@@ -9,6 +9,7 @@ use analysis::Judging;
 use model::plan::Plan;
 use model::record::Record;
 use model::report::Report;
+use model::wish::axes::preset;
 use report::Style;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -105,6 +106,28 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     }
     print_bytes(out.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the cells of a grid, one a line.
+pub fn cells(plan: &Plan) -> ExitCode {
+    let line = |c: &model::sweep::Cell| {
+        let modes =
+            plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
+        let mode = modes.iter().find(|m| c.setting.mode.as_deref() == Some(m.name)).map_or("", |m| m.remark);
+        let remark = if mode.is_empty() { String::new() } else { format!(" ({mode})") };
+        format!("{}{remark}\n", c.setting.words())
+    };
+    let lines: String = plan.sweep.iter().flat_map(|g| &g.cells).map(line).collect();
+    print_bytes(lines.as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// Prints the cells of a grid that would not be measured, one a line with the reason.
+pub fn skipped(plan: &Plan) -> ExitCode {
+    let all = plan.sweep.iter().flat_map(|g| &g.skipped);
+    let lines: String = all.map(|s| format!("{}: {}\n", s.setting.words(), s.why)).collect();
+    print_bytes(lines.as_bytes());
+    ExitCode::SUCCESS
 }
 
 /// Writes to standard output.

@@ -7,9 +7,11 @@ mod explain;
 mod layers;
 mod run;
 mod show;
+mod sweep;
 mod verify;
 
 use clap::{Parser, Subcommand};
+pub use sweep::Said as SweepSaid;
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
@@ -35,6 +37,8 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Find the best setting: block size x depth x workers x engine x cache mode
+    Sweep(sweep::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

@@ -6,7 +6,9 @@
 mod engine;
 mod layers;
 mod origins;
+pub mod resume;
 mod stream;
+mod sweep;
 mod target;
 
 use crate::failure::Failure;
@@ -16,14 +18,16 @@ use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Plan, Role, Strategy};
+use model::plan::{Ladder, Plan, Role, Strategy};
 use model::profile::{PROFILES, Profile};
+use model::sweep::Grid;
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
 use origins::Origins;
 use std::borrow::Cow;
 use stream::Draft;
+pub(crate) use sweep::minutes;
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
@@ -53,14 +57,18 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (targets, places) = targets.finish(&mut jobs)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
+    let runs = origins.choose("--runs", request.job.runs, runs_of(request), u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
-    let cold = touched && (direct || ladder.is_some() || targets.iter().all(|t| t.role != Role::File));
+    let cold = touched
+        && (direct
+            || ladder.is_some()
+            || asked.grid.is_some()
+            || targets.iter().all(|t| t.role != Role::File));
     let words = match (cold, &ladder) {
         (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
         (true, None) => "yes: evicted before each run",
@@ -85,6 +93,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         hook: request.hook,
         expect_device,
         layers: ladder,
+        sweep: asked.grid,
     };
     Ok((plan, machine))
 }
@@ -93,6 +102,7 @@ fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
+        (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -121,20 +131,47 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
     job.phases.iter().flat_map(|p| &p.streams)
 }
 
+/// Jobs with what they are to one another.
+#[derive(Default)]
+struct Asked {
+    /// In the order of the plan.
+    wishes: Vec<JobWish>,
+    /// The layers that they are at, where that is the question.
+    ladder: Ladder,
+    /// Index of the job whose figure is the headline, where it is not the first.
+    headline: Option<usize>,
+    /// The settings that they have, where that is the question.
+    grid: Option<Grid>,
+}
+
+/// Times each job is measured unless said otherwise.
+fn runs_of(request: &Request) -> u32 {
+    match &request.work {
+        Work::Sweep(said) if said.exhaustive => sweep::RUNS,
+        _ => RUNS,
+    }
+}
+
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), Failure> {
+fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) => {
             origins.leave_out(OF_TESTS);
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
-            Climb { wishes: of_profile(profile, &request.job), ..Climb::default() }
+            Asked { wishes: of_profile(profile, &request.job), ..Asked::default() }
         }
-        Work::Job => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
+        Work::Job => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
             let climb = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
-            climb
+            let Climb { wishes, ladder, headline } = climb;
+            Asked { wishes, ladder, headline, grid: None }
+        }
+        Work::Sweep(said) => {
+            let spread = sweep::spread(request, said, root, &mut origins)?;
+            origins.leave_out(sweep::OF_CELLS);
+            Asked { wishes: spread.wishes, grid: Some(spread.grid), ..Asked::default() }
         }
     };
     Ok((origins, asked))
@@ -215,7 +252,8 @@ fn times(
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
-        Work::Job => RUN_TIMES_NS,
+        // The cells of a sweep say theirs.
+        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.

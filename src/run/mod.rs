@@ -6,6 +6,7 @@ mod evidence;
 mod self_test;
 mod specs;
 mod supplies;
+mod sweep;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
@@ -23,13 +24,17 @@ use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role};
-use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
+use model::record::{
+    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+};
+use model::sweep::Search;
 use model::units::show_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use supplies::Supplies;
+use sweep::Earlier;
 use sys::clock::Clock;
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
@@ -59,7 +64,26 @@ pub struct Seen {
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen, Failure> {
+pub fn measure(meant: (Plan, Machine), quiet: bool) -> Result<Seen, Failure> {
+    begin(meant, None, quiet)
+}
+
+/// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
+///
+/// # Errors
+/// As [`measure`]; and where nothing of it is left to measure.
+pub fn resume(meant: (Plan, Machine), before: Record, quiet: bool) -> Result<Seen, Failure> {
+    if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+        return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
+    }
+    begin(meant, Some(Earlier::of(before)), quiet)
+}
+
+fn begin(
+    (plan, mut machine): (Plan, Machine),
+    earlier: Option<Earlier>,
+    quiet: bool,
+) -> Result<Seen, Failure> {
     let root = Root::real();
     // Before any thread starts, so that every thread is counted.
     let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
@@ -81,10 +105,13 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    let epoch = Instant::now();
+    // What is gone on with keeps its times, and those of now come after them.
+    let passed = earlier.as_ref().map_or(Duration::ZERO, Earlier::until);
+    let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
     name_leftovers(&plan, &live);
+    tell_search(&plan, &live);
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
         let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, 0));
@@ -110,7 +137,11 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     };
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
+    for frame in earlier.iter().flat_map(Earlier::frames) {
+        session.append(&frame)?;
+    }
     let watch = Watch::new(root.clone(), &machine, epoch);
+    let left = time_left(&plan, 0);
     let mut bench = Bench {
         plan,
         places: machine.places,
@@ -123,8 +154,9 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         clock,
         epoch,
         supplies,
+        left,
     };
-    let ending = bench.all()?;
+    let ending = bench.all(earlier.as_ref())?;
     bench.close(ending)
 }
 
@@ -164,13 +196,18 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    /// What was left of it all when the run began.
+    left: Duration,
 }
 
 impl Bench {
     /// The loop.
-    fn all(&mut self) -> Result<RunEnding, Failure> {
+    fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         self.keep_prepared()?;
         self.watch_idle()?;
+        if self.plan.sweep.is_some() {
+            return self.sweep(earlier);
+        }
         let mut summaries: Vec<Summary> = Vec::new();
         let Plan { runs, strategy, seed, .. } = self.plan;
         let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
@@ -184,7 +221,8 @@ impl Bench {
                 budget.jobs * budget.runs as usize,
                 self.plan.jobs[job].name
             );
-            self.live.step(&words, time_left(&self.plan, summaries.len()));
+            self.left = time_left(&self.plan, summaries.len());
+            self.live.step(&words, self.left);
             let phases = self.job((job, repeat, offered_iops), summaries.len())?;
             match phases.last().map(|p| &p.ending) {
                 Some(RunEnding::Complete) => summaries.push(Summary::of(job, repeat, offered_iops, &phases)),
@@ -226,9 +264,13 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
-        let specs = self.specs(&phase, start.phase, done)?;
+        let specs = match self.specs(&phase, start.phase, done) {
+            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why.words().into()),
+            specs => specs?,
+        };
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
+            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why),
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
@@ -238,7 +280,7 @@ impl Bench {
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
+        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total))?;
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -276,7 +318,6 @@ impl Bench {
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
-        done: usize,
     ) -> Result<Option<String>, Failure> {
         while !crew.is_done() {
             std::thread::sleep(COLLECT_EVERY);
@@ -294,8 +335,7 @@ impl Bench {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
             }
-            let left = time_left(&self.plan, done).saturating_sub(at);
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, left);
+            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, self.left.saturating_sub(at));
         }
         Ok(None)
     }
@@ -407,11 +447,35 @@ fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
-/// What the runs that are still to come will take.
-fn time_left(plan: &Plan, done: usize) -> Duration {
+/// How long a search will take, before it begins.
+fn tell_search(plan: &Plan, live: &Live) {
+    let Some(grid) = &plan.sweep else { return };
+    let cells = grid.cells.len();
+    let left = time_left(plan, 0).as_nanos() as u64;
+    live.say(&match grid.search {
+        Search::Adaptive { budget_ns } => format!(
+            "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
+            crate::plan::minutes(budget_ns)
+        ),
+        Search::Exhaustive => {
+            format!("{cells} cells, {} runs each: about {}", plan.runs, crate::plan::minutes(left))
+        }
+    });
+}
+
+/// What a run takes with everything around it, as far as the plan tells.
+fn mean_run(plan: &Plan) -> Duration {
     let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
     let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
-    let each = round / (plan.jobs.len() as u32).max(1);
+    round / (plan.jobs.len() as u32).max(1)
+}
+
+/// What the runs that are still to come will take.
+fn time_left(plan: &Plan, done: usize) -> Duration {
+    let each = mean_run(plan);
+    if let Some(left) = sweep::time_left(plan, each) {
+        return left;
+    }
     each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
 }
 

@@ -521,6 +521,7 @@ fn plan(forges: &[Forge]) -> Plan {
         hook: None,
         expect_device: None,
         layers: None,
+        sweep: None,
     }
 }
 

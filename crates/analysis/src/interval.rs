@@ -35,6 +35,11 @@ pub(crate) fn mean(values: &[f64]) -> Option<Mean> {
     finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
 }
 
+/// Student's factor: the value that a variable of so many degrees of freedom stays below with this chance.
+pub(crate) fn student(degrees: f64, chance: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |s| s.inverse_cdf(chance))
+}
+
 /// t times the standard error of the mean of `logs`.
 fn half_width(logs: &[f64], centre: f64) -> Option<f64> {
     let n = logs.len() as f64;

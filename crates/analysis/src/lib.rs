@@ -33,6 +33,7 @@ mod seconds;
 mod series;
 mod stalls;
 pub mod strategy;
+mod sweep;
 mod two_samples;
 mod verdict;
 
@@ -62,19 +63,38 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     let results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = layers::accept(record, &answered, &mut findings);
-    let headline = verdict::headline(record, &answered, &results);
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
-    let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
+    let sweep = sweep::sweep(record, &answered);
+    let headline = match &sweep {
+        Some(sweep) => sweep::headline(sweep, &results),
+        None => verdict::headline(record, &answered, &results),
+    };
+    // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
+    let quoted = sweep.as_ref().map(|s| sweep::finalists(s, &results));
+    let acts = |f: &&Finding| {
+        !layers::is_expected(record, &answered, f)
+            && quoted.as_ref().is_none_or(|names| f.about.iter().any(|a| names.contains(a)))
+    };
+    let acting: Vec<Finding> = findings.iter().filter(acts).cloned().collect();
+    let needed: &[Measured] = if sweep.is_some() { &[] } else { &results };
+    let (verdict, verdict_reason) = match &sweep {
+        Some(sweep) if sweep.winner.is_empty() => sweep::undecided(sweep),
+        _ => verdict::verdict(&headline, needed, &acting),
+    };
     let layers = layers::layers(record, &answered, &results, &acting);
-    let mut deductions = deduce::deduce(&answered, &results);
+    let mut deductions = match &sweep {
+        Some(sweep) => sweep::deduce(sweep),
+        None => deduce::deduce(&answered, &results),
+    };
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
         verdict_reason,
-        limiter: verdict::headline_result(record, &answered, &results)
-            .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        limiter: match &sweep {
+            Some(sweep) => sweep::first(sweep).and_then(|c| results.get(c.result?)),
+            None => verdict::headline_result(record, &answered, &results),
+        }
+        .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
         headline,
         deductions,
         results,
@@ -87,6 +107,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        sweep,
     }
 }
 

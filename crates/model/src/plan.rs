@@ -4,6 +4,7 @@
 //! Not for: what happened.
 
 use crate::job::Job;
+use crate::sweep::Grid;
 use serde::{Deserialize, Serialize};
 
 /// Everything that one invocation is going to measure.
@@ -41,6 +42,9 @@ pub struct Plan {
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
+    /// Which jobs are the same work at different settings; `None` where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Grid>,
 }
 
 /// What decides, while measuring, how often each job is measured and at which load.

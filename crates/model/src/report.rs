@@ -9,6 +9,7 @@ use crate::ledger::{Layers, Ledger};
 use crate::machine::Machine;
 use crate::record::Written;
 use crate::steadiness::{Estimate, Steadiness};
+use crate::sweep::Sweep;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,6 +52,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// The same work at every setting of a grid; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
 /// Which program and contract made a report.

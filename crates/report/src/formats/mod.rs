@@ -4,4 +4,5 @@ mod course;
 pub(crate) mod json;
 mod layers;
 mod ledger;
+mod sweep;
 pub(crate) mod text;

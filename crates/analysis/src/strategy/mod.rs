@@ -5,6 +5,8 @@
 //! Every job is measured once per round, in an order drawn anew for each round. So a slow drift of the device falls on
 //! all jobs alike, and no job always follows the same neighbour.
 
+pub mod sweep;
+
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::payload::split_mix;
