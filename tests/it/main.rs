@@ -22,5 +22,6 @@ mod safety;
 mod sim;
 mod stage;
 mod stored;
+mod sweep;
 mod trace;
 mod verify;
