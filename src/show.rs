@@ -110,23 +110,27 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
 
 /// Prints the cells of a grid, one a line.
 pub fn cells(plan: &Plan) -> ExitCode {
-    let line = |c: &model::sweep::Cell| {
-        let modes =
-            plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
-        let mode = modes.iter().find(|m| c.setting.mode.as_deref() == Some(m.name)).map_or("", |m| m.remark);
-        let remark = if mode.is_empty() { String::new() } else { format!(" ({mode})") };
-        format!("{}{remark}\n", c.setting.words())
-    };
-    let lines: String = plan.sweep.iter().flat_map(|g| &g.cells).map(line).collect();
-    print_bytes(lines.as_bytes());
+    let modes = plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
+    let mut out = String::new();
+    for setting in plan.sweep.iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
+        out += &setting.words();
+        let mode = modes.iter().find(|m| setting.mode.as_deref() == Some(m.name));
+        if let Some(mode) = mode.filter(|m| !m.remark.is_empty()) {
+            out += &format!(" ({})", mode.remark);
+        }
+        out.push('\n');
+    }
+    print_bytes(out.as_bytes());
     ExitCode::SUCCESS
 }
 
 /// Prints the cells of a grid that would not be measured, one a line with the reason.
 pub fn skipped(plan: &Plan) -> ExitCode {
-    let all = plan.sweep.iter().flat_map(|g| &g.skipped);
-    let lines: String = all.map(|s| format!("{}: {}\n", s.setting.words(), s.why)).collect();
-    print_bytes(lines.as_bytes());
+    let mut out = String::new();
+    for cell in plan.sweep.iter().flat_map(|g| &g.skipped) {
+        out += &format!("{}: {}\n", cell.setting.words(), cell.why);
+    }
+    print_bytes(out.as_bytes());
     ExitCode::SUCCESS
 }
 

@@ -38,7 +38,7 @@ pub enum Command {
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
     /// Find the best setting: block size x depth x workers x engine x cache mode
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

@@ -44,6 +44,7 @@ impl Choice for SameForAll {
 /// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are
 /// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself.
 #[derive(clap::Args, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,

@@ -76,12 +76,12 @@ pub fn resume(meant: (Plan, Machine), before: Record, quiet: bool) -> Result<See
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    begin(meant, Some(Earlier::of(before)), quiet)
+    begin(meant, Some(&Earlier::of(before)), quiet)
 }
 
 fn begin(
     (plan, mut machine): (Plan, Machine),
-    earlier: Option<Earlier>,
+    earlier: Option<&Earlier>,
     quiet: bool,
 ) -> Result<Seen, Failure> {
     let root = Root::real();
@@ -106,7 +106,7 @@ fn begin(
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // What is gone on with keeps its times, and those of now come after them.
-    let passed = earlier.as_ref().map_or(Duration::ZERO, Earlier::until);
+    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
@@ -137,7 +137,7 @@ fn begin(
     };
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
-    for frame in earlier.iter().flat_map(Earlier::frames) {
+    for frame in earlier.into_iter().flat_map(Earlier::frames) {
         session.append(&frame)?;
     }
     let watch = Watch::new(root.clone(), &machine, epoch);
@@ -156,7 +156,7 @@ fn begin(
         supplies,
         left,
     };
-    let ending = bench.all(earlier.as_ref())?;
+    let ending = bench.all(earlier)?;
     bench.close(ending)
 }
 

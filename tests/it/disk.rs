@@ -30,6 +30,8 @@ pub(crate) struct Disk {
     pub(crate) dir: PathBuf,
     pub(crate) device: PathBuf,
     room: Room,
+    /// Detached after the room is gone, where no mount does that.
+    _held: Option<Device>,
 }
 
 /// A process that keeps a mount namespace.
@@ -112,7 +114,16 @@ impl Disk {
         let mut mount = Command::new("sh");
         mount.args(["-c", script, "sh"]).arg(&device.path).arg(&dir).arg(options);
         let room = Room::keep(&mut mount)?;
-        Some(Self { dir, device: device.path.clone(), room })
+        // Detached with the mount.
+        Some(Self { dir, device: device.path.clone(), room, _held: None })
+    }
+
+    /// No file system: an empty directory of the machine's disk, where what is mounted is seen by nobody else. With a device
+    /// that is to be used as it is.
+    pub(crate) fn bare(stage: &Stage, device: Option<Device>) -> Option<Self> {
+        let room = Room::keep(Command::new("sh").args(["-c", "echo ready && exec cat"]))?;
+        let path = device.as_ref().map_or(PathBuf::new(), |d| d.path.clone());
+        Some(Self { dir: stage.folder("bare"), device: path, room, _held: device })
     }
 
     /// Runs the program inside.

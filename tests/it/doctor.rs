@@ -1,7 +1,7 @@
 //! The doctor: what would spoil a number is found before one is measured, and nothing is touched.
 
 use crate::disk::{Device, Disk, Image};
-use crate::provoke::{Group, inside};
+use crate::group::Group;
 use crate::stage::{Outcome, Stage, is_root, names, skip, tool, wait};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -129,9 +129,10 @@ fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
-    group.limit_reads(&disk.number(), 100_000);
-    let seen = Diagnosis::of(&wait(&mut inside(&disk, &group, &stage, WORDS)));
+    let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 100000");
+    let Some(group) = Group::limited(&disk, &limit) else { return };
+    let enter = [disk.enter(), group.enter()].concat();
+    let seen = Diagnosis::of(&wait(&mut stage.command(&enter, WORDS, &disk.dir)));
     let limit = seen.must_say("I/O limits", "finding");
     assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100000"), "{limit:#}");
     Diagnosis::of(&disk.fathom(&stage, WORDS, &disk.dir)).must_say("I/O limits", "holds");

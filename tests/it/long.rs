@@ -4,7 +4,7 @@
 //! them. Not for: `./test`, which they would make take an hour; nor for figures.
 //! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
 
-use crate::honesty::{self, Provocation};
+use crate::scene;
 use crate::stage::{Outcome, Stage};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -158,33 +158,21 @@ fn honest_runs_raise_no_alarm() {
     assert!(alarms.unexcused.is_empty(), "alarms without a reason: {:#?}", alarms.unexcused);
 }
 
-/// What is provoked: the check, what it must answer, and how.
-const PROVOKED: &[(&str, &str, Provocation)] = &[
-    ("A01", "finding", honesty::reads_of_a_cached_file),
-    ("A04", "finding", honesty::reads_of_a_truncated_file),
-    ("A04", "finding", honesty::reads_of_an_allocated_file),
-    ("A11", "finding", honesty::reads_of_memory),
-    ("A12", "finding", honesty::reads_above_a_cached_image),
-    ("A13", "not_checked", honesty::reads_that_nobody_counts),
-    ("B05", "finding", honesty::depth_of_an_engine_that_has_none),
-    ("D01", "finding", honesty::reads_beside_others),
-];
-
 #[test]
 #[ignore = "long"]
 fn what_is_provoked_is_caught_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
     let mut missed = Vec::new();
-    for (id, answer, provocation) in PROVOKED {
+    for scene in scene::SCENES {
         let (mut caught, mut told) = (0, 0);
         for _ in 0..times {
-            let Some(out) = provocation(&Stage::new()) else { break };
+            let Some(out) = scene.tell(&Stage::new()) else { break };
             told += 1;
-            caught += usize::from(out.report().says(id, answer));
+            caught += usize::from(out.report().says(scene.id, scene.answer));
         }
-        println!("{id:4} caught {caught} of {told}");
+        println!("{:4} caught {caught:2} of {told:2}  {}", scene.id, scene.words);
         if caught < told {
-            missed.push(*id);
+            missed.push(scene.id);
         }
     }
     assert!(missed.is_empty(), "not caught each time: {missed:?}");

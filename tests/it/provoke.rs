@@ -3,72 +3,17 @@
 //! For: what the checks must see where it was done on purpose. Not for: the first stories of each kind ([`crate::honesty`]).
 
 use crate::disk::{Disk, Image, Room};
-use crate::stage::{Outcome, Report, Stage, is_root, skip, wait};
-use std::path::{Path, PathBuf};
+use crate::scene;
+use crate::stage::{Stage, is_root, skip, wait};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Short runs whose report is JSON.
 const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
-/// Where version 1 of the block controller is on machines that have it.
-const BLKIO: &str = "/sys/fs/cgroup/blkio";
-
-/// A cgroup of the story's own, gone with it.
-pub(crate) struct Group(PathBuf);
-
-impl Group {
-    /// `None`, and said, where the machine has no such controller.
-    pub(crate) fn new() -> Option<Self> {
-        if !Path::new(BLKIO).join("blkio.throttle.read_iops_device").exists() {
-            skip("there is no cgroup controller blkio of version 1 here");
-            return None;
-        }
-        let dir = Path::new(BLKIO).join(format!("it-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Some(Self(dir))
-    }
-
-    /// Limits reads of a device, operations per second.
-    pub(crate) fn limit_reads(&self, device: &str, iops: u32) {
-        std::fs::write(self.0.join("blkio.throttle.read_iops_device"), format!("{device} {iops}")).unwrap();
-    }
-
-    /// What a command must be prefixed with to run in it.
-    fn enter(&self) -> Vec<String> {
-        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
-        ["sh", "-c", script, &self.0.to_string_lossy()].map(str::to_owned).into()
-    }
-
-    /// The group that fathom made in it.
-    fn of_fathom(&self) -> Option<PathBuf> {
-        let mut below = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().path());
-        below.find(|p| p.is_dir())
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-/// The program on a disk, in the group.
-pub(crate) fn inside(disk: &Disk, group: &Group, stage: &Stage, words: &str) -> Command {
-    stage.command(&[disk.enter(), group.enter()].concat(), words, &disk.dir)
-}
 
 #[test]
 fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
-    if !is_root() {
-        return;
-    }
-    let stage = Stage::new();
-    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
-    group.limit_reads(&disk.number(), 1000);
-    let words =
-        "run --rw randread --depth 4 --size 32m --time 3s --warmup 500ms --runs 1 --quiet --format json";
-    let report = wait(&mut inside(&disk, &group, &stage, words)).report();
+    let Some(report) = scene::THROTTLED.must_be_seen(&Stage::new()) else { return };
     let limit = report.must_say("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("1,000"), "{limit:#}");
     let above = report.must_say("D05", "finding");
@@ -79,29 +24,7 @@ fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
 
 #[test]
 fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
-    if !is_root() {
-        return;
-    }
-    let stage = Stage::new();
-    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let Some(group) = Group::new() else { return };
-    let words =
-        "run --rw randread --depth 4 --size 32m --time 6s --warmup 200ms --runs 1 --quiet --format json";
-    let mut command = inside(&disk, &group, &stage, words);
-    let number = disk.number();
-    let story = std::thread::scope(|scope| {
-        let run = scope.spawn(|| wait(&mut command));
-        // The measured window is open when our group on this device counts thousands of reads.
-        let since = Instant::now();
-        while reads(&group, &number) < 20_000 && since.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        std::thread::sleep(Duration::from_millis(1500));
-        let of_fathom = group.of_fathom().expect("fathom has a group of its own below the present one");
-        std::fs::write(of_fathom.join("blkio.throttle.read_iops_device"), format!("{number} 500")).unwrap();
-        run.join().unwrap()
-    });
-    let report = story.report();
+    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::new()) else { return };
     let cliff = report.must_say("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
     assert!(sentence.contains("so the cause is above it"), "{sentence}");
@@ -110,64 +33,22 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
     assert!((0.5..6.0).contains(&of("at_s")), "{cliff:#}");
 }
 
-/// Reads charged to the group that fathom made.
-fn reads(group: &Group, device: &str) -> u64 {
-    let text =
-        group.of_fathom().and_then(|g| std::fs::read_to_string(g.join("blkio.throttle.io_serviced")).ok());
-    let text = text.unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix(device)?.trim().strip_prefix("Read"));
-    line.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
-}
-
-/// Runs on a file system mounted with options, after a script in it.
-fn on(kind: &str, options: &str, script: &str, words: &str) -> Option<Report> {
-    if !is_root() {
-        return None;
-    }
-    let stage = Stage::new();
-    let disk = Disk::mounted(&stage, kind, Image::Direct, options)?;
-    disk.sh(script);
-    let out: Outcome = disk.fathom(&stage, &format!("run {words} {SHORT}"), &disk.dir);
-    Some(out.report())
-}
-
 #[test]
 fn direct_writes_through_a_data_journal_are_called_what_they_are() {
-    let Some(report) = on("ext4", "data=journal", "true", "--rw randwrite --depth 4 --size 32m") else {
-        return;
-    };
-    assert!(report.says("A03", "finding") || report.says("A02", "finding"), "{report:#?}");
+    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::new()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
-fn compressed_files_are_found_out_on_btrfs() {
-    let words = "--rw randrw --mix 70 --depth 4 --size 32m --compress 60";
-    let Some(report) = on("btrfs", "compress-force=zstd", "true", words) else { return };
+fn data_that_compress_are_found_out_on_btrfs_in_the_file_and_in_the_writes() {
+    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::new()) else { return };
     let found = |id| report.says(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
-    // Compressible data on a file system that compresses are too easy, too.
-    assert!(found("A08"), "{report:#?}");
-}
-
-#[test]
-fn direct_writes_with_checksums_on_btrfs_are_not_called_direct() {
-    let Some(report) = on("btrfs", "defaults", "true", "--rw randwrite --depth 4 --size 32m") else { return };
-    assert!(report.says("A02", "finding") || report.says("A03", "finding"), "{report:#?}");
 }
 
 #[test]
 fn an_overlay_is_named_and_followed_to_its_disk() {
-    if !is_root() {
-        return;
-    }
-    let stage = Stage::new();
-    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    disk.sh("mkdir lower upper work shown && \
-             mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work shown");
-    let words = format!("run --rw randread --depth 4 --size 32m {SHORT}");
-    let report = disk.fathom(&stage, &words, &disk.dir.join("shown")).report();
-    report.must_say("D25", "finding");
+    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::new()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -195,26 +76,12 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
 
 #[test]
 fn syncs_that_never_reach_the_device_are_not_durable() {
-    if !is_root() {
-        return;
+    for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
+        let Some(report) = scene.must_be_seen(&Stage::new()) else { return };
+        assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let stage = Stage::new();
-    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let words = format!("run --rw randwrite --depth 1 --fsync 1 --size 32m {SHORT}");
-    let honest = disk.fathom(&stage, &words, &disk.dir).report();
-    assert!(!honest.says("C01", "finding"), "{honest:#?}");
-    let _switched = disk.switch("write_cache", "write through");
-    let report = disk.fathom(&stage, &words, &disk.dir).report();
-    report.must_say("C01", "finding");
-    assert!(report.name().contains("not durable"), "{}", report.name());
-}
-
-#[test]
-fn mounts_without_barriers_are_not_durable() {
-    let words = "--rw randwrite --depth 1 --fsync 1 --size 32m";
-    let Some(report) = on("ext4", "nobarrier", "true", words) else { return };
-    report.must_say("C02", "finding");
-    assert!(report.name().contains("not durable"), "{}", report.name());
+    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::new()) else { return };
+    assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 
 #[test]

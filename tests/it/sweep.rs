@@ -91,7 +91,9 @@ fn the_text_says_who_wins_and_draws_the_map() {
     let stage = Stage::new();
     let words = "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet";
     let out = stage.fathom(words, nothing());
-    for must in ["VALID  32K sequential read, depth 32", "fastest", "MB/s by size and depth", "*", "Skipped 1"] {
+    for must in
+        ["VALID  32K sequential read, depth 32", "fastest", "MB/s by size and depth", "*", "Skipped 1"]
+    {
         assert!(out.stdout.contains(must), "'{must}' is not in {}", out.stdout);
     }
     assert!(out.stdout.lines().all(|l| l.chars().count() <= 110), "{}", out.stdout);
@@ -114,7 +116,8 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(!out.stderr.contains("cell 3 of 10"), "what was measured is not measured again: {}", out.stderr);
     let report = out.report().0;
-    let runs: u64 = report["sweep"]["cells"].as_array().unwrap().iter().map(|c| c["runs"].as_u64().unwrap()).sum();
+    let runs: u64 =
+        report["sweep"]["cells"].as_array().unwrap().iter().map(|c| c["runs"].as_u64().unwrap()).sum();
     assert!(runs >= 10 && report["sweep"]["winner"]["read"]["runs"] == 5, "{:#}", report["sweep"]["winner"]);
     assert_eq!(std::fs::read(&first[0]).unwrap(), kept, "the old session is left as it was");
 
@@ -132,7 +135,10 @@ fn a_killed_sweep_goes_on_too() {
     running.signal(rustix::process::Signal::KILL);
     running.end();
     let elsewhere = stage.fathom("sweep --resume last --bs 4k", nothing());
-    assert!(elsewhere.code == Some(2) && elsewhere.stderr.contains("leave everything else out"), "{elsewhere:?}");
+    assert!(
+        elsewhere.code == Some(2) && elsewhere.stderr.contains("leave everything else out"),
+        "{elsewhere:?}"
+    );
     let out = stage.fathom("sweep --resume last --quiet --format json", nothing());
     let report = out.report().0;
     assert_eq!(report["ending"]["how"], "complete", "{}", out.stderr);
@@ -157,7 +163,8 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
         assert!(number(&sweep["cheapest"][work]["memory_bytes"]) <= number(&winner["memory_bytes"]));
     }
     for work in sweep["works"].as_array().unwrap() {
-        let names: Vec<&str> = work["yardsticks"].as_array().unwrap().iter().map(|y| y["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            work["yardsticks"].as_array().unwrap().iter().map(|y| y["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["cp", "dd"]);
     }
     // A file system of 4 KiB blocks does no direct I/O of 512 bytes; one of 512 does.

@@ -43,7 +43,7 @@ use findings::Answered;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{FORMAT, Measured, Producer, Report};
+use model::report::{FORMAT, Measured, Producer, Report, Verdict};
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Judging {
 pub fn judge(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
-    let results: Vec<Measured> = answered.iter().map(measured).collect();
+    let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = layers::accept(record, &answered, &mut findings);
     let sweep = sweep::sweep(record, &answered);
@@ -68,18 +68,22 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         Some(sweep) => sweep::headline(sweep, &results),
         None => verdict::headline(record, &answered, &results),
     };
+    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
+    for result in &mut results {
+        result.verdict = verdict::of(result, &acting).0;
+    }
     // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
-    let quoted = sweep.as_ref().map(|s| sweep::finalists(s, &results));
-    let acts = |f: &&Finding| {
-        !layers::is_expected(record, &answered, f)
-            && quoted.as_ref().is_none_or(|names| f.about.iter().any(|a| names.contains(a)))
+    let (first, quoted) = match &sweep {
+        Some(sweep) => (sweep::first(sweep, &results), sweep::finalists(sweep, &results)),
+        None => (verdict::headline_result(record, &answered, &results), results.iter().collect()),
     };
-    let acting: Vec<Finding> = findings.iter().filter(acts).cloned().collect();
-    let needed: &[Measured] = if sweep.is_some() { &[] } else { &results };
     let (verdict, verdict_reason) = match &sweep {
-        Some(sweep) if sweep.winner.is_empty() => sweep::undecided(sweep),
-        _ => verdict::verdict(&headline, needed, &acting),
+        Some(sweep) if first.is_none() => sweep::undecided(sweep),
+        _ => verdict::verdict(first, &acting),
     };
+    let beside = verdict::beside(first, &quoted);
+    let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
     let mut deductions = match &sweep {
         Some(sweep) => sweep::deduce(sweep),
@@ -90,11 +94,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict,
         verdict_reason,
-        limiter: match &sweep {
-            Some(sweep) => sweep::first(sweep).and_then(|c| results.get(c.result?)),
-            None => verdict::headline_result(record, &answered, &results),
-        }
-        .map_or_else(limiter::nothing_measured, |r| r.limiter.clone()),
+        beside,
+        limiter,
         headline,
         deductions,
         results,
@@ -121,6 +122,8 @@ fn measured(answered: &Answered) -> Measured {
         stream: case.index as u32,
         job: case.job.clone(),
         void: answered.is_void(),
+        // Given once the findings are known.
+        verdict: Verdict::Suspect,
         read: figures.read,
         write: figures.write,
         trim: figures.trim,

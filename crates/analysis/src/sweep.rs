@@ -73,7 +73,7 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
     });
     let cells: Vec<CellFigures> = cells.collect();
     let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
-    let best = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
+    let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
         search.races.iter().filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
     };
     let budget_seconds = match grid.search {
@@ -86,8 +86,8 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
         seconds: search.spent_ns() as f64 / 1e9,
         budget_seconds,
         skipped: grid.skipped.clone(),
-        winner: best(Race::winner),
-        cheapest: best(Race::cheapest),
+        winner: of_works(Race::winner),
+        cheapest: of_works(Race::cheapest),
         works: search.races.iter().map(|r| work(grid, r, &cells, of)).collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
@@ -251,15 +251,21 @@ fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -
     })
 }
 
-/// Names of the results that the conclusions rest on.
-pub(crate) fn finalists(sweep: &Sweep, results: &[Measured]) -> Vec<String> {
-    let cells = sweep.winner.values().chain(sweep.cheapest.values());
-    cells.filter_map(|c| Some(results.get(c.result?)?.name.clone())).collect()
+/// The results that the conclusions rest on, each once.
+pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
+    let cells = || sweep.winner.values().chain(sweep.cheapest.values());
+    let quoted = |at: usize| cells().any(|c| c.result == Some(at));
+    results.iter().enumerate().filter(|(at, _)| quoted(*at)).map(|(_, r)| r).collect()
 }
 
 /// The winner of the first work that has one.
-pub(crate) fn first(sweep: &Sweep) -> Option<&CellFigures> {
+fn best(sweep: &Sweep) -> Option<&CellFigures> {
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name))
+}
+
+/// Its result.
+pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
+    results.get(best(sweep)?.result?)
 }
 
 /// The verdict where no cell has won.
@@ -271,7 +277,7 @@ pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
 /// The number that would be quoted: the first work's winner.
 pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let nothing = Headline { name: "nothing".into(), value: None, unit: "MB/s".into(), interval: None };
-    let Some((cell, result)) = first(sweep).and_then(|c| Some((c, results.get(c.result?)?))) else {
+    let Some((cell, result)) = best(sweep).zip(first(sweep, results)) else {
         return nothing;
     };
     let stream = result.job.phases.first().and_then(|p| p.streams.first());

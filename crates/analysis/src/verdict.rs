@@ -38,40 +38,52 @@ pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measur
     Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
 }
 
-/// The verdict over all results, with the one sentence that says why.
-pub(crate) fn verdict(headline: &Headline, results: &[Measured], findings: &[Finding]) -> (Verdict, String) {
-    if let Some(f) = worst(findings, Severity::Void) {
+/// The verdict on the headline, with the one sentence that says why.
+pub(crate) fn verdict(headline: Option<&Measured>, findings: &[Finding]) -> (Verdict, String) {
+    let nothing = || (Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
+    headline.map_or_else(nothing, |result| of(result, findings))
+}
+
+/// The verdict on one result, with the one sentence that says why.
+pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
+    let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
+    let worst = |severity| {
+        about_it.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity)).copied()
+    };
+    if let Some(f) = worst(Severity::Void) {
         return (Verdict::Invalid, reason(f, "voids"));
     }
-    if headline.value.is_none() {
-        let of = results.iter().find(|r| r.true_name == headline.name);
-        let name = of.map_or("nothing was planned that could be measured".to_owned(), |r| {
-            format!("{} has no number: {}", r.name, if r.runs.is_empty() { no_run() } else { no_operation() })
-        });
-        return (Verdict::Invalid, format!("{name}."));
+    if result.total.is_none() {
+        let why = if result.runs.is_empty() { no_run() } else { no_operation() };
+        return (Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
-    if let Some(f) = worst(findings, Severity::Rename) {
+    if let Some(f) = worst(Severity::Rename) {
         return (Verdict::Suspect, reason(f, "renames"));
     }
-    if let Some(f) = worst(findings, Severity::Biased) {
+    if let Some(f) = worst(Severity::Biased) {
         return (Verdict::Suspect, reason(f, "biases"));
     }
-    if let Some(f) = findings.iter().find(|f| f.id == LEDGER && f.outcome == Outcome::NotChecked) {
+    if let Some(f) = about_it.iter().find(|f| f.id == LEDGER && f.outcome == Outcome::NotChecked) {
         return (Verdict::Suspect, format!("{}: {}.", about(&f.about), f.sentence));
     }
-    let missing: Vec<String> = results.iter().filter(|r| r.total.is_none()).map(|r| r.name.clone()).collect();
-    if !missing.is_empty() {
-        return (Verdict::Suspect, format!("There is no number for {}.", about(&missing)));
-    }
-    (Verdict::Valid, "No check found anything that changes what the numbers mean.".into())
+    (Verdict::Valid, "No check found anything that changes what the number means.".into())
+}
+
+/// Which quoted results beside the headline do not hold; `None` where all do.
+pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
+    let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
+    let named = |verdict: Verdict| -> Vec<String> {
+        others().filter(|r| r.verdict == verdict).map(|r| r.name.clone()).collect()
+    };
+    let said =
+        |names: Vec<String>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+    let parts = [said(named(Verdict::Suspect), "suspect"), said(named(Verdict::Invalid), "without a number")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("Of the {} other results {}.", others().count(), parts.join("; ")))
 }
 
 fn no_operation() -> String {
     "no operation completed within a measured window".into()
-}
-
-fn worst(findings: &[Finding], severity: Severity) -> Option<&Finding> {
-    findings.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity))
 }
 
 fn reason(finding: &Finding, verb: &str) -> String {

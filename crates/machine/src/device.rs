@@ -152,20 +152,8 @@ fn thermometer(root: &Root, dir: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::fixture::{link, put};
     use std::path::Path;
-
-    fn put(dir: &Path, path: &str, text: &str) {
-        let path = dir.join(path);
-        path.parent().map(fs::create_dir_all);
-        fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
-    }
-
-    fn link(dir: &Path, target: &str, at: &str) {
-        let at = dir.join(at);
-        at.parent().map(fs::create_dir_all);
-        std::os::unix::fs::symlink(target, at).unwrap_or_else(|e| panic!("{e}"));
-    }
 
     fn all(dir: &Path, base: &str, files: &[(&str, &str)]) {
         for (path, text) in files {

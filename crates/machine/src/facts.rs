@@ -52,14 +52,7 @@ fn libraries(root: &Root) -> Known<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::path::Path;
-
-    fn put(dir: &Path, path: &str, text: &str) {
-        let path = dir.join(path);
-        path.parent().map(fs::create_dir_all);
-        fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
-    }
+    use crate::fixture::put;
 
     #[test]
     fn a_laptop_tells_how_its_cpus_save_power_and_what_is_mapped() -> std::io::Result<()> {

@@ -126,6 +126,7 @@ fn loops(root: &Root) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::put;
     use std::fs;
 
     /// A disk `sda` with one partition, and whatever a test adds.
@@ -141,9 +142,7 @@ mod tests {
             ("sys/class/block/dm-0/dm/name", "vg-data\n"),
         ];
         for (path, text) in base.iter().chain(files) {
-            let path = dir.path().join(path);
-            path.parent().map(fs::create_dir_all);
-            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
+            put(dir.path(), path, text);
         }
         dir
     }

@@ -10,6 +10,8 @@ mod device;
 pub mod error;
 mod extents;
 mod facts;
+#[cfg(test)]
+mod fixture;
 pub mod host;
 mod in_use;
 mod limits;

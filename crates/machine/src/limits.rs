@@ -162,14 +162,12 @@ fn is_set(file: &str, line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::fixture::put;
 
     fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         for (path, text) in files {
-            let path = dir.path().join(path.trim_start_matches('/'));
-            path.parent().map(fs::create_dir_all);
-            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
+            put(dir.path(), path, text);
         }
         dir
     }

@@ -198,6 +198,7 @@ fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use model::machine::{Layer, Place};
     use std::fs;
 
@@ -247,11 +248,7 @@ mod tests {
     #[test]
     fn only_the_drives_below_the_targets_are_asked_how_warm_they_are() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-        let put = |path: &str, text: &str| {
-            let path = dir.path().join(path);
-            path.parent().map(fs::create_dir_all);
-            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
-        };
+        let put = |path: &str, text: &str| fixture::put(dir.path(), path, text);
         let root = || Root::at(dir.path().to_owned());
         let mut machine = machine("/stat");
         let seen = |machine: &Machine| {

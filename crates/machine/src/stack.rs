@@ -254,23 +254,15 @@ fn queue(root: &Root, disk: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::resolve::place_of_device;
-    use std::fs;
     use std::path::Path;
 
     /// A disk with two partitions below a mirror below a volume, and an NVMe disk.
     fn fixture() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
-        let put = |path: &str, text: &str| {
-            let path = dir.path().join(path);
-            path.parent().map(fs::create_dir_all);
-            fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
-        };
-        let link = |target: &str, at: &str| {
-            let at = dir.path().join(at);
-            at.parent().map(fs::create_dir_all);
-            std::os::unix::fs::symlink(target, at).unwrap_or_else(|e| panic!("{e}"));
-        };
+        let put = |path: &str, text: &str| fixture::put(dir.path(), path, text);
+        let link = |target: &str, at: &str| fixture::link(dir.path(), target, at);
         let scsi = "sys/devices/pci0/ata1/block";
         for (path, number) in [("sda", "8:0"), ("sda/sda1", "8:1"), ("sda/sda2", "8:2")] {
             put(&format!("{scsi}/{path}/dev"), number);

@@ -100,14 +100,8 @@ impl Ours {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::put;
     use std::fs;
-    use std::path::Path;
-
-    fn put(dir: &Path, path: &str, text: &str) {
-        let path = dir.join(path);
-        path.parent().map(fs::create_dir_all);
-        fs::write(path, text).unwrap_or_else(|e| panic!("{e}"));
-    }
 
     #[test]
     fn kernel_threads_that_keep_house_are_told_from_others_and_from_impostors() -> std::io::Result<()> {

@@ -386,6 +386,7 @@ pub enum Pace {
 
 impl Pace {
     /// An open loop of so many operations per second, its arrivals drawn as they were.
+    #[must_use]
     pub fn offering(self, iops: f64) -> Self {
         match self {
             Self::Open { arrivals, .. } => Self::Open { iops, arrivals },

@@ -21,10 +21,13 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
-    /// The first word.
+    /// The first word: the verdict on the headline.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
+    /// Which other results do not hold, in one sentence; `None` where all do.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.
@@ -76,6 +79,13 @@ pub enum Verdict {
     Suspect,
     /// Something was found that voids a number, or there is none.
     Invalid,
+}
+
+impl Verdict {
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    fn unknown() -> Self {
+        Self::Suspect
+    }
 }
 
 /// How a session ended.
@@ -131,6 +141,9 @@ pub struct Measured {
     pub job: Job,
     /// Whether a finding voids these figures.
     pub void: bool,
+    /// What the findings about it come to.
+    #[serde(default = "Verdict::unknown")]
+    pub verdict: Verdict,
     /// Reads; `None` where the job has none.
     pub read: Option<Figures>,
     /// Writes; `None` where the job has none.

@@ -13,7 +13,7 @@ use crate::interval::student;
 use model::job::{Job, Kind, Stream};
 use model::payload::split_mix;
 use model::record::{Record, RunEnd, RunEnding};
-use model::sweep::{Grid, SAME, Search as How};
+use model::sweep::{Grid, SAME, Search as How, Setting};
 
 /// Runs of a winner after it has won, and of whatever it is held against: enough for an interval worth printing.
 pub const FRESH: usize = 5;
@@ -157,7 +157,7 @@ impl<'g> Search<'g> {
     /// A search of which nothing is done.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
         let lane = |job: usize| {
-            let memory = grid.setting(job).map_or(u64::MAX, |s| s.memory_bytes());
+            let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
             Lane { job, memory, ..Lane::default() }
         };
         let race = |work: String| Race {
@@ -178,7 +178,9 @@ impl<'g> Search<'g> {
     /// The search after these runs.
     pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
         let mut search = Self::new(grid, runs, seed);
-        samples.iter().for_each(|s| search.take(s));
+        for sample in samples {
+            search.take(sample);
+        }
         search
     }
 

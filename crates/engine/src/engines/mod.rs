@@ -22,6 +22,7 @@ use crate::verifier;
 use crate::worker::{self, Outcome, Spec, Task};
 use model::job::{Cache, Kind, SyncCall};
 use model::wish::limits::MAX_DEPTH;
+use one::{Call, One};
 use std::io;
 use sys::clock::Clock;
 pub use sys::ring::{Done, Granted};
@@ -162,124 +163,76 @@ const BY_DESCRIPTOR: &[Cache] =
 /// What asynchronous interfaces before io_uring can do.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
+/// The line of an interface that has a depth and moves bytes.
+const fn deep<E: Engine>(name: &'static str, about: &'static str) -> Entry {
+    Entry {
+        name,
+        about,
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: MAX_DEPTH,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: &[],
+        run: worker::run::<E>,
+        verify: verifier::drive::<E>,
+    }
+}
+
+/// The line of a call that returns when its operation is done.
+const fn one<C: Call>(name: &'static str, about: &'static str, options: &'static [EngineOption]) -> Entry {
+    Entry { max_depth: 1, options, ..deep::<One<C>>(name, about) }
+}
+
 /// Every engine there is.
 pub const ENGINES: &[Entry] = &[
     Entry {
-        name: "io_uring",
-        about: "the kernel's submission and completion rings",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: MAX_DEPTH,
-        default_batch: 1,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
         options: io_uring::OPTIONS,
-        run: worker::run::<io_uring::Uring>,
-        verify: verifier::drive::<io_uring::Uring>,
+        ..deep::<io_uring::Uring>("io_uring", "the kernel's submission and completion rings")
     },
     Entry {
-        name: "libaio",
-        about: "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: MAX_DEPTH,
-        default_batch: 1,
         kinds: READ_WRITE_SYNC,
-        caches: BY_DESCRIPTOR,
-        options: &[],
-        run: worker::run::<libaio::Libaio>,
-        verify: verifier::drive::<libaio::Libaio>,
+        ..deep::<libaio::Libaio>(
+            "libaio",
+            "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring",
+        )
     },
     Entry {
-        name: "posixaio",
-        about: "aio_read and aio_write: threads of the C library, one operation at a time per file",
-        moves_bytes: true,
         library_threads: true,
-        max_depth: MAX_DEPTH,
-        default_batch: 1,
         kinds: READ_WRITE_SYNC,
-        caches: BY_DESCRIPTOR,
-        options: &[],
-        run: worker::run::<posixaio::Posixaio>,
-        verify: verifier::drive::<posixaio::Posixaio>,
+        ..deep::<posixaio::Posixaio>(
+            "posixaio",
+            "aio_read and aio_write: threads of the C library, one operation at a time per file",
+        )
     },
+    one::<sync::Sync>("sync", "pread and pwrite: one operation at a time per worker", &[]),
+    one::<vsync::Vsync>(
+        "vsync",
+        "preadv2 and pwritev2 with flags: one operation at a time per worker",
+        vsync::OPTIONS,
+    ),
     Entry {
-        name: "sync",
-        about: "pread and pwrite: one operation at a time per worker",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: 1,
-        default_batch: 1,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
-        options: &[],
-        run: worker::run::<one::One<sync::Sync>>,
-        verify: verifier::drive::<one::One<sync::Sync>>,
-    },
-    Entry {
-        name: "vsync",
-        about: "preadv2 and pwritev2 with flags: one operation at a time per worker",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: 1,
-        default_batch: 1,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
-        options: vsync::OPTIONS,
-        run: worker::run::<one::One<vsync::Vsync>>,
-        verify: verifier::drive::<one::One<vsync::Vsync>>,
-    },
-    Entry {
-        name: "mmap",
-        about: "loads from and stores to a mapped file: one operation at a time per worker",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: 1,
-        default_batch: 1,
-        kinds: &Kind::ALL,
         caches: &[Cache::Mmap],
-        options: mmap::OPTIONS,
-        run: worker::run::<one::One<mmap::Mmap>>,
-        verify: verifier::drive::<one::One<mmap::Mmap>>,
+        ..one::<mmap::Mmap>(
+            "mmap",
+            "loads from and stores to a mapped file: one operation at a time per worker",
+            mmap::OPTIONS,
+        )
     },
+    one::<splice::Splice>(
+        "splice",
+        "splice through a pipe: one operation at a time per worker",
+        splice::OPTIONS,
+    ),
     Entry {
-        name: "splice",
-        about: "splice through a pipe: one operation at a time per worker",
-        moves_bytes: true,
-        library_threads: false,
-        max_depth: 1,
-        default_batch: 1,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
-        options: splice::OPTIONS,
-        run: worker::run::<one::One<splice::Splice>>,
-        verify: verifier::drive::<one::One<splice::Splice>>,
-    },
-    Entry {
-        name: "null",
-        about: "completes at once and moves nothing: measures fathom itself",
         moves_bytes: false,
-        library_threads: false,
-        max_depth: MAX_DEPTH,
         default_batch: 0,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
-        options: &[],
-        run: worker::run::<null::Null>,
-        verify: verifier::drive::<null::Null>,
+        ..deep::<null::Null>("null", "completes at once and moves nothing: measures fathom itself")
     },
     Entry {
-        name: "sim",
-        about: "a simulated device: 100 us per operation on a clock of its own",
         moves_bytes: false,
-        library_threads: false,
-        max_depth: MAX_DEPTH,
-        default_batch: 1,
-        kinds: &Kind::ALL,
-        caches: BY_DESCRIPTOR,
-        options: &[],
-        run: worker::run::<sim::Sim>,
-        verify: verifier::drive::<sim::Sim>,
+        ..deep::<sim::Sim>("sim", "a simulated device: 100 us per operation on a clock of its own")
     },
 ];
 

@@ -133,7 +133,7 @@ fn map(
         return;
     }
     depths.truncate(MOST_DEPTHS);
-    let head: String = depths.iter().map(|d| format!("{d:>9}")).collect();
+    let head = depths.iter().fold(String::new(), |head, d| head + &format!("{d:>9}"));
     out.line(&format!("  {way}: MB/s by size and depth"));
     out.line(&format!("  {:>6}{head}", ""));
     let best = winner.mb_per_s.unwrap_or(0.0);
@@ -151,7 +151,7 @@ fn map(
                 c if is(c, cheapest) => '=',
                 c => shade(c.mb_per_s.unwrap_or(0.0), best),
             };
-            let value = cell.mb_per_s.map_or_else(|| "-".into(), |v| show_count(v));
+            let value = cell.mb_per_s.map_or_else(|| "-".into(), show_count);
             line += &format!(" {mark}{value:>7}");
         }
         out.line(line.trim_end());

@@ -91,6 +91,9 @@ impl Page {
         if report.verdict != Verdict::Valid {
             self.prose("  ", "  ", &report.verdict_reason);
         }
+        if let Some(beside) = &report.beside {
+            self.prose("  ", "  ", beside);
+        }
         match &report.ending {
             Ending::Complete => {}
             Ending::Interrupted => self.line("  Interrupted: what was measured until then is shown."),

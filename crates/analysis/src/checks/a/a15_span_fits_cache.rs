@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: look,
     #[cfg(test)]
-    fires: Some(|| spanning(64 << 20, &crate::forge::Forge::honest())),
+    fires: Some(|| super::forged::spanning(64 << 20, &crate::forge::Forge::honest())),
     #[cfg(test)]
     blind: || {
         let buffered =
@@ -117,14 +117,9 @@ fn counted(case: &Case) -> Counted {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
-
+use super::forged::spanning;
 #[cfg(test)]
-fn spanning(span: u64, forge: &Forge) -> model::record::Record {
-    let mut record = forge.record();
-    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
-    record
-}
+use crate::forge::Forge;
 
 #[test]
 fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {

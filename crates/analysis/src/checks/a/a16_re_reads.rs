@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
     },
     ask: look,
     #[cfg(test)]
-    fires: Some(|| spanning(16 << 20, &crate::forge::Forge::honest())),
+    fires: Some(|| super::forged::spanning(16 << 20, &crate::forge::Forge::honest())),
     #[cfg(test)]
     blind: || {
         let mut record = crate::forge::Forge::honest().record();
@@ -85,14 +85,9 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
-
+use super::forged::spanning;
 #[cfg(test)]
-fn spanning(span: u64, forge: &Forge) -> model::record::Record {
-    let mut record = forge.record();
-    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
-    record
-}
+use crate::forge::Forge;
 
 #[test]
 fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {

@@ -29,3 +29,10 @@ pub(super) fn extents(forge: &Forge, change: impl Fn(Moment, &mut Extents)) -> R
 pub(super) fn snapshots(record: &mut Record, change: impl Fn(&mut Snapshot)) {
     record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(change);
 }
+
+/// A record whose stream touches so many bytes.
+pub(super) fn spanning(span: u64, forge: &Forge) -> Record {
+    let mut record = forge.record();
+    record.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = span;
+    record
+}

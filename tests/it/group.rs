@@ -1,0 +1,46 @@
+//! Cgroups of a story's own, with limits.
+//!
+//! For: throttles and quotas that end with the story. Not for: the group that the program makes for itself in them.
+
+use crate::disk::Disk;
+use crate::stage::skip;
+use std::path::{Path, PathBuf};
+
+/// Where the controllers of version 1 are, on machines that have them.
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// A group of one controller, gone with the story.
+pub(crate) struct Group(PathBuf);
+
+impl Group {
+    /// A group with a limit: controller, file, value, in which `$NUMBER` is the disk's. `None`, and said, where the machine
+    /// has no such controller.
+    pub(crate) fn limited(disk: &Disk, (controller, file, value): &(&str, &str, &str)) -> Option<Self> {
+        let controller = Path::new(ROOT).join(controller);
+        if !controller.join("cgroup.procs").exists() {
+            skip(&format!("there is no cgroup controller at {}", controller.display()));
+            return None;
+        }
+        let group = Self(controller.join(format!("it-{}", std::process::id())));
+        std::fs::create_dir_all(&group.0).unwrap();
+        std::fs::write(group.0.join(file), value.replace("$NUMBER", &disk.number())).unwrap();
+        Some(group)
+    }
+
+    /// Its directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    /// What a command must be prefixed with to run in it.
+    pub(crate) fn enter(&self) -> Vec<String> {
+        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        ["sh", "-c", script, &self.0.to_string_lossy()].map(str::to_owned).into()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}

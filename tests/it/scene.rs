@@ -1,0 +1,413 @@
+//! Scenes: each belief that a number can be taken for, provoked on purpose on real ground.
+//!
+//! For: the checks of the catalogue that a script on a disk of the story's own can make fire; one line of [`SCENES`] is one
+//! of them. Not for: what a finding must say beside its id ([`crate::honesty`], [`crate::provoke`] and others do that), nor
+//! for hardware, which has recorded text in the checks' own tests.
+
+use crate::disk::{Device, Disk, Image};
+use crate::group::Group;
+use crate::stage::{Outcome, Report, Stage, is_root, wait};
+
+/// What is added to all words: one short run.
+const ONCE: &str = "--time 400ms --warmup 50ms --runs 1";
+
+/// A provocation: the check, its answer, and how it comes to that.
+pub(crate) struct Scene {
+    /// Id of the check.
+    pub(crate) id: &'static str,
+    /// What it must answer.
+    pub(crate) answer: &'static str,
+    ground: Ground,
+    /// Switches of the disk's queue: file, value.
+    switches: &'static [(&'static str, &'static str)],
+    /// Limits of a cgroup: controller, file, value. `$NUMBER` is the disk's.
+    limits: &'static [(&'static str, &'static str, &'static str)],
+    /// A script before, on the ground.
+    before: &'static str,
+    /// A script that goes on beside. `$NUMBER` is the disk's, `$GROUP` the directory of the limits.
+    beside: &'static str,
+    /// What `run` is asked, beside what is the same for all. `$TARGET` is the target.
+    pub(crate) words: &'static str,
+    /// How long and how often.
+    length: &'static str,
+    /// The target, from the ground.
+    target: &'static str,
+}
+
+/// Where it is played.
+#[derive(Clone, Copy)]
+enum Ground {
+    /// A directory of the machine's own disk.
+    Folder,
+    /// A file system with mount options on a loop device.
+    Disk(&'static str, &'static str),
+    /// A file system whose loop device reads its image through the page cache.
+    Cached(&'static str),
+    /// A loop device of so many MiB without a file system.
+    Raw(usize),
+}
+
+const EXT4: Ground = Ground::Disk("ext4", "defaults");
+
+/// Reads at random on an ext4 where nothing is done to them.
+const PLAIN: Scene = Scene {
+    id: "",
+    answer: "finding",
+    ground: EXT4,
+    switches: &[],
+    limits: &[],
+    before: "true",
+    beside: "",
+    words: "--rw randread --depth 4 --size 32m",
+    length: ONCE,
+    target: "",
+};
+
+/// Makes a file of 64 MiB without a hole.
+macro_rules! data {
+    ($then:literal) => {
+        concat!("head -c 64M /dev/urandom > data && sync data", $then)
+    };
+}
+
+/// Reads through the page cache of a file just read.
+pub(crate) const CACHED_FILE: Scene = Scene {
+    id: "A01",
+    before: data!(" && cat data > /dev/null"),
+    words: "--rw randread --cache buffered --depth 1",
+    target: "data",
+    ..PLAIN
+};
+/// The same by somebody who wants it so.
+pub(crate) const CACHED_FILE_ACCEPTED: Scene =
+    Scene { words: "--rw randread --cache buffered --depth 1 --accept a01", ..CACHED_FILE };
+/// Direct writes to files whose data go through the journal.
+pub(crate) const JOURNALLED: Scene = Scene {
+    id: "A03",
+    ground: Ground::Disk("ext4", "data=journal"),
+    words: "--rw randwrite --depth 4 --size 32m",
+    ..PLAIN
+};
+/// Direct writes to files with checksums.
+pub(crate) const CHECKSUMMED: Scene = Scene {
+    id: "A02",
+    ground: Ground::Disk("btrfs", "defaults"),
+    words: "--rw randwrite --depth 4 --size 32m",
+    ..PLAIN
+};
+/// Data that compress, on a file system that does it.
+pub(crate) const COMPRESSED: Scene = Scene {
+    id: "A08",
+    ground: Ground::Disk("btrfs", "compress-force=zstd"),
+    words: "--rw randrw --mix 70 --depth 4 --size 32m --compress 60",
+    ..PLAIN
+};
+/// Reads of a file of which nothing was ever written.
+pub(crate) const TRUNCATED: Scene =
+    Scene { id: "A04", before: "truncate -s 64m hollow && sync", target: "hollow", ..PLAIN };
+/// Reads of a file that was allocated and never written.
+pub(crate) const ALLOCATED: Scene =
+    Scene { id: "A04", before: "fallocate -l 64m hollow && sync", target: "hollow", ..PLAIN };
+/// Reads of a file in memory.
+pub(crate) const MEMORY: Scene =
+    Scene { id: "A11", before: "mkdir memory && mount -t tmpfs none memory", target: "memory", ..PLAIN };
+/// Reads of a loop device whose image is in the page cache.
+pub(crate) const CACHED_IMAGE: Scene = Scene { id: "A12", ground: Ground::Cached("ext4"), ..PLAIN };
+/// Reads of a device that the kernel does not count.
+pub(crate) const UNCOUNTED: Scene =
+    Scene { id: "A13", answer: "not_checked", switches: &[("iostats", "0")], ..PLAIN };
+/// Reads beside somebody else's on the same disk.
+pub(crate) const BESIDE_OTHERS: Scene = Scene {
+    id: "D01",
+    before: data!(""),
+    beside: "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done",
+    words: "--rw randread --depth 1 --size 64m",
+    ..PLAIN
+};
+/// A depth asked of an engine that does one at a time.
+pub(crate) const WITHOUT_DEPTH: Scene =
+    Scene { id: "B05", words: "--rw randread --engine sync --depth 16 --size 64m", ..PLAIN };
+/// Syncs that are what they say, and answered by a host's memory.
+pub(crate) const SYNCED: Scene =
+    Scene { id: "C03", words: "--rw randwrite --depth 1 --fsync 1 --size 32m", ..PLAIN };
+/// Syncs on a device that is said to have no cache.
+pub(crate) const WRITE_THROUGH: Scene =
+    Scene { id: "C01", switches: &[("write_cache", "write through")], ..SYNCED };
+/// Syncs on a mount that flushes nothing.
+pub(crate) const WITHOUT_BARRIERS: Scene =
+    Scene { id: "C02", ground: Ground::Disk("ext4", "nobarrier"), ..SYNCED };
+/// Reads in a group that may do 1000 a second.
+pub(crate) const THROTTLED: Scene = Scene {
+    id: "D04",
+    limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000")],
+    length: "--time 3s --warmup 500ms --runs 1",
+    ..PLAIN
+};
+/// The same, begun by somebody in mid run: when the kernel has counted 20,000 reads, the measured window is open.
+pub(crate) const THROTTLED_MEANWHILE: Scene = Scene {
+    id: "E02",
+    limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
+    beside: r#"while sleep 0.05; do for group in "$GROUP"/*/; do
+        reads=$(awk -v d="$NUMBER" '$1 == d && $2 == "Read" { n = $3 } END { print n + 0 }' "$group/blkio.throttle.io_serviced")
+        [ "$reads" -gt 20000 ] && sleep 1.5 && echo "$NUMBER 500" > "$group/blkio.throttle.read_iops_device" && exit
+        done; done"#,
+    length: "--time 6s --warmup 200ms --runs 1",
+    ..PLAIN
+};
+/// Reads of an overlay of two directories.
+pub(crate) const OVERLAY: Scene = Scene {
+    id: "D25",
+    before: "mkdir lower upper work shown && \
+             mount -t overlay overlay -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work shown",
+    target: "shown",
+    ..PLAIN
+};
+
+/// All of them.
+pub(crate) const SCENES: &[Scene] = &[
+    CACHED_FILE,
+    CHECKSUMMED,
+    JOURNALLED,
+    TRUNCATED,
+    ALLOCATED,
+    Scene { id: "A05", before: "head -c 64M /dev/zero > zeros && sync", target: "zeros", ..PLAIN },
+    Scene {
+        id: "A06",
+        ground: Ground::Disk("ext4 inline", "defaults"),
+        before: "head -c 100 /dev/urandom > tiny && sync",
+        words: "--rw randread --bs 50 --cache buffered --depth 1",
+        target: "tiny",
+        ..PLAIN
+    },
+    Scene {
+        id: "A07",
+        ground: Ground::Disk("btrfs", "defaults"),
+        before: "mkdir d && btrfs property set d compression zstd && yes fathom | head -c 32M > d/text && sync",
+        words: "--rw randread --cache buffered --depth 1",
+        target: "d/text",
+        ..PLAIN
+    },
+    COMPRESSED,
+    Scene { id: "A08", words: "--rw randwrite --depth 4 --size 32m --zeros", ..PLAIN },
+    Scene { id: "A09", words: "--rw randwrite --cache buffered --depth 1 --size 32m", ..PLAIN },
+    Scene {
+        id: "A10",
+        before: data!(""),
+        beside: "while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
+        words: "--rw randwrite --cache buffered --destroy $TARGET",
+        target: "data",
+        ..PLAIN
+    },
+    MEMORY,
+    CACHED_IMAGE,
+    UNCOUNTED,
+    Scene { id: "A14", words: "--rw randread --depth 4 --size 32m --expect-device nosuchdisk", ..PLAIN },
+    Scene { id: "A15", words: "--rw randread --depth 4 --size 32m", ..PLAIN },
+    Scene { id: "A16", words: "--rw randread --depth 4 --size 16m", ..PLAIN },
+    Scene { id: "A18", words: "--rw randread --depth 1", ..TRUNCATED },
+    Scene {
+        id: "A20",
+        ground: Ground::Raw(2048),
+        switches: &[("rotational", "1")],
+        words: "--rw randread --depth 1",
+        ..PLAIN
+    },
+    Scene {
+        id: "A21",
+        ground: Ground::Disk("xfs", "defaults"),
+        before: data!(" && cp --reflink=always data copy && sync copy"),
+        words: "--rw randwrite --depth 4 --destroy $TARGET",
+        target: "data",
+        ..PLAIN
+    },
+    Scene { id: "B01", words: "--rw read --bs 4k --depth 32 --batch 16 --size 32m", ..PLAIN },
+    Scene {
+        id: "B02",
+        switches: &[("max_sectors_kb", "256")],
+        words: "--rw read --bs 1m --depth 4 --size 64m",
+        ..PLAIN
+    },
+    Scene {
+        id: "B03",
+        words: "--rw randread --bs 4k --depth 1 --engine mmap --size 128m",
+        length: "--warmup 0s --ops 200 --runs 1",
+        ..PLAIN
+    },
+    Scene { id: "B04", words: "--rw randwrite --bs 4k --depth 1 --cache direct-dsync --size 32m", ..PLAIN },
+    WITHOUT_DEPTH,
+    Scene {
+        id: "B06",
+        words: "--rw randread --depth 16 --cache buffered --engine libaio --size 128m",
+        ..PLAIN
+    },
+    Scene {
+        id: "B07",
+        before: "truncate -s 256m hollow",
+        words: "--rw randwrite --depth 32 --destroy $TARGET",
+        target: "hollow",
+        ..PLAIN
+    },
+    Scene {
+        id: "B09",
+        switches: &[("nr_requests", "4")],
+        words: "--rw randread --depth 32 --size 32m",
+        ..PLAIN
+    },
+    Scene {
+        id: "B11",
+        ground: Ground::Folder,
+        words: "--rw randwrite --bs 512 --depth 4 --size 32m",
+        ..PLAIN
+    },
+    Scene { id: "B12", ground: Ground::Raw(64), before: "truncate -s 32m $IMAGE", ..PLAIN },
+    Scene {
+        id: "B15",
+        ground: Ground::Disk("xfs", "defaults"),
+        before: data!(
+            " && cp --reflink=always data copy && python3 -c '
+import os
+file = os.open(\"copy\", os.O_WRONLY)
+for piece in range(0, 64 << 20, 64 << 10):
+    os.pwrite(file, os.urandom(4096), piece)
+os.fsync(file)'"
+        ),
+        words: "--rw read --bs 4k --depth 1",
+        target: "copy",
+        ..PLAIN
+    },
+    Scene {
+        id: "B16",
+        before: "fallocate -l 64m hollow && sync",
+        words: "--rw randwrite --depth 4 --destroy $TARGET",
+        target: "hollow",
+        ..PLAIN
+    },
+    Scene {
+        id: "B17",
+        words: "--rw randread --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin --size 32m",
+        length: "--time 2s --warmup 500ms --runs 1",
+        ..PLAIN
+    },
+    Scene {
+        id: "B19",
+        before: data!(""),
+        beside: "while :; do dd if=/dev/zero of=data bs=4k count=64 conv=notrunc status=none; done",
+        target: "data",
+        ..PLAIN
+    },
+    WRITE_THROUGH,
+    WITHOUT_BARRIERS,
+    SYNCED,
+    Scene { id: "C04", words: "--rw randwrite --depth 4 --size 32m", ..PLAIN },
+    Scene { id: "C06", words: "--rw write --bs 64k --cache buffered --depth 1 --size 128m", ..PLAIN },
+    BESIDE_OTHERS,
+    Scene { id: "D02", before: "head -c 192M /dev/zero > dirt", ..PLAIN },
+    THROTTLED,
+    Scene { id: "D05", ..THROTTLED },
+    Scene { id: "D06", ..CACHED_FILE },
+    Scene { id: "D07", words: "--rw randread --bs 512 --engine mmap --size 16m", ..PLAIN },
+    Scene {
+        id: "D08",
+        beside: "for i in 1 2 3 4 5 6; do while :; do :; done & done; wait",
+        length: "--time 1s --warmup 100ms --runs 1",
+        ..CACHED_FILE
+    },
+    Scene {
+        id: "D11",
+        limits: &[("cpu", "cpu.cfs_quota_us", "20000")],
+        length: "--time 2s --warmup 100ms --runs 1",
+        ..CACHED_FILE
+    },
+    Scene {
+        id: "D20",
+        before: "fallocate -l $(($(df --output=avail -B1 . | tail -1) * 80 / 100)) fill",
+        words: "--rw randwrite --depth 4 --size 8m",
+        ..PLAIN
+    },
+    Scene { id: "D22", switches: &[("nomerges", "2")], ..PLAIN },
+    OVERLAY,
+    THROTTLED_MEANWHILE,
+    Scene { id: "E05", ..PLAIN },
+    Scene {
+        id: "E07",
+        before: data!(
+            " && dd if=data of=data oflag=nocache conv=notrunc,fdatasync count=0 status=none && \
+                       head -c 32M data > /dev/null"
+        ),
+        words: "--rw randread --cache buffered --depth 1 --ops 2000",
+        length: "--warmup 0s --runs 1",
+        target: "data",
+        ..PLAIN
+    },
+    Scene { id: "E08", length: "--warmup 0s --ops 40 --runs 1", ..PLAIN },
+    Scene { id: "E10", words: "--rw randread --depth 1 --rate 1000000 --size 32m", ..PLAIN },
+    Scene { id: "E11", words: "--rw randread --depth 4 --rate 1000000 --size 32m", ..PLAIN },
+    Scene { id: "E12", ..PLAIN },
+];
+
+impl Scene {
+    /// Plays it; `None`, and said, where the machine cannot have it.
+    pub(crate) fn tell(&self, stage: &Stage) -> Option<Outcome> {
+        if !is_root() {
+            return None;
+        }
+        let disk = match self.ground {
+            Ground::Folder => Disk::bare(stage, None)?,
+            Ground::Raw(mib) => Disk::bare(stage, Some(Device::new(stage, mib, Image::Direct)?))?,
+            Ground::Disk(kind, options) => Disk::mounted(stage, kind, Image::Direct, options)?,
+            Ground::Cached(kind) => Disk::new(stage, kind, Image::Buffered)?,
+        };
+        let _switched: Vec<_> = self.switches.iter().map(|(file, value)| disk.switch(file, value)).collect();
+        let groups: Option<Vec<Group>> =
+            self.limits.iter().map(|limit| Group::limited(&disk, limit)).collect();
+        let groups = groups?;
+        let named = |script: &str| {
+            let group = groups.first().map_or(String::new(), |g| g.dir().display().to_string());
+            let number = if matches!(self.ground, Ground::Folder) { String::new() } else { disk.number() };
+            format!("GROUP={group} NUMBER={number} IMAGE={} && {script}", stage.path("image").display())
+        };
+        disk.sh(&named(self.before));
+        let _beside = (!self.beside.is_empty()).then(|| disk.sh_beside(&named(self.beside)));
+        let target = if matches!(self.ground, Ground::Raw(_)) {
+            disk.device.clone()
+        } else {
+            disk.dir.join(self.target)
+        };
+        let words = self.words.replace("$TARGET", &target.display().to_string());
+        let enter: Vec<String> = groups.iter().flat_map(Group::enter).collect();
+        let words = format!("run {words} {} --quiet --format json", self.length);
+        Some(wait(&mut stage.command(&[disk.enter(), enter].concat(), &words, &target)))
+    }
+
+    /// The report; fails where the check does not answer as it must.
+    #[track_caller]
+    pub(crate) fn must_be_seen(&self, stage: &Stage) -> Option<Report> {
+        let report = self.tell(stage)?.report();
+        report.must_say(self.id, self.answer);
+        Some(report)
+    }
+}
+
+#[test]
+fn what_is_provoked_is_seen() {
+    let only = std::env::var("FATHOM_SCENES").unwrap_or_default();
+    let mut missed = Vec::new();
+    for scene in SCENES.iter().filter(|s| s.id.contains(&only)) {
+        let since = std::time::Instant::now();
+        // What others do meanwhile may hide it; not three times.
+        let seen = (0..3).any(|_| {
+            let Some(out) = scene.tell(&Stage::new()) else { return true };
+            let report = out.report();
+            let seen = report.says(scene.id, scene.answer);
+            if !seen {
+                println!("{} {}: {:#?}", scene.id, scene.words, report.answers(scene.id));
+            }
+            seen
+        });
+        println!("{} {seen} {:?}", scene.id, since.elapsed());
+        if !seen {
+            missed.push(format!("{} by {}", scene.id, scene.words));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
