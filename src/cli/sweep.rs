@@ -7,6 +7,7 @@ use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use model::wish::Rw;
 use model::wish::axes::{AXES, Axes, PRESETS, preset};
 use model::wish::keys::Key;
 use model::wish::limits::MAX_TIME_NS;
@@ -138,7 +139,10 @@ impl Args {
                 "--runs {runs} goes with --exhaustive: an adaptive search decides how often it measures a cell; leave one of them out"
             )));
         }
-        if let Some(problem) = request.job.check().into_iter().next() {
+        // What a flag is about depends on the cells, which the plan knows.
+        let mut widest = request.job.clone();
+        widest.phases.iter_mut().flat_map(|p| &mut p.streams).for_each(|s| s.rw = Some(Rw::Randrw));
+        if let Some(problem) = widest.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
         if self.list {

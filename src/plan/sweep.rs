@@ -191,11 +191,30 @@ fn works(
         ));
     }
     let even = Mix { read_percent: 50, trim_percent: 0 };
+    idle(request, "random", all.iter().any(|rw| rw.is_random()), "--rw randread")?;
+    for key in ["compress", "dedup"] {
+        idle(request, key, all.iter().any(|rw| writes(*rw)), "--rw write")?;
+    }
     let mixes = if axes.mix.is_empty() { vec![even] } else { axes.mix.clone() };
     let of = |rw: Rw| -> Vec<(Rw, Option<Mix>)> {
         if rw.is_mixed() { mixes.iter().map(|m| (rw, Some(*m))).collect() } else { vec![(rw, None)] }
     };
     Ok(all.into_iter().flat_map(of).collect())
+}
+
+/// A flag that would change no cell is a slip: it must not be taken for one that did.
+fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
+    if used || !request.flags.contains(&key) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--{key} changes nothing here: no cell does such a thing; leave it out, or type {cure}"
+    )))
+}
+
+/// Whether anything may be changed.
+fn writes(rw: Rw) -> bool {
+    rw.fixed_mix().is_none_or(|m| m.read_percent < 100)
 }
 
 /// What all jobs have in common.
@@ -226,7 +245,7 @@ impl Growing<'_> {
     ) -> Result<(), Failure> {
         let axes = &self.said.axes;
         let default = entry.caches.first().copied().unwrap_or(Cache::Direct);
-        let writes = rw.fixed_mix().is_none_or(|m| m.read_percent < 100);
+        let writes = writes(rw);
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
                 .modes
@@ -315,8 +334,12 @@ impl Growing<'_> {
         if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
             return Some(format!("a batch of {batch} is never gathered from {} in flight", point.depth));
         }
-        let ground = self.ground.as_ref().filter(|_| entry.moves_bytes)?;
         let bs = u64::from(point.bs);
+        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        if let Some(size) = size.filter(|s| *s < bs) {
+            return Some(format!("only {} are touched", show_bytes(size)));
+        }
+        let ground = self.ground.as_ref().filter(|_| entry.moves_bytes)?;
         if ground.role != Role::Made && bs > ground.bytes {
             return Some(format!("{} has {}", ground.path.display(), show_bytes(ground.bytes)));
         }
@@ -395,6 +418,9 @@ impl Point<'_> {
             stream.engine = Some(self.engine.clone());
             stream.cache = with_cache.then_some(self.cache);
             stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
+            stream.random = stream.random.take().filter(|_| self.rw.is_random());
+            stream.compress = stream.compress.filter(|_| writes(self.rw));
+            stream.dedup = stream.dedup.filter(|_| writes(self.rw));
         }
         job
     }

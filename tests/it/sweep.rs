@@ -183,6 +183,8 @@ fn what_makes_no_grid_is_refused_with_words_to_type() {
         ("--rw read,read", "twice"),
         ("--runs 5", "--exhaustive"),
         ("--mix 70", "--rw randrw"),
+        ("--random zipf:1.1 --rw read", "--random changes nothing"),
+        ("--compress 50 --rw read", "--compress changes nothing"),
         ("--budget 1s", "--budget"),
         ("--memory 1k", "--memory"),
         ("--engine sync --depth 2,4", "1 in flight at most"),

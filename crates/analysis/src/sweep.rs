@@ -146,19 +146,22 @@ fn sentence(grid: &Grid, race: &Race) -> String {
         }
         (Some(closed), _) if closed.open == 0 => "surely no other cell is more than 3 % faster".into(),
         (Some(closed), How::Exhaustive) => {
+            format!("{} may be more than 3 % faster for all that their runs say", others(closed.open))
+        }
+        (Some(closed), How::Adaptive { .. }) => {
             format!(
-                "{} other cells may be more than 3 % faster for all that their runs say",
-                show_count(closed.open as f64)
+                "the time was up; {} may be more than 3 % faster for all that is known",
+                others(closed.open)
             )
         }
-        (Some(closed), How::Adaptive { .. }) => format!(
-            "the time was up; {} other cells may be more than 3 % faster for all that is known",
-            show_count(closed.open as f64)
-        ),
     };
     let failed = if seen < all { format!(" ({} could not be measured)", all - seen) } else { String::new() };
     let spread = show_share(race.spread());
     format!("{seen} cells{failed}, runs of one differ by {spread}: {how}.")
+}
+
+fn others(count: usize) -> String {
+    if count == 1 { "1 other cell".into() } else { format!("{} other cells", show_count(count as f64)) }
 }
 
 /// One rate by another with the 95 % interval of Welch; `None` where one has fewer than three runs.

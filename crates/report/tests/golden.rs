@@ -139,3 +139,16 @@ fn layers_stand_in_place_of_the_results() -> Tried {
     assert!(!text(format, &report, false).contains("p99.9"));
     Ok(())
 }
+
+#[test]
+fn a_sweep_stands_in_place_of_the_results() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.sweep = serde_json::from_slice(&read("pieces/sweep.json")?)?;
+    part_is(&report, false, "read: ", "pieces/sweep.txt")?;
+    part_is(&report, false, "  direct, io_uring: ", "pieces/sweep.map.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    let shown = text(format, &report, false);
+    assert!(shown.lines().all(|l| l.chars().count() <= 110) && !shown.contains("p99.9"));
+    assert!(shown.contains("Skipped 1: its buffers") && shown.contains("over 5 runs"));
+    Ok(())
+}

@@ -7,8 +7,7 @@ use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Setting, Sweep, Work};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate};
 
-const HEADINGS: [&str; 8] =
-    ["", "setting", "MB/s", "±95 %", "IOPS", "memory", "CPU/MiB", "against the fastest"];
+const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
 /// Shades of a map, from a small share of the best to all of it.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Most maps of a work: one per way through the page cache, mostly.
@@ -23,7 +22,6 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep) {
         show_work(out, sweep, work);
     }
     if let Some(reference) = &sweep.reference {
-        let [low, high] = reference.change.interval.map(percent);
         let word = if reference.drifted {
             "the target changed meanwhile, so early and late cells compare less"
         } else {
@@ -33,10 +31,10 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep) {
             "  ",
             "    ",
             &format!(
-                "Reference: {}, measured {} times, changed by {} ({low} to {high}) over the sweep: {word}.",
+                "Reference: {}, measured {} times, changed by {} over the sweep: {word}.",
                 reference.setting.words(),
                 reference.runs,
-                percent(reference.change.value)
+                changed(reference.change.value, reference.change.interval)
             ),
         );
     }
@@ -59,7 +57,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work) {
             out.line("  Nothing that costs less is as fast.");
         } else {
             let against = work.cheapest_by_winner.as_ref().map(by);
-            table.add_row(row("cheapest as fast", cheapest, &against.unwrap_or_default()));
+            table.add_row(row("cheapest", cheapest, &against.unwrap_or_default()));
         }
     }
     for loss in &work.yardsticks {
@@ -85,7 +83,6 @@ fn row(name: &str, cell: &CellFigures, against: &str) -> [String; HEADINGS.len()
         format!("{} {}", cell.setting.shape(), cell.setting.way()),
         cell.mb_per_s.map_or_else(none, show_rate),
         half_width(cell.mib_per_s.unwrap_or(0.0), cell.interval),
-        cell.iops.map_or_else(none, show_rate),
         show_bytes(cell.memory_bytes),
         cell.cpu_ns_per_mib.map_or_else(none, show_ns),
         against.to_owned(),
@@ -94,8 +91,11 @@ fn row(name: &str, cell: &CellFigures, against: &str) -> [String; HEADINGS.len()
 
 /// `-2.1 % (-3.0 to -1.2)`.
 fn by(estimate: &Estimate) -> String {
-    let [low, high] = estimate.interval.map(|v| percent(v - 1.0));
-    format!("{} ({low} to {high})", percent(estimate.value - 1.0))
+    changed(estimate.value - 1.0, estimate.interval.map(|v| v - 1.0))
+}
+
+fn changed(share: f64, [low, high]: [f64; 2]) -> String {
+    format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }
 
 fn percent(share: f64) -> String {
