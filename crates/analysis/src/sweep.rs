@@ -126,7 +126,7 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        decided: race.closed.as_ref().is_some_and(|c| c.winner.is_some() && c.open == 0),
+        decided: race.closed.as_ref().is_some_and(|c| c.winner.is_some() && c.open == 0) && !fell(race),
         sentence: sentence(grid, race),
         runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
@@ -134,6 +134,12 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         spread: race.spread(),
         knees: best.map_or_else(Vec::new, |b| AXES.iter().filter_map(|a| knee(a, b, &mine)).collect()),
     }
+}
+
+/// Whether the winner could not repeat what it won by: the target became slower, or was fast when it was the winner's turn. What
+/// was concluded from runs at different times does not hold then.
+fn fell(race: &Race) -> bool {
+    race.shift().is_some_and(|shift| shift < (1.0 - SAME).ln())
 }
 
 fn sentence(grid: &Grid, race: &Race) -> String {
@@ -144,6 +150,10 @@ fn sentence(grid: &Grid, race: &Race) -> String {
         (Some(closed), _) if closed.winner.is_none() => {
             return format!("None of {all} cells could be measured.");
         }
+        (Some(_), _) if fell(race) => format!(
+            "nothing is sure: the winner gave {} less afterwards than while it was chosen, so the target changes; sweep again when it is quiet",
+            show_share(-race.shift().unwrap_or(0.0).exp_m1())
+        ),
         (Some(closed), _) if closed.open == 0 => "surely no other cell is more than 3 % faster".into(),
         (Some(closed), How::Exhaustive) => {
             format!("{} may be more than 3 % faster for all that their runs say", others(closed.open))

@@ -218,7 +218,8 @@ pub struct CellFigures {
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
-    /// Whether every other cell was shown to be no more than 3 % faster than the winner.
+    /// Whether every other cell was shown to be no more than 3 % faster than the winner, and the winner could repeat what it
+    /// won by.
     pub decided: bool,
     /// How it ended, in a sentence.
     pub sentence: String,

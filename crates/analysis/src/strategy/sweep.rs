@@ -431,6 +431,12 @@ impl Race {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
+    /// By which factor the winner's fresh runs differ from those that chose it, as a logarithm; `None` before it has them.
+    pub fn shift(&self) -> Option<f64> {
+        let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
+        Some(mean(&winner.fresh) - winner.mean())
+    }
+
     /// The first rival that held, once it was measured beside the winner; else the winner. `None` without one.
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;

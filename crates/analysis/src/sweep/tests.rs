@@ -96,6 +96,19 @@ fn only_what_is_quoted_decides_the_verdict() {
 }
 
 #[test]
+fn a_winner_that_cannot_repeat_it_decides_nothing() {
+    let mut slower = record(&[(1, 4_000), (32, 10_000)]);
+    for run in slower.runs.iter_mut().filter(|r| r.start.job == 1 && r.start.repeat >= 3) {
+        run.end.as_mut().unwrap().streams[0].issued.values_mut().for_each(|i| i.bytes /= 2);
+    }
+    let (_, sweep) = judged(&slower);
+    let work = &sweep.works[0];
+    assert!(!work.decided && work.sentence.contains("50 % less afterwards"), "{}", work.sentence);
+    let (_, sweep) = judged(&record(&[(1, 4_000), (32, 10_000)]));
+    assert!(!sweep.works[0].sentence.contains("less afterwards"), "{}", sweep.works[0].sentence);
+}
+
+#[test]
 fn a_search_that_was_cut_has_cells_and_no_winner() {
     let mut cut = record(&[(1, 4_000), (8, 9_900), (32, 10_000)]);
     cut.runs.truncate(4);

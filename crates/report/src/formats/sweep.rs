@@ -102,17 +102,22 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// A map of sizes by depths for each setting of everything else, the winner's first.
+/// A map of sizes by depths for each setting of everything else, the winner's first. Ways that are measured as one have one.
 fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: Option<&CellFigures>) {
-    let mut ways: Vec<String> = vec![winner.setting.way()];
-    for way in cells.iter().map(|c| c.setting.way()) {
-        if !ways.contains(&way) {
-            ways.push(way);
+    let mut ways: Vec<(String, Vec<&CellFigures>)> = Vec::new();
+    for way in std::iter::once(winner).chain(cells.iter().copied()).map(|c| c.setting.way()) {
+        if ways.iter().any(|(known, _)| *known == way) {
+            continue;
+        }
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| c.setting.way() == way).collect();
+        let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
+        match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
+            Some((name, _)) => *name += &format!("; {way}"),
+            None => ways.push((way, these)),
         }
     }
-    for way in ways.iter().take(MAPS) {
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| c.setting.way() == *way).collect();
-        map(out, way, &these, winner, cheapest);
+    for (way, these) in ways.iter().take(MAPS) {
+        map(out, way, these, winner, cheapest);
     }
     if ways.len() > MAPS {
         out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
