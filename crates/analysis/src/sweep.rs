@@ -122,7 +122,8 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
     });
     // Most cells were measured once: what they say of an axis is no better than a run.
-    let best = winner.filter(|_| race.spread() <= MOST_SPREAD).and_then(|w| grid.setting(w.job));
+    let best =
+        winner.filter(|_| race.spread() <= MOST_SPREAD && !fell(race)).and_then(|w| grid.setting(w.job));
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),

@@ -231,7 +231,8 @@ pub struct Work {
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     pub yardsticks: Vec<Loss>,
-    /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth.
+    /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth, or the
+    /// winner could not repeat what it won by.
     pub knees: Vec<Knee>,
 }
 

@@ -209,11 +209,14 @@ impl<'g> Search<'g> {
         Some(reference.unwrap_or(pick))
     }
 
-    /// The cell that is measured again and again: the one in the middle of the first work.
+    /// The cell that is measured again and again: the one in the middle of the first way through the first work.
     pub fn reference(&self) -> Option<usize> {
         let lanes = &self.races.first()?.lanes;
-        let sound: Vec<&Lane> = lanes.iter().filter(|l| !l.failed).collect();
-        sound.get(sound.len() / 2).map(|l| l.job)
+        let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
+        let sound = || lanes.iter().filter(|l| !l.failed);
+        let first = way(sound().next()?);
+        let alike: Vec<&Lane> = sound().filter(|l| way(l) == first).collect();
+        alike.get(alike.len() / 2).map(|l| l.job)
     }
 
     /// How often a job was measured.
