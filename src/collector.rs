@@ -40,13 +40,15 @@ impl Collector {
     /// Adds a block.
     pub fn add(&mut self, who: Who, block: &Block) {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
-        let middle = block.start_ns / 2 + block.end_ns / 2;
+        // What a failure cut off has no end.
+        let end_ns = block.end_ns.max(block.start_ns);
+        let middle = block.start_ns / 2 + end_ns / 2;
         let row = self
             .rows
             .entry((who.stream, middle / self.interval_ns))
             .or_insert_with(|| Row { start_ns: block.start_ns, ..Row::default() });
         row.start_ns = row.start_ns.min(block.start_ns);
-        row.end_ns = row.end_ns.max(block.end_ns);
+        row.end_ns = row.end_ns.max(end_ns);
         row.depth_ns += block.depth_ns;
         stream.depth_ns += block.depth_ns;
         stream.submit.merge(&block.submit);
@@ -150,7 +152,7 @@ impl Row {
 #[cfg(test)]
 fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
     let mut block = *Block::new(1, false);
-    (block.start_ns, block.end_ns, block.depth_ns) = (start_ns, end_ns, end_ns - start_ns);
+    (block.start_ns, block.end_ns, block.depth_ns) = (start_ns, end_ns, end_ns.saturating_sub(start_ns));
     for _ in 0..ops {
         block.lanes[0].kinds[0].latency.record(1000);
         block.lanes[0].kinds[0].bytes += 4096;
@@ -175,4 +177,13 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
     let totals = collector.finish();
     assert_eq!(totals[0].kinds[&Kind::Read].latency.count(), 1200);
     assert_eq!(totals[0].kinds[&Kind::Read].bytes, 1200 * 4096);
+}
+
+#[test]
+fn a_block_that_a_failure_cut_off_has_no_length_and_loses_no_operation() {
+    let mut collector = Collector::new(1, 10);
+    collector.add(Who { worker: 0, stream: 0 }, &block(75, 0, 2));
+    let rows = collector.take_rows(u64::MAX).map(|i| i.rows).unwrap_or_default();
+    let spans: Vec<_> = rows.iter().map(|r| (r.start_ns, r.end_ns, r.cells[&Kind::Read].0)).collect();
+    assert_eq!(spans, [(75, 75, 2)]);
 }

@@ -2,7 +2,7 @@
 //!
 //! For: a check in words, and all of them as the document `docs/checks.md`. Not for: answers of checks; those are reports.
 
-use analysis::checks::{self, Check, GROUPS};
+use analysis::checks::{Told, told};
 use report::prose::prose;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ const TO_FIRE: &str = "To see it fire";
 /// What was asked for.
 pub struct Wish {
     /// Checks, in the order in which they were named; none means all.
-    pub checks: Vec<&'static Check>,
+    pub checks: Vec<Told>,
     /// The form of the answer.
     pub form: Form,
 }
@@ -33,18 +33,18 @@ pub enum Form {
 ///
 /// # Errors
 /// That there is none, with the one most like it.
-pub fn find(said: &str) -> Result<&'static Check, String> {
+pub fn find(said: &str) -> Result<Told, String> {
     let word = said.to_ascii_uppercase();
-    if let Some(check) = checks::all().find(|c| c.id == word || c.name == word) {
+    if let Some(check) = told().find(|c| c.id == word || c.name == word) {
         return Ok(check);
     }
     // Letters that look like figures are the likeliest slip in an id.
     let figures = word.replace('O', "0").replace(['I', 'L'], "1");
-    let likeness = |c: &&Check| {
+    let likeness = |c: &Told| {
         let id = strsim::normalized_damerau_levenshtein(&figures, c.id);
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
     };
-    let nearest = checks::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = told().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let nearest = nearest.map_or_else(String::new, |c| format!("; the nearest is {} {}", c.id, c.name));
     Err(format!("there is no check '{said}'{nearest}; `fathom explain` lists all"))
 }
@@ -59,28 +59,28 @@ fn render(wish: &Wish) -> String {
     let some = &wish.checks;
     match wish.form {
         Form::Text if some.is_empty() => table(),
-        Form::Text => some.iter().map(|c| text_page(c)).collect::<Vec<_>>().join("\n"),
+        Form::Text => some.iter().map(text_page).collect::<Vec<_>>().join("\n"),
         Form::Markdown if some.is_empty() => document(),
-        Form::Markdown => some.iter().map(|c| markdown_page(c)).collect::<Vec<_>>().join("\n"),
+        Form::Markdown => some.iter().map(markdown_page).collect::<Vec<_>>().join("\n"),
         Form::Json => {
             let all: Vec<Value> = if some.is_empty() {
-                checks::all().map(json_page).collect()
+                told().map(|c| json_page(&c)).collect()
             } else {
-                some.iter().map(|c| json_page(c)).collect()
+                some.iter().map(json_page).collect()
             };
             format!("{:#}\n", Value::Array(all))
         }
     }
 }
 
-/// Question of the group that a check is in.
-fn group(check: &Check) -> &'static str {
-    let found = GROUPS.iter().find(|(_, checks)| checks.iter().any(|c| c.id == check.id));
-    found.map_or("", |(question, _)| question)
+/// All checks, those of a group together.
+fn groups() -> Vec<Vec<Told>> {
+    let all: Vec<Told> = told().collect();
+    all.chunk_by(|a, b| a.group == b.group).map(<[Told]>::to_vec).collect()
 }
 
 /// The parts of a page that are written, under their headings.
-fn parts(check: &Check) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn parts(check: &Told) -> impl Iterator<Item = (&'static str, &'static str)> {
     let page = check.page;
     let all = [
         ("What it reads", page.reads),
@@ -92,12 +92,12 @@ fn parts(check: &Check) -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 fn table() -> String {
-    let width = checks::all().map(|c| c.name.len()).max().unwrap_or(0);
+    let width = told().map(|c| c.name.len()).max().unwrap_or(0);
     let mut out =
         String::from("Every check puts a belief to the test. `fathom explain ID` tells more of one.\n");
-    for (question, checks) in GROUPS.iter().filter(|(_, checks)| !checks.is_empty()) {
-        out += &format!("\n{question}\n");
-        for check in *checks {
+    for group in groups() {
+        out += &format!("\n{}\n", group[0].group);
+        for check in group {
             let first = format!("  {:<4} {:width$}  ", check.id, check.name);
             out += &prose(&first, &" ".repeat(first.len()), check.belief);
         }
@@ -105,17 +105,20 @@ fn table() -> String {
     out
 }
 
-fn text_page(check: &Check) -> String {
+fn text_page(check: &Told) -> String {
     let mut out = format!("{} {}\n", check.id, check.name);
     out += &prose("  The belief: ", "    ", check.belief);
-    out += &format!("  The group: {}\n", group(check));
+    out += &format!("  The group: {}\n", check.group);
     for (heading, text) in parts(check) {
         out += &format!("\n  {heading}\n");
         for line in text.lines() {
             out += &text_line(heading, line);
         }
     }
-    out + &format!("\n  To accept it for the exit code: --accept {}\n", check.id)
+    if check.acceptable {
+        out += &format!("\n  To accept it for the exit code: --accept {}\n", check.id);
+    }
+    out
 }
 
 fn text_line(heading: &str, line: &str) -> String {
@@ -138,23 +141,26 @@ fn document() -> String {
          finding voids the number, renames it, says that it is biased, or is a note. `fathom explain ID` prints a page of this\n\
          document, which is made by `fathom explain --format markdown > docs/checks.md`.\n",
     );
-    for (question, checks) in GROUPS.iter().filter(|(_, checks)| !checks.is_empty()) {
-        out += &format!("\n## {question}\n");
-        for check in *checks {
+    for group in groups() {
+        out += &format!("\n## {}\n", group[0].group);
+        for check in group {
             out += "\n";
-            out += &markdown_page(check);
+            out += &markdown_page(&check);
         }
     }
     out
 }
 
-fn markdown_page(check: &Check) -> String {
+fn markdown_page(check: &Told) -> String {
     let mut out =
         format!("### {} {}\n\nThe belief: {}.\n", check.id, check.name, check.belief.trim_end_matches('.'));
     for (heading, text) in parts(check) {
         out += &markdown_part(heading, text);
     }
-    out + &format!("\nTo accept it for the exit code: `--accept {}`.\n", check.id)
+    if check.acceptable {
+        out += &format!("\nTo accept it for the exit code: `--accept {}`.\n", check.id);
+    }
+    out
 }
 
 /// One sentence stays a paragraph; of several lines each is an item, and a command is marked as one.
@@ -172,17 +178,17 @@ fn markdown_part(heading: &str, text: &str) -> String {
     }
 }
 
-fn json_page(check: &Check) -> Value {
+fn json_page(check: &Told) -> Value {
     json!({
         "id": check.id,
         "name": check.name,
-        "group": group(check),
+        "group": check.group,
         "belief": check.belief,
         "reads": check.page.reads,
         "formula": check.page.formula,
         "provoke": check.page.provoke,
         "repair": check.page.repair,
-        "accept": format!("--accept {}", check.id),
+        "accept": check.acceptable.then(|| format!("--accept {}", check.id)),
     })
 }
 
@@ -207,13 +213,13 @@ mod tests {
     fn every_check_is_in_every_form() {
         let all = |form| render(&Wish { checks: Vec::new(), form });
         let json: Value = serde_json::from_str(&all(Form::Json)).unwrap_or_default();
-        for (i, check) in checks::all().enumerate() {
+        for (i, check) in told().enumerate() {
             assert!(all(Form::Text).contains(check.belief.split(' ').next().unwrap_or_default()));
             assert!(all(Form::Markdown).contains(&format!("### {} {}\n", check.id, check.name)));
             assert_eq!(json[i]["id"], check.id);
             let page = render(&Wish { checks: vec![check], form: Form::Text });
             assert!(page.starts_with(&format!("{} {}\n", check.id, check.name)));
-            for (heading, _) in parts(check) {
+            for (heading, _) in parts(&check) {
                 assert!(page.contains(heading), "{page}");
             }
         }
@@ -242,7 +248,7 @@ mod tests {
 
     #[test]
     fn no_page_is_empty() {
-        let empty: Vec<&str> = checks::all().filter(|c| parts(c).count() < 4).map(|c| c.id).collect();
+        let empty: Vec<&str> = told().filter(|c| parts(c).count() < 4).map(|c| c.id).collect();
         assert_eq!(empty, Vec::<&str>::new());
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod collector;
+pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod failure;

@@ -3,7 +3,7 @@
 use clap::Parser;
 use fathom_io::cli::{Cli, Command, SweepSaid};
 use fathom_io::failure::Failure;
-use fathom_io::{doctor, explain, history, plan, run, session, show, verify};
+use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,8 +11,18 @@ fn main() -> ExitCode {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Sweep(args) => args.said().and_then(sweep),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
+        Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
+        Command::List(args) => history::list(&args.wish()),
+        Command::Tag(args) => history::say(&args.session, &args.change()),
+        Command::Note(args) => history::say(&args.session, &args.change()),
+        Command::Export(args) => {
+            args.wish().map_or_else(|| Ok(history::schema()), |wish| history::export(&wish))
+        }
+        Command::Import(args) => history::import(&args.files),
+        Command::Delete(args) => history::delete(&args.wish()),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),
         Command::Explain(args) => args.wish().map(|wish| explain::explain(&wish)),
@@ -25,8 +35,7 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     if showing.explain {
         return show::explain(&meant);
     }
-    let seen = run::measure(meant, showing.quiet)?;
-    judge(&seen.session, showing, Some(&seen))
+    conclude(&run::measure(meant, request.keep, showing.quiet)?, showing)
 }
 
 fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
@@ -36,11 +45,18 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
         SweepSaid::Skipped(request) => plan::plan(&request).map(|(plan, _)| show::skipped(&plan)),
         SweepSaid::Resume(word, showing) => {
             let before = session::read(&history::find(&word)?)?;
-            let meant = plan::resume::again(&word, &before)?;
-            let seen = run::resume(meant, before, showing.quiet)?;
-            judge(&seen.session, &showing, Some(&seen))
+            let (meant, keep) = plan::resume::again(&word, &before)?;
+            conclude(&run::resume(meant, before, keep, showing.quiet)?, &showing)
         }
     }
+}
+
+fn conclude(seen: &run::Seen, showing: &show::Showing) -> Result<ExitCode, Failure> {
+    let code = judge(&seen.session, showing, Some(seen))?;
+    if seen.kept {
+        history::remember();
+    }
+    Ok(code)
 }
 
 fn judge(
@@ -49,7 +65,8 @@ fn judge(
     seen: Option<&run::Seen>,
 ) -> Result<ExitCode, Failure> {
     let record = session::read(file)?;
-    let report = show::judge(&record, file, showing);
+    let kept = seen.is_none_or(|s| s.kept);
+    let report = show::judge(&record, kept.then_some(file), showing);
     show::report(&report, showing)?;
     Ok(show::exit_code(&report, seen))
 }

@@ -2,7 +2,8 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
-use model::plan::Hook;
+use model::job::Arrivals;
+use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
 use model::wish::axes::{Axes, Preset};
@@ -27,6 +28,10 @@ pub struct Request {
     pub destroy: Vec<String>,
     /// A fault on purpose.
     pub hook: Option<Hook>,
+    /// Word for the earlier session whose jobs are to be measured again beside these.
+    pub against: Option<String>,
+    /// Whether the session stays in the history.
+    pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
 }
@@ -40,6 +45,8 @@ pub enum Work {
     Job,
     /// The job that was said, at every layer of its target.
     Layers,
+    /// The job that was said as a closed loop, and at loads up to what it serves and a promise bears.
+    Limit(Promise, Option<Arrivals>),
     /// The job that was said, at every setting of a grid.
     Sweep(Box<SweepWish>),
 }

@@ -3,13 +3,16 @@
 //! For: the truth on disk before anything is concluded from it. Not for: what a frame holds (crate `model`), nor judging.
 
 use crate::failure::Failure;
-use model::record::frame::{self, MAGIC, MAX_FILE_BYTES};
+use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// Extension of session files.
+pub(crate) const EXTENSION: &str = "fathom";
 /// Size at which a session stops keeping its course (intervals and evidence inside windows); ends of runs are always kept.
 const LIMIT_BYTES: u64 = 64 << 20;
 
@@ -42,10 +45,34 @@ impl Session {
         )))
     }
 
+    /// Creates the file of a session that nobody wants to keep: it has no name, and is gone when this is dropped or the
+    /// process has ended, however it ends.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] where the directory for temporary files cannot be written.
+    pub fn create_unkept() -> Result<Self, Failure> {
+        let begun = tempfile::tempfile().and_then(|file| {
+            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            Self::begin(file, path)
+        });
+        begun.map_err(|e| {
+            Failure::Refused(format!(
+                "--no-history: a file in {} cannot be written: {e}; set TMPDIR to a directory of yours",
+                std::env::temp_dir().display()
+            ))
+        })
+    }
+
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let path = dir.join(format!("{started}-{}.fathom", std::process::id()));
-        let mut file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+        create_directory(dir)?;
+        let path = dir.join(format!("{started}-{}.{EXTENSION}", std::process::id()));
+        let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+        // Only so that others see that it is still being written; not every file system has locks.
+        let _ = file.lock();
+        Self::begin(file, path)
+    }
+
+    fn begin(mut file: File, path: PathBuf) -> io::Result<Self> {
         file.write_all(MAGIC.as_bytes())?;
         Ok(Self { file, path, bytes: MAGIC.len() as u64, left_out: 0 })
     }
@@ -95,24 +122,59 @@ impl Session {
 /// # Errors
 /// [`Failure::Usage`] for anything but a session file, with what is wrong with it.
 pub fn read(path: &Path) -> Result<Record, Failure> {
-    let fail = |e: &dyn std::fmt::Display| Failure::Usage(format!("{}: {e}", path.display()));
-    let file = File::open(path).map_err(|e| fail(&e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(&e))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(fail(&format!("more than {} MiB, which no session file has", MAX_FILE_BYTES >> 20)));
-    }
-    let (record, _torn) = frame::decode(&bytes).map_err(|e| fail(&e))?;
+    load(path).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
+/// Reads a session back.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
+    let (record, _torn) = frame::decode(&bytes(path)?)?;
     Ok(record)
+}
+
+/// The bytes of a file, where it may be a session's.
+///
+/// # Errors
+/// Where it cannot be read, or is larger than any session.
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other(format!(
+            "more than {} MiB, which no session file has",
+            MAX_FILE_BYTES >> 20
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Whether a fathom that lives is still writing to it.
+pub(crate) fn is_running(path: &Path) -> bool {
+    let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    File::open(path).is_ok_and(locked)
 }
 
 /// Where sessions may lie, best first.
 pub(crate) fn directories() -> Vec<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
-    let user = std::fs::metadata("/proc/self").map_or_else(|_| "nobody".into(), |m| owner(&m).to_string());
-    let shared = std::env::temp_dir().join(format!("fathom-{user}"));
-    home.into_iter().chain([shared]).map(|d| d.join("fathom/sessions")).collect()
+    home.into_iter().chain(shared()).map(|d| d.join("fathom/sessions")).collect()
+}
+
+/// Makes a directory for sessions, which are nobody else's business.
+pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Our directory among the temporary files; none where somebody else has made one of that name.
+fn shared() -> Option<PathBuf> {
+    let user = std::fs::metadata("/proc/self").ok().map(|m| owner(&m));
+    let name = user.map_or_else(|| "nobody".into(), |u| u.to_string());
+    let dir = std::env::temp_dir().join(format!("fathom-{name}"));
+    let ours = dir.symlink_metadata().map_or(true, |m| m.is_dir() && Some(owner(&m)) == user);
+    ours.then_some(dir)
 }
 
 fn owner(metadata: &std::fs::Metadata) -> u32 {

@@ -3,12 +3,15 @@
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
+use crate::history;
 use crate::run::Seen;
 use crate::signals::INTERRUPTED;
 use analysis::Judging;
-use model::plan::Plan;
+use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
+use model::sweep::Search;
+use model::units::show_share;
 use model::wish::axes::preset;
 use report::Style;
 use std::io::{IsTerminal, Write};
@@ -32,11 +35,26 @@ pub struct Showing {
     pub explain: bool,
 }
 
-/// Concludes.
-pub fn judge(record: &Record, file: &Path, showing: &Showing) -> Report {
+impl Showing {
+    /// A report in this format as it is, nothing accepted.
+    pub fn plain(format: &str) -> Self {
+        Self {
+            format: format.into(),
+            outputs: Vec::new(),
+            accept: Vec::new(),
+            ledger: false,
+            quiet: true,
+            explain: false,
+        }
+    }
+}
+
+/// Concludes. The file is that of the session, where it was kept.
+pub fn judge(record: &Record, file: Option<&Path>, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
-        session: Some(file.display().to_string()),
+        session: file.map(|f| f.display().to_string()),
+        words: file.map(history::said).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)
@@ -77,7 +95,7 @@ pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
 /// None today; the signature is that of its neighbours.
 pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
     let (plan, machine) = meant;
-    let mut out = format!("{}: {} workloads, {} runs each\n\n", plan.title, plan.jobs.len(), plan.runs);
+    let mut out = format!("{}: {} workloads; each {}\n\n", plan.title, plan.jobs.len(), repeats(plan));
     let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
     let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
     for o in &plan.origins {
@@ -106,6 +124,20 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     }
     print_bytes(out.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// How often each job is measured, in words.
+fn repeats(plan: &Plan) -> String {
+    if plan.sweep.as_ref().is_some_and(|g| g.search != Search::Exhaustive) {
+        return "as often as the search asks".into();
+    }
+    match plan.strategy {
+        Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
+        Strategy::Precision { share, at_most } => {
+            format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
+        }
+        Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
+    }
 }
 
 /// Prints the cells of a grid, one a line.

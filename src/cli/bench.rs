@@ -22,6 +22,10 @@ pub struct Args {
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long)]
     explain: bool,
+    /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
+    /// `last`
+    #[arg(long, value_name = "SESSION", help_heading = "Measuring")]
+    against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
     #[command(flatten)]
@@ -39,7 +43,11 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let request = self.measuring.request(Work::Profile(profile), self.target, None);
+        let mut request = self.measuring.request(Work::Profile(profile), self.target, None);
+        request.against = self.against;
+        if let Some(problem) = request.job.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
         Ok((request, self.showing.showing(self.explain)?))
     }
 }

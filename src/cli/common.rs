@@ -44,7 +44,21 @@ pub(super) struct Few;
 
 impl Choice for Few {
     fn takes(key: &Key) -> bool {
-        matches!(key.name, "size" | "time" | "warmup" | "runs" | "seed" | "engine" | "cache" | "batch")
+        matches!(
+            key.name,
+            "size"
+                | "time"
+                | "warmup"
+                | "runs"
+                | "precision"
+                | "until"
+                | "max-runs"
+                | "seed"
+                | "precondition"
+                | "engine"
+                | "cache"
+                | "batch"
+        )
     }
 }
 
@@ -130,6 +144,9 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     /// Withhold every number unless this block device (name, path or serial) is below each target
     #[arg(long, value_name = "NAME")]
     expect_device: Option<String>,
+    /// Keep nothing: the session is gone when the report was printed
+    #[arg(long)]
+    no_history: bool,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
@@ -189,6 +206,8 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             targets: targets.into_iter().collect(),
             destroy: self.destroy,
             hook: self.test_hook.map(Into::into),
+            against: None,
+            keep: !self.no_history,
             expect_device: self.expect_device,
         }
     }

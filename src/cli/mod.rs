@@ -2,12 +2,20 @@
 
 mod bench;
 mod common;
+mod compare;
+mod delete;
 mod doctor;
 mod explain;
+mod export;
+mod import;
 mod layers;
+mod limit;
+mod list;
+mod note;
 mod run;
 mod show;
 mod sweep;
+mod tag;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +37,8 @@ pub struct Cli {
 }
 
 /// What can be done.
+// What is said here of a command hides the page that stands with its flags.
+#[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure the canonical patterns of a place, repeated and judged
@@ -37,10 +47,20 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Measure latency against offered load, and find the highest rate that keeps a promise
+    Limit(limit::Args),
     /// Find the best setting: block size x depth x workers x engine x cache mode
     Sweep(Box<sweep::Args>),
-    /// Judge and print a session file again
+    List(list::Args),
+    /// Judge and print a session again
     Show(show::Args),
+    /// Tell whether B is faster than A, slower, the same, or whether that cannot be told
+    Compare(compare::Args),
+    Tag(tag::Args),
+    Note(note::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Delete(delete::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
     /// Look at a place before measuring it: what would spoil a number, and what repairs that

@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-/// Keys that may be said beside a job file: how often and from which seed it is measured, and for how long.
-const BESIDE_A_FILE: [&str; 3] = ["runs", "seed", "time"];
+/// Keys that may be said beside a job file: how often and from which seed it is measured, for how long, and in which state.
+const BESIDE_A_FILE: [&str; 7] = ["runs", "precision", "until", "max-runs", "seed", "time", "precondition"];
 
 /// Measure one workload, from flags or from a job file.
 ///
 /// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that ends in .toml; beside it only
-/// --runs, --seed and, where it has one phase, --time say something about the workload.
+/// --runs, --precision, --until, --max-runs, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
@@ -25,6 +25,10 @@ pub struct Args {
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long)]
     explain: bool,
+    /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
+    /// `last`
+    #[arg(long, value_name = "SESSION", help_heading = "Measuring")]
+    against: Option<String>,
     #[command(flatten)]
     measuring: Measuring<Every>,
     #[command(flatten)]
@@ -47,6 +51,7 @@ impl Args {
             )));
         }
         let mut request = self.measuring.request(Work::Job, targets, files.into_iter().next());
+        request.against = self.against;
         if let Some(file) = &request.file {
             let mut job = read(file)?;
             overrule(&mut job, &request, file)?;
@@ -114,7 +119,11 @@ fn overrule(job: &mut JobWish, request: &Request, file: &Path) -> Result<(), Fai
     }
     let said = &request.job;
     job.runs = said.runs.or(job.runs);
+    job.precision = said.precision.or(job.precision);
+    job.until = said.until.or(job.until);
+    job.max_runs = said.max_runs.or(job.max_runs);
     job.seed = said.seed.or(job.seed);
+    job.precondition = said.precondition.or(job.precondition);
     let Some(time) = said.phases.first().and_then(|p| p.time) else { return Ok(()) };
     match job.phases.as_mut_slice() {
         [phase] => phase.time = Some(time),

@@ -6,10 +6,10 @@ use crate::history;
 use crate::show::Showing;
 use std::path::PathBuf;
 
-/// Judge and print a session file again, with the checks of this version.
+/// Judge and print a session again, with the checks of this version.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session: its file, its id or a part of that, `last`, or `last~1` for the one before
+    /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
     session: String,
     /// Print the course of every run too, second by second beside the device's
     #[arg(long)]

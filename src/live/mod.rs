@@ -16,6 +16,29 @@ pub enum Live {
     Quiet,
 }
 
+/// What is left to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The time.
+    pub time: Duration,
+    /// Whether it may be over before.
+    pub at_most: bool,
+}
+
+impl Left {
+    /// What is left of it after some time.
+    #[must_use]
+    pub fn after(self, passed: Duration) -> Self {
+        Self { time: self.time.saturating_sub(passed), ..self }
+    }
+}
+
+impl From<Duration> for Left {
+    fn from(time: Duration) -> Self {
+        Self { time, at_most: false }
+    }
+}
+
 impl Live {
     /// Chooses by where standard error goes.
     pub fn new(quiet: bool) -> Self {
@@ -34,25 +57,34 @@ impl Live {
     }
 
     /// Begins a step, with how much there is of it in all and what is left to wait.
-    pub fn step(&self, words: &str, left: Duration) {
+    pub fn step(&self, words: &str, left: impl Into<Left>) {
         match self {
             Self::Bar(bar) => {
                 bar.set_length(1);
                 bar.set_position(0);
                 bar.set_message(words.to_owned());
-                bar.set_prefix(time_left(left));
+                bar.set_prefix(in_words(left.into()));
             }
-            Self::Lines => eprintln!("{words} ({})", time_left(left)),
+            Self::Lines => eprintln!("{words} ({})", in_words(left.into())),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Begins a step of which nobody knows yet how long it takes.
+    pub fn begin(&self, words: &str) {
+        match self {
+            Self::Bar(_) => self.step(words, Duration::ZERO),
+            Self::Lines => eprintln!("{words}"),
             Self::Quiet => {}
         }
     }
 
     /// Moves on: `done` of `total`, and what is left to wait.
-    pub fn tick(&self, done: u64, total: u64, left: Duration) {
+    pub fn tick(&self, done: u64, total: u64, left: impl Into<Left>) {
         if let Self::Bar(bar) = self {
             bar.set_length(total);
             bar.set_position(done.min(total));
-            bar.set_prefix(time_left(left));
+            bar.set_prefix(in_words(left.into()));
         }
     }
 
@@ -74,9 +106,18 @@ impl Drop for Live {
     }
 }
 
-fn time_left(left: Duration) -> String {
-    match left.as_secs() {
-        s if s >= 120 => format!("{} min left", s.div_ceil(60)),
-        s => format!("{s} s left"),
+fn in_words(left: Left) -> String {
+    let at_most = if left.at_most { "at most " } else { "" };
+    match left.time.as_secs() {
+        s if s >= 120 => format!("{at_most}{} min left", s.div_ceil(60)),
+        s => format!("{at_most}{s} s left"),
     }
+}
+
+#[test]
+fn what_may_end_before_is_said_so() {
+    assert_eq!(in_words(Duration::from_secs(90).into()), "90 s left");
+    let left = Left { time: Duration::from_secs(200), at_most: true };
+    assert_eq!(in_words(left), "at most 4 min left");
+    assert_eq!(in_words(left.after(Duration::from_secs(300))), "at most 0 s left");
 }

@@ -3,9 +3,13 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod against;
 mod engine;
 mod layers;
+mod limit;
 mod origins;
+mod precondition;
+mod repeats;
 pub mod resume;
 mod stream;
 mod sweep;
@@ -18,7 +22,7 @@ use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Ladder, Plan, Role, Strategy};
+use model::plan::{Ladder, Plan, Promise, Role, Strategy};
 use model::profile::{PROFILES, Profile};
 use model::sweep::Grid;
 use model::units::{show_bytes, show_ns};
@@ -34,8 +38,10 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// The same of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
-/// Repeats from which a headline has an interval worth printing (statistics: at least five).
-const RUNS: u32 = 5;
+/// The same of `limit`, so that a hundredth of the operations of three runs at 200 a second is more than ten.
+const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
+/// Repeats of each load of `limit`; where they disagree it measures more.
+const LIMIT_RUNS: u32 = 3;
 /// Idle watch before the first run.
 const BASELINE_NS: u64 = 1_000_000_000;
 /// Share of memory that buffers may take.
@@ -51,13 +57,28 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
     let (mut origins, asked) = asked(request, &root)?;
-    let drafts = drafts(request, &asked.wishes, &mut origins)?;
+    let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
+    let promise = promise(request, &mut drafts, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
+    let (runs, strategy) = match promise {
+        Some(promise) => {
+            let runs = origins.choose("--runs", request.job.runs, LIMIT_RUNS, u32::to_string);
+            (runs, Strategy::Limit(promise))
+        }
+        // How often a cell is measured is told beside its time.
+        None if asked.grid.is_some() => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
+        None => repeats::repeats(&request.job, &mut origins),
+    };
+    let against = request
+        .against
+        .as_deref()
+        .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
+    let against = against.transpose()?;
     let (targets, places) = targets.finish(&mut jobs)?;
+    let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", request.job.runs, runs_of(request), u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -74,6 +95,12 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         (true, None) => "yes: evicted before each run",
         (false, _) => "no: measured as it is",
     };
+    let words = match strategy {
+        Strategy::Steady { .. } if cold => {
+            "yes: evicted before the first round of each job, and no rest between its rounds"
+        }
+        _ => words,
+    };
     origins.fixed("cold", words, "role and --cache");
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
@@ -85,15 +112,17 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         jobs,
         headline: asked.headline.unwrap_or(0),
         runs,
-        strategy: Strategy::Fixed,
+        strategy,
         seed,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,
+        against,
         layers: ladder,
         sweep: asked.grid,
+        precondition,
     };
     Ok((plan, machine))
 }
@@ -102,6 +131,7 @@ fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
+        (Work::Limit(..), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
@@ -144,14 +174,6 @@ struct Asked {
     grid: Option<Grid>,
 }
 
-/// Times each job is measured unless said otherwise.
-fn runs_of(request: &Request) -> u32 {
-    match &request.work {
-        Work::Sweep(said) if said.exhaustive => sweep::RUNS,
-        _ => RUNS,
-    }
-}
-
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
 fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
@@ -161,11 +183,10 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), 
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
             Asked { wishes: of_profile(profile, &request.job), ..Asked::default() }
         }
-        Work::Job => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
+        Work::Job | Work::Limit(..) => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
-            let climb = layers::climb(request, root, &mut origins)?;
+            let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
-            let Climb { wishes, ladder, headline } = climb;
             Asked { wishes, ladder, headline, grid: None }
         }
         Work::Sweep(said) => {
@@ -191,7 +212,28 @@ fn of_profile(profile: &Profile, with: &JobWish) -> Vec<JobWish> {
     tests.map(wish).collect()
 }
 
-/// A job before its targets are known.
+/// What is promised by `limit`, with the open loop that it needs beside the closed one that was said.
+fn promise(
+    request: &Request,
+    drafts: &mut Vec<DraftJob>,
+    origins: &mut Origins,
+) -> Result<Option<Promise>, Failure> {
+    let Work::Limit(promise, arrivals) = request.work else { return Ok(None) };
+    if let Some(key) =
+        ["precision", "until", "max-runs", "precondition"].iter().find(|k| request.flags.contains(k))
+    {
+        return Err(Failure::Usage(format!(
+            "--{key} does not go with limit, which decides itself how often it measures each load; leave it out"
+        )));
+    }
+    let open: Vec<DraftJob> = drafts.iter().map(|closed| limit::open(closed, arrivals, origins)).collect();
+    drafts.extend(open);
+    let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
+    origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
+    Ok(Some(promise))
+}
+
+#[derive(Clone)]
 struct DraftJob {
     name: String,
     phases: Vec<(Phase, Vec<Draft>)>,
@@ -254,6 +296,7 @@ fn times(
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
+        Work::Limit(..) => LIMIT_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.

@@ -9,11 +9,11 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
 
-/// The plan of a sweep, from its own command line.
+/// The plan of a sweep, from its own command line, and whether its session stays in the history.
 ///
 /// # Errors
 /// A usage failure where it was no sweep, or where the same words mean something else today.
-pub fn again(word: &str, before: &Record) -> Result<(Plan, Machine), Failure> {
+pub fn again(word: &str, before: &Record) -> Result<((Plan, Machine), bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
     if old.sweep.is_none() {
@@ -35,7 +35,7 @@ pub fn again(word: &str, before: &Record) -> Result<(Plan, Machine), Failure> {
     } else if plan.jobs != old.jobs || plan.sweep != old.sweep {
         "the same command line would measure other cells now (another file system, another version)"
     } else {
-        return Ok((plan, machine));
+        return Ok(((plan, machine), request.keep));
     };
     Err(refuse(&format!("{what}; or begin anew")))
 }

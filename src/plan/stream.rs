@@ -16,6 +16,7 @@ use model::wish::{LineWish, Rw, StreamWish};
 const OPEN_DEPTH: u32 = 128;
 
 /// A stream before its targets are known.
+#[derive(Clone)]
 pub(super) struct Draft {
     pub(super) stream: Stream,
     pub(super) engine: &'static Entry,

@@ -5,12 +5,12 @@
 
 use super::origins::Origins;
 use super::stream::Draft;
-use super::{DraftJob, shown};
+use super::{DraftJob, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::job::{Job, Line, Sharing, Sizes, Stream};
-use model::machine::Place;
+use model::machine::{Layer, Place};
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
 use std::os::unix::fs::FileTypeExt;
@@ -136,6 +136,7 @@ impl<'a> Targets<'a> {
             origins.fixed("TARGET", &shown(&path), from);
         }
         let writes = draft.stream.access.writes();
+        let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
         if target.role == Role::Made {
@@ -150,15 +151,65 @@ impl<'a> Targets<'a> {
                 None => (target.bytes, "all of the target"),
             };
             origins.fixed("--size", &show_bytes(bytes), from);
-            if writes {
-                guard_writing(self.request, self.root, said, &path, target.role)?;
+            if writes || conditioned {
+                guard_writing(self.request, self.root, said, &path, target.role)
+                    .map_err(|why| if writes { why } else { precondition::refused(why) })?;
                 self.overwritten = true;
             }
         }
-        target.writable |= writes;
+        target.writable |= writes || conditioned;
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }
+        Ok(index)
+    }
+
+    /// The index of a target as an earlier session had it, for a stream of that session. `then` is what was below it.
+    pub(super) fn once_more(
+        &mut self,
+        was: &Target,
+        then: Option<&Place>,
+        stream: &Stream,
+    ) -> Result<usize, Failure> {
+        if was.role == Role::None {
+            let bytes = self.nothing.as_ref().map_or(was.bytes, |t| t.bytes.max(was.bytes));
+            self.nothing = Some(Target { bytes, ..was.clone() });
+            return Ok(NOTHING);
+        }
+        let path = Path::new(&was.path);
+        let (now, place) = look(self.root, path, path)?;
+        if now.role != was.role {
+            return Err(Failure::Usage(format!(
+                "{} is not what that session measured: it is of another kind",
+                was.path
+            )));
+        }
+        if now.role != Role::Made && now.bytes != was.bytes {
+            return Err(Failure::Usage(format!(
+                "{} has {}, and that session measured {} of it",
+                was.path,
+                show_bytes(now.bytes),
+                show_bytes(was.bytes)
+            )));
+        }
+        if let Some(why) = then.and_then(|then| moved(then, &place)) {
+            return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
+        }
+        let index = self.found.iter().position(|(t, _)| t.path == was.path).unwrap_or_else(|| {
+            self.found.push((now, place));
+            self.found.len() - 1
+        });
+        let writes = stream.access.writes();
+        let target = &mut self.found[index].0;
+        if target.role == Role::Made {
+            target.bytes = target.bytes.max(was.bytes);
+            machine::test_file::fits(path, target.bytes)?;
+        } else if writes {
+            guard_writing(self.request, self.root, path, path, target.role)?;
+            self.overwritten = true;
+        }
+        target.writable |= writes;
+        target.block_bytes = target.block_bytes.max(was.block_bytes);
         Ok(index)
     }
 
@@ -206,6 +257,25 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     }
     let path = shown(path).into_owned();
     Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
+}
+
+/// What is below a place now and was not then, in words; `None` where it is the same.
+fn moved(then: &Place, now: &Place) -> Option<String> {
+    let below = |place: &Place| -> Vec<String> {
+        let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
+        // A name may go to another disk when the machine starts; a serial number does not.
+        let name = |l: &Layer| l.serial.clone().or(l.backing_file.clone()).unwrap_or_else(|| l.name.clone());
+        let mut all: Vec<String> = tops.map(|l| format!("{} of {}", name(l), show_bytes(l.bytes))).collect();
+        if all.is_empty() {
+            all.extend(place.file_system.as_ref().map(|f| f.source.clone()));
+        }
+        all
+    };
+    let (was, is) = (below(then), below(now));
+    if then.kind() != now.kind() {
+        return Some(format!("{} was there, and {} is", then.kind(), now.kind()));
+    }
+    (was != is).then(|| format!("{} was below it, and {} is", was.join(" and "), is.join(" and ")))
 }
 
 /// The second look, right before a file or device is opened for writing, is in `machine::safety`.

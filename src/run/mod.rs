@@ -3,6 +3,7 @@
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
 mod evidence;
+mod precondition;
 mod self_test;
 mod specs;
 mod supplies;
@@ -10,7 +11,7 @@ mod sweep;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::live::Live;
+use crate::live::{Left, Live};
 use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
@@ -23,12 +24,11 @@ use machine::snapshot::Watch;
 use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
-use model::plan::{Plan, Role};
+use model::plan::{Plan, Role, Strategy};
 use model::record::{
     self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
 };
-use model::sweep::Search;
-use model::units::show_bytes;
+use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-/// Guess of what a run costs beside its window, for the time left.
+/// Guess of what a run costs beside its window, for what is left.
 const OVERHEAD: Duration = Duration::from_millis(120);
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
@@ -53,35 +53,40 @@ const OVERHEAD: Duration = Duration::from_millis(120);
 pub struct Seen {
     /// The session file.
     pub session: PathBuf,
+    /// Whether it stays.
+    pub kept: bool,
     /// A signal ended it.
     pub interrupted: bool,
     /// An error ended it.
     pub failed: bool,
     _targets: Vec<Ready>,
+    /// One that does not stay is gone when it is closed.
+    _file: Session,
 }
 
-/// Measures a plan into a session file.
+/// Measures a plan into a session file, which stays where `keep` says so.
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure(meant: (Plan, Machine), quiet: bool) -> Result<Seen, Failure> {
-    begin(meant, None, quiet)
+pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
+    begin(meant, None, keep, quiet)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(meant: (Plan, Machine), before: Record, quiet: bool) -> Result<Seen, Failure> {
+pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -> Result<Seen, Failure> {
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    begin(meant, Some(&Earlier::of(before)), quiet)
+    begin(meant, Some(&Earlier::of(before)), keep, quiet)
 }
 
 fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
+    keep: bool,
     quiet: bool,
 ) -> Result<Seen, Failure> {
     let root = Root::real();
@@ -111,11 +116,12 @@ fn begin(
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
     name_leftovers(&plan, &live);
-    tell_search(&plan, &live);
+    sweep::tell(&plan, &live);
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
-        let mut progress = |done: u64, total: u64| live.tick(done, total, time_left(&plan, 0));
-        live.step(&format!("preparing {}", plan.targets[index].path), time_left(&plan, 0));
+        let left = time_left(&plan, &[]);
+        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
+        live.step(&format!("preparing {}", plan.targets[index].path), left);
         let ready = Ready::prepare(&root, &plan, index, &stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
@@ -125,7 +131,11 @@ fn begin(
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let started = jiff::Zoned::now();
-    let mut session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
+    let mut session = if keep {
+        Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?
+    } else {
+        Session::create_unkept()?
+    };
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -141,7 +151,6 @@ fn begin(
         session.append(&frame)?;
     }
     let watch = Watch::new(root.clone(), &machine, epoch);
-    let left = time_left(&plan, 0);
     let mut bench = Bench {
         plan,
         places: machine.places,
@@ -154,10 +163,11 @@ fn begin(
         clock,
         epoch,
         supplies,
-        left,
+        done: Vec::new(),
+        left: None,
     };
     let ending = bench.all(earlier)?;
-    bench.close(ending)
+    bench.close(ending, keep)
 }
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
@@ -196,36 +206,32 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
-    /// What was left of it all when the run began.
-    left: Duration,
+    /// What the runs so far came to.
+    done: Vec<Summary>,
+    /// What was left of a sweep when its run began; anything else is counted from what is done.
+    left: Option<Left>,
 }
 
 impl Bench {
     /// The loop.
     fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+        if let Some(ended) = self.precondition()? {
+            return Ok(ended);
+        }
         self.keep_prepared()?;
         self.watch_idle()?;
         if self.plan.sweep.is_some() {
             return self.sweep(earlier);
         }
-        let mut summaries: Vec<Summary> = Vec::new();
-        let Plan { runs, strategy, seed, .. } = self.plan;
-        let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
-        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&summaries, &budget) {
+        let budget = budget(&self.plan);
+        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            let words = format!(
-                "run {} of {}  {}",
-                summaries.len() + 1,
-                budget.jobs * budget.runs as usize,
-                self.plan.jobs[job].name
-            );
-            self.left = time_left(&self.plan, summaries.len());
-            self.live.step(&words, self.left);
-            let phases = self.job((job, repeat, offered_iops), summaries.len())?;
+            self.say_next(&budget, job, offered_iops);
+            let phases = self.job((job, repeat, offered_iops))?;
             match phases.last().map(|p| &p.ending) {
-                Some(RunEnding::Complete) => summaries.push(Summary::of(job, repeat, offered_iops, &phases)),
+                Some(RunEnding::Complete) => self.done.push(Summary::of(job, repeat, offered_iops, &phases)),
                 Some(ended) => return Ok(ended.clone()),
                 None => return Ok(RunEnding::Failed("the job has no phase".into())),
             }
@@ -234,11 +240,32 @@ impl Bench {
         Ok(RunEnding::Complete)
     }
 
+    /// Says which run begins, of how many.
+    fn say_next(&self, budget: &Budget, job: usize, offered_iops: Option<u64>) {
+        let strategy::Left { runs, at_most } = strategy::left(&self.done, budget);
+        let all = self.done.len() + runs.iter().sum::<u32>() as usize;
+        let at_most = if at_most { "at most " } else { "" };
+        let again = if self.plan.against.as_ref().is_some_and(|a| job >= a.from) { ", again" } else { "" };
+        let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+        let name = &self.plan.jobs[job].name;
+        let words = format!("run {} of {at_most}{all}  {name}{load}{again}", self.done.len() + 1);
+        self.live.step(&words, self.left());
+    }
+
+    /// What is left of all.
+    fn left(&self) -> Left {
+        self.left.unwrap_or_else(|| time_left(&self.plan, &self.done))
+    }
+
     /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
-    fn job(&mut self, which: (usize, u32, Option<u64>), done: usize) -> Result<Vec<RunEnd>, Failure> {
-        let (job, repeat, offered_iops) = which;
+    fn job(
+        &mut self,
+        (job, repeat, offered_iops): (usize, u32, Option<u64>),
+    ) -> Result<Vec<RunEnd>, Failure> {
         let mut ends = Vec::new();
-        let mut notes = self.rest(Some(job));
+        // A rest between rounds is what a device recovers in.
+        let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
+        let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
         notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
             let start = RunStart {
@@ -250,7 +277,7 @@ impl Bench {
                 at_ns: 0,
                 target_bytes: self.targets.iter().map(Ready::bytes).collect(),
             };
-            ends.push(self.phase(start, done, std::mem::take(&mut notes))?);
+            ends.push(self.phase(start, std::mem::take(&mut notes))?);
             if ends.last().is_some_and(|end| end.ending != RunEnding::Complete) {
                 break;
             }
@@ -259,7 +286,8 @@ impl Bench {
     }
 
     /// One phase of a run.
-    fn phase(&mut self, start: RunStart, done: usize, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+        let done = self.done.len();
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
@@ -319,6 +347,7 @@ impl Bench {
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
     ) -> Result<Option<String>, Failure> {
+        let all = self.left();
         while !crew.is_done() {
             std::thread::sleep(COLLECT_EVERY);
             crew.collect(|who, block| collector.add(who, block));
@@ -335,7 +364,7 @@ impl Bench {
                     self.session.append(&Frame::Intervals(rows))?;
                 }
             }
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, self.left.saturating_sub(at));
+            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
         }
         Ok(None)
     }
@@ -406,7 +435,7 @@ impl Bench {
             return Ok(());
         }
         self.rest(None);
-        self.live.step("watching the idle machine", time_left(&self.plan, 0));
+        self.live.step("watching the idle machine", self.left());
         self.keep(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.stopped() {
@@ -417,7 +446,7 @@ impl Bench {
     }
 
     /// Ends the session file.
-    fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
+    fn close(mut self, ending: RunEnding, kept: bool) -> Result<Seen, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
         if self.session.left_out() > 0 {
             notes.push(format!(
@@ -431,7 +460,7 @@ impl Bench {
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
         let session = self.session.path().to_owned();
-        Ok(Seen { session, interrupted, failed, _targets: self.targets })
+        Ok(Seen { session, kept, interrupted, failed, _targets: self.targets, _file: self.session })
     }
 
     fn stopped(&self) -> bool {
@@ -447,36 +476,20 @@ fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
-/// How long a search will take, before it begins.
-fn tell_search(plan: &Plan, live: &Live) {
-    let Some(grid) = &plan.sweep else { return };
-    let cells = grid.cells.len();
-    let left = time_left(plan, 0).as_nanos() as u64;
-    live.say(&match grid.search {
-        Search::Adaptive { budget_ns } => format!(
-            "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
-            crate::plan::minutes(budget_ns)
-        ),
-        Search::Exhaustive => {
-            format!("{cells} cells, {} runs each: about {}", plan.runs, crate::plan::minutes(left))
-        }
-    });
-}
-
-/// What a run takes with everything around it, as far as the plan tells.
-fn mean_run(plan: &Plan) -> Duration {
-    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
-    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
-    round / (plan.jobs.len() as u32).max(1)
+/// What the strategy is asked with.
+fn budget(plan: &Plan) -> Budget {
+    Budget { jobs: plan.jobs.len(), runs: plan.runs, strategy: plan.strategy, seed: plan.seed }
 }
 
 /// What the runs that are still to come will take.
-fn time_left(plan: &Plan, done: usize) -> Duration {
-    let each = mean_run(plan);
-    if let Some(left) = sweep::time_left(plan, each) {
+fn time_left(plan: &Plan, done: &[Summary]) -> Left {
+    if let Some(left) = sweep::time_left(plan) {
         return left;
     }
-    each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
+    let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
+    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
+    let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
+    Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
 }
 
 /// Adds a worker's totals to its stream's.

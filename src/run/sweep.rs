@@ -3,11 +3,16 @@
 //! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
 //! next (crate `analysis`).
 
-use super::Bench;
+use super::{Bench, OVERHEAD};
 use crate::failure::Failure;
+use crate::live::{Left, Live};
+use crate::plan::minutes;
+use analysis::strategy::Summary;
 use analysis::strategy::sweep::{Sample, Search, samples, took_ns};
+use model::job::Phase;
 use model::plan::Plan;
 use model::record::{Frame, Intervals, Record, Run, RunEnd, RunEnding, RunStart};
+use model::sweep::Search::{Adaptive, Exhaustive};
 use std::time::Duration;
 
 /// Cells in a row that break off: then it is not the cell.
@@ -45,11 +50,39 @@ impl Earlier {
     }
 }
 
-/// What is still to come before anything was measured.
-pub(super) fn time_left(plan: &Plan, run: Duration) -> Option<Duration> {
-    let grid = plan.sweep.as_ref()?;
-    let left = Search::new(grid, plan.runs, plan.seed).left_ns(run.as_nanos() as u64);
-    Some(Duration::from_nanos(left))
+/// How long a search will take, before it begins.
+pub(super) fn tell(plan: &Plan, live: &Live) {
+    let Some(grid) = &plan.sweep else { return };
+    let cells = grid.cells.len();
+    live.say(&match grid.search {
+        Adaptive { budget_ns } => format!(
+            "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
+            minutes(budget_ns)
+        ),
+        Exhaustive => {
+            let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
+            format!("{cells} cells, {} runs each: about {}", plan.runs, minutes(left))
+        }
+    });
+}
+
+/// What is still to come before anything was measured; `None` where no grid is.
+pub(super) fn time_left(plan: &Plan) -> Option<Left> {
+    let search = Search::new(plan.sweep.as_ref()?, plan.runs, plan.seed);
+    Some(left(&search, plan))
+}
+
+/// What is left of a search. An adaptive one may be over before its time is.
+fn left(search: &Search, plan: &Plan) -> Left {
+    let at_most = plan.sweep.as_ref().is_some_and(|g| g.search != Exhaustive);
+    Left { time: Duration::from_nanos(search.left_ns(mean_run(plan).as_nanos() as u64)), at_most }
+}
+
+/// What a run takes with everything around it, as far as the plan tells.
+fn mean_run(plan: &Plan) -> Duration {
+    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
+    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
+    round / (plan.jobs.len() as u32).max(1)
 }
 
 impl Bench {
@@ -59,15 +92,19 @@ impl Bench {
         let before = earlier.map_or(&[][..], |e| &e.samples);
         let mut search = Search::after(&grid, self.plan.runs, self.plan.seed, before);
         let mut last_ns = earlier.filter(|e| !e.runs.is_empty()).map(|e| e.until().as_nanos() as u64);
-        let (mut done, mut broken) = (before.len(), 0);
+        // How many there were says which data and offsets come next.
+        self.done = before.iter().map(|s| Summary::of(s.job, 0, None, &[])).collect();
+        let mut broken = 0;
         while let Some(job) = search.next() {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            self.left = Duration::from_nanos(search.left_ns(super::mean_run(&self.plan).as_nanos() as u64));
+            let left = left(&search, &self.plan);
+            self.left = Some(left);
             let words = format!("{}  {}", search.stage(), self.plan.jobs[job].name);
-            self.live.step(&words, self.left);
-            let phases = self.job((job, search.times(job) as u32, None), done)?;
+            self.live.step(&words, left);
+            let repeat = search.times(job) as u32;
+            let phases = self.job((job, repeat, None))?;
             let Some(end) = phases.last() else {
                 return Ok(RunEnding::Failed("the job has no phase".into()));
             };
@@ -85,7 +122,7 @@ impl Bench {
             }
             search.take(&Sample::of(job, &self.plan.jobs[job], end, took_ns(last_ns, end)));
             last_ns = Some(end.at_ns);
-            done += 1;
+            self.done.push(Summary::of(job, repeat, None, &[]));
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)

@@ -147,12 +147,14 @@ fn request(wish: &Wish, work: &Meant) -> Request {
     Request {
         command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
         work: Work::Job,
-        job: JobWish { name: None, runs: None, seed, phases: vec![phase] },
+        job: JobWish { seed, phases: vec![phase], ..JobWish::default() },
         file: None,
         flags: Vec::new(),
         targets: wish.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,
+        against: None,
+        keep: false,
         expect_device: None,
     }
 }

@@ -8,6 +8,7 @@
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -148,8 +149,10 @@ impl Disk {
     pub(crate) fn sh_beside(&self, script: &str) -> Beside {
         let cd = format!("cd '{}' && {script}", self.dir.display());
         let enter = self.room.enter();
-        let child = Command::new(&enter[0]).args(&enter[1..]).args(["sh", "-c", &cd]).spawn().unwrap();
-        Beside(child)
+        let mut command = Command::new(&enter[0]);
+        // A group of its own, so that what the script starts ends with it.
+        command.args(&enter[1..]).args(["sh", "-c", &cd]).process_group(0);
+        Beside(command.spawn().unwrap())
     }
 
     /// A file full of bytes on it.
@@ -209,12 +212,13 @@ impl Drop for Switched {
     }
 }
 
-/// A process beside the story, ended with it.
+/// A process beside the story, ended with it and all that it started.
 pub(crate) struct Beside(Child);
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.0.wait();
     }
 }

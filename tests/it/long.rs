@@ -1,13 +1,18 @@
 //! Long stories: how often a check cries without a reason, and how often it is silent with one.
 //!
-//! For: hundreds of honest runs, and each provocation over and over; `./test --long` tells these and prints what came of
-//! them. Not for: `./test`, which they would make take an hour; nor for figures.
+//! For: hundreds of honest runs, each provocation over and over, a hundred kills, ten thousand sessions; `./test --long` tells
+//! these and prints what came of them. Not for: `./test`, which they would make take an hour; nor for figures.
 //! `FATHOM_LONG_RUNS` says how many honest runs there are, and a tenth as many of each provocation: 10 is a quick try.
 
+use crate::disk::{Disk, Image};
+use crate::group::Group;
+use crate::history;
 use crate::scene;
-use crate::stage::{Outcome, Stage};
+use crate::stage::{Outcome, Stage, is_root, wait};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Honest runs, where nothing else is said.
 const HONEST_RUNS: usize = 200;
@@ -176,6 +181,89 @@ fn what_is_provoked_is_caught_each_time() {
         }
     }
     assert!(missed.is_empty(), "not caught each time: {missed:?}");
+}
+
+/// Pairs of measurements that are compared.
+const PAIRS: usize = 20;
+/// What is measured in each: the defaults, but for the time.
+const PAIR: &str = "run --rw randread --depth 32 --size 128m --time 1s --quiet --format json";
+
+/// Measures on the disk, in a group where one is given, and gives the rate.
+fn one_side(stage: &Stage, disk: &Disk, group: Option<&Group>, to: &str) -> f64 {
+    let enter = [disk.enter(), group.map_or(Vec::new(), Group::enter)].concat();
+    let words = format!("{PAIR} -o {}", stage.path(to).display());
+    let report = wait(&mut stage.command(&enter, &words, &disk.dir)).report();
+    report.0["headline"]["value"].as_f64().unwrap_or_else(|| panic!("no number: {report:#?}"))
+}
+
+/// What `compare` says of b against a.
+fn compared(stage: &Stage) -> Value {
+    let [a, b] = ["a.json", "b.json"].map(|name| stage.path(name).display().to_string());
+    let out = stage.fathom(&format!("compare {a} {b} --format json"), Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    out.report().0
+}
+
+/// The answers of all pairs, B measured with so much of A's rate allowed.
+fn answers(allowed: Option<f64>) -> Option<Vec<Value>> {
+    if !is_root() {
+        return None;
+    }
+    let stage = Stage::new();
+    let disk = Disk::new(&stage, "ext4", Image::Direct)?;
+    let mut all = Vec::new();
+    for _ in 0..PAIRS * runs() / HONEST_RUNS {
+        let rate = one_side(&stage, &disk, None, "a.json");
+        let value = format!("$NUMBER {}", (rate * allowed.unwrap_or(1.0)) as u64);
+        let limit = ("blkio", "blkio.throttle.read_iops_device", value.as_str());
+        let group = match allowed {
+            Some(_) => Some(Group::limited(&disk, &limit)?),
+            None => None,
+        };
+        one_side(&stage, &disk, group.as_ref(), "b.json");
+        let answer = compared(&stage);
+        println!("{}", answer["sentence"]);
+        all.push(answer);
+    }
+    Some(all)
+}
+
+fn count(answers: &[Value], word: &str) -> usize {
+    answers.iter().filter(|a| a["answer"] == word).count()
+}
+
+#[test]
+#[ignore = "long"]
+fn the_same_measured_twice_is_hardly_ever_told_apart() {
+    let Some(all) = answers(None) else { return };
+    let wrong = count(&all, "FASTER") + count(&all, "SLOWER");
+    println!("{wrong} of {} pairs of the same were told apart", all.len());
+    assert!(wrong <= all.len().div_ceil(PAIRS), "{all:#?}");
+}
+
+#[test]
+#[ignore = "long"]
+fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
+    let Some(all) = answers(Some(0.9)) else { return };
+    let seen = count(&all, "SLOWER");
+    println!("SLOWER said of {seen} of {} pairs with a tenth less", all.len());
+    let open = all.iter().filter(|a| a["answer"] != "SLOWER");
+    let honest = |a: &&Value| {
+        a["answer"] == "CANNOT TELL" && a["pairs"][0]["metrics"][0]["runs_needed"].as_u64().is_some()
+    };
+    assert!(seen * 10 >= all.len() * 9 || open.clone().all(|a| honest(&a)), "{all:#?}");
+}
+
+#[test]
+#[ignore = "long"]
+fn a_hundred_kills_lose_no_run_that_had_ended() {
+    history::kills(&Stage::new(), 100);
+}
+
+#[test]
+#[ignore = "long"]
+fn ten_thousand_sessions_are_listed() {
+    history::list_many(&Stage::new(), 10_000);
 }
 
 #[test]

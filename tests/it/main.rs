@@ -6,24 +6,29 @@
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
 mod bad_input;
+mod compare;
 mod disk;
 mod doctor;
 mod evidence;
 mod fidelity;
 mod group;
+mod history;
 mod honesty;
 mod layers;
 mod lifecycle;
+mod limit;
 mod long;
 mod matrix;
 mod open_loop;
 mod place;
+mod precision;
 mod provoke;
 mod safety;
 mod scene;
 mod sim;
 mod stage;
 mod stored;
+mod sustained;
 mod sweep;
 mod trace;
 mod verify;

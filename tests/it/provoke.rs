@@ -31,6 +31,11 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
     let of = |name: &str| cliff["evidence"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {cliff:#}"));
     assert!(of("before_iops") > 3.0 * of("after_iops"), "{cliff:#}");
     assert!((0.5..6.0).contains(&of("at_s")), "{cliff:#}");
+    assert_eq!(
+        report.0["results"][0]["steadiness"]["state"], "CLIFF",
+        "{:#}",
+        report.0["results"][0]["steadiness"]
+    );
 }
 
 #[test]

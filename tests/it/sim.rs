@@ -27,13 +27,40 @@ fn the_same_seed_gives_the_same_figures() {
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
         let mut results = stage.fathom(words, Path::new("")).report().0["results"].clone();
-        // What it cost the CPU is as real as ever, and so is how often blocks were taken over, which cuts the course.
+        // What it cost the CPU is as real as ever, and so is how often blocks were taken over, which cuts the course, and with
+        // it what is said about that.
         let result = results[0].as_object_mut().unwrap();
         result.remove("cost");
+        for run in result["runs"].as_array_mut().unwrap() {
+            run.as_object_mut().unwrap().remove("cpu_ns_per_op");
+        }
+        result.remove("steadiness");
         assert!(result.remove("series").is_some_and(|s| s.as_array().is_some_and(|s| s.len() == 2)));
         results
     };
     assert_eq!(results(), results());
+}
+
+#[test]
+fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() {
+    let stage = Stage::new();
+    let said = |runs: &str| {
+        let words = format!("run --engine sim --depth 1 --warmup 0 {runs} --seed 7 --format json --quiet");
+        stage.fathom(&words, Path::new("")).report().0["results"][0].clone()
+    };
+    // Its minutes pass in seconds, and the course is taken over by the real clock: long enough for ten stretches of it.
+    let long = said("--runs 1 --time 180s");
+    assert_eq!(long["steadiness"]["state"], "STEADY", "{}", long["steadiness"]);
+    let within = |i: usize| long["runs"][0]["iops_within"][i].as_f64().unwrap();
+    assert!(within(0) <= 10_001.0 && within(1) >= 9_999.0, "{}", long["runs"][0]);
+    let short = said("--runs 6 --time 1s");
+    assert_eq!(short["steadiness"]["state"], "UNPROVEN", "{}", short["steadiness"]);
+    let snia = &short["steadiness"]["snia"];
+    assert!(snia["met"] == true && snia["rounds"] == 6, "{snia}");
+    let median = short["total"]["iops_median"]["value"].as_f64().unwrap();
+    assert!((median / 10_000.0 - 1.0).abs() < 0.001, "{median}");
+    let two = said("--runs 2 --time 1s");
+    assert!(two["steadiness"]["snia"].is_null() && two["total"]["iops_median"].is_null(), "{two}");
 }
 
 #[test]

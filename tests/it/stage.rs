@@ -113,8 +113,12 @@ impl Stage {
         let who = NOBODY.to_string();
         let mut command = Command::new("setpriv");
         command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
-        command.args(words.split_whitespace()).arg(target);
+        command.args(words.split_whitespace());
+        if target != Path::new("") {
+            command.arg(target);
+        }
         command.env_remove("HOME").env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
+        command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
         wait(&mut command)
     }
 
@@ -132,7 +136,7 @@ impl Stage {
         if target != Path::new("") {
             command.arg(target);
         }
-        command.env("XDG_DATA_HOME", self.folder("xdg"));
+        command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
         command
     }
 
@@ -177,6 +181,11 @@ pub(crate) fn tool(words: &[&dyn AsRef<OsStr>]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
+/// Runs something that goes through many loads to the end, within five times the limit.
+pub(crate) fn wait_long(command: &mut Command) -> Outcome {
+    Running::start(command).end_within(5 * LIMIT)
+}
+
 /// Runs to the end, within the limit.
 pub(crate) fn wait(command: &mut Command) -> Outcome {
     Running::start(command).end()
@@ -211,7 +220,12 @@ impl Running {
     }
 
     /// Waits for the end. A program that outlasts the limit is killed, and the story fails.
-    pub(crate) fn end(mut self) -> Outcome {
+    pub(crate) fn end(self) -> Outcome {
+        self.end_within(LIMIT)
+    }
+
+    /// The same with another limit.
+    pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let out = self.child.stdout.take().unwrap();
         let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
         let mut stderr = self.stderr;
@@ -220,9 +234,9 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            if self.since.elapsed() > LIMIT {
+            if self.since.elapsed() > limit {
                 self.child.kill().unwrap();
-                panic!("it did not end within {LIMIT:?}; it said: {}", self.said);
+                panic!("it did not end within {limit:?}; it said: {}", self.said);
             }
             std::thread::sleep(Duration::from_millis(5));
         };

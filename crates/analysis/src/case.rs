@@ -5,13 +5,16 @@
 
 mod stored;
 
+use crate::strategy::steady;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
-use model::plan::{Role, Target};
+use model::plan::{Role, Strategy, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd};
+use model::units::{show_count, show_share};
+use std::borrow::Cow;
 
 /// How near the device's bytes must be to the issued ones to count as the same.
 const SAME_BYTES: f64 = 0.01;
@@ -19,24 +22,37 @@ const SAME_BYTES: f64 = 0.01;
 /// recent kernels count in v1 only after a limit was once set on the disk.
 const COUNTS_AT_ALL: f64 = 0.01;
 
-/// One stream of one job with its complete runs.
+/// Share of the operations of an open loop that must have completed within the windows.
+const SERVED_FROM: f64 = 0.99;
+/// Standard deviations by which random arrivals may be fewer than asked for: a thousandth of all runs has that by chance.
+const ARRIVALS_VARY: f64 = 3.0;
+
+/// One stream of one job, at one load where the strategy chose it, with its complete runs.
 pub struct Case<'a> {
     /// The whole record.
     pub record: &'a Record,
     /// The host that measured it; `None` where the record names none.
     pub machine: Option<&'a Machine>,
-    /// The job.
-    pub job: &'a Job,
+    /// Index of the job in the plan.
+    pub at: usize,
+    /// Operations per second that were offered, where the strategy chose them.
+    pub offered: Option<u64>,
+    /// The job, with that load.
+    pub job: Cow<'a, Job>,
     /// Index of the phase.
     pub phase: usize,
     /// Index of the stream in its phase.
     pub index: usize,
-    /// The stream.
-    pub stream: &'a Stream,
+    /// The stream, with that load.
+    pub stream: Cow<'a, Stream>,
     /// The name of its result.
     pub name: String,
-    /// Its complete runs.
+    /// Its complete runs, as far as they count.
     pub runs: Vec<Ran<'a>>,
+    /// Complete runs before them that only led there, where it was measured until it was steady.
+    pub way: Vec<Ran<'a>>,
+    /// Rounds after which its rate was still not steady, where that was asked for.
+    pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
     pub ends: Vec<&'a RunEnd>,
     /// What the streams of this phase touch. All of them, because devices do not know streams.
@@ -74,44 +90,89 @@ pub(crate) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
+/// Whether fewer operations completed in an open loop than arrived, beyond what random arrivals vary by.
+pub(crate) fn falls_short(ops: f64, offered: f64) -> bool {
+    ops + ARRIVALS_VARY * offered.max(0.0).sqrt() < offered && ops < SERVED_FROM * offered
+}
+
 /// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
-/// Every case of a record, in the order of the plan.
+/// Every case of a record, in the order of the plan, and of ascending load.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let mut out = Vec::new();
     for (at, job) in record.header.plan.jobs.iter().enumerate() {
+        let loads = loads(record, at);
         for (phase, of_phase) in job.phases.iter().enumerate() {
             for index in 0..of_phase.streams.len() {
-                out.extend(Case::new(record, at, phase, index));
+                out.extend(loads.iter().filter_map(|load| Case::new(record, (at, phase, index), *load)));
             }
         }
     }
     out
 }
 
+/// The loads that a job was measured at: one where it says its own pace. None where the strategy was to choose them and did not
+/// come so far.
+fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
+    let runs = record.runs.iter().filter(|r| r.start.job == at);
+    let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
+    loads.sort_unstable();
+    loads.dedup();
+    let chosen = matches!(record.header.plan.strategy, Strategy::Limit(_)) && at > 0;
+    if loads.is_empty() && !chosen {
+        loads.push(None);
+    }
+    loads
+}
+
+/// The job at a load.
+fn at_load(job: &Job, load: Option<u64>) -> Cow<'_, Job> {
+    let Some(iops) = load else { return Cow::Borrowed(job) };
+    let mut job = job.clone();
+    let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
+    streams.for_each(|s| s.pace = s.pace.offering(iops as f64));
+    Cow::Owned(job)
+}
+
 impl<'a> Case<'a> {
-    fn new(record: &'a Record, at: usize, phase: usize, index: usize) -> Option<Self> {
+    fn new(
+        record: &'a Record,
+        (at, phase, index): (usize, usize, usize),
+        offered: Option<u64>,
+    ) -> Option<Self> {
         let plan = &record.header.plan;
-        let job = plan.jobs.get(at)?;
-        let streams = &job.phases.get(phase)?.streams;
+        let job = at_load(plan.jobs.get(at)?, offered);
+        let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
-        let runs: Vec<Ran> = record.complete_runs(at, phase).filter_map(|r| Ran::new(r, index)).collect();
+        let rounds = steady::rounds(record, at);
+        let first = rounds.as_ref().map_or(0, |r| r.first);
+        let same_load = |r: &&Run| r.start.offered_iops == offered;
+        let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| Ran::new(r, index));
+        let (runs, way): (Vec<Ran>, Vec<Ran>) = all.partition(|r| r.run.start.repeat >= first);
         let host = runs.first().map_or(0, |r| r.run.start.host);
+        let stream = match &job {
+            Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
+            Cow::Owned(job) => Cow::Owned(job.phases.get(phase)?.streams.get(index)?.clone()),
+        };
         Some(Self {
             record,
             machine: record.header.hosts.get(host),
-            job,
+            at,
+            offered,
             phase,
             index,
-            stream: streams.get(index)?,
-            name: case_name(job, phase, index),
+            stream,
+            name: case_name(record, &job, phase, index, offered),
+            job,
             runs,
-            ends: record.runs_of(at, phase).filter_map(|r| r.end.as_ref()).collect(),
+            way,
+            unsteady: rounds.and_then(|r| r.unsteady),
+            ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),
         })
     }
@@ -347,8 +408,7 @@ impl<'a> Case<'a> {
     /// That it was not tried.
     pub fn ceiling(&self) -> Known<&'a Ceiling> {
         let tests = &self.record.header.self_test.ceilings;
-        let at = self.record.header.plan.jobs.iter().position(|j| std::ptr::eq(j, self.job));
-        let mine = |c: &&Ceiling| Some(c.job) == at && (c.phase, c.stream) == (self.phase, self.index);
+        let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
         tests.iter().find(mine).ok_or_else(|| "fathom did not measure itself at this shape".into())
     }
 
@@ -513,8 +573,8 @@ pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
 }
 
-fn case_name(job: &Job, phase: usize, index: usize) -> String {
-    let mut name = job.name.clone();
+fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Option<u64>) -> String {
+    let mut name = offered.map_or_else(|| job.name.clone(), |iops| load_name(record, iops));
     if job.phases.len() > 1 {
         name += &format!(", phase {}", phase + 1);
     }
@@ -525,6 +585,15 @@ fn case_name(job: &Job, phase: usize, index: usize) -> String {
         _ => {}
     }
     name
+}
+
+/// `70 % of capacity: 12,600/s`.
+fn load_name(record: &Record, iops: u64) -> String {
+    let rate = format!("{}/s", show_count(iops as f64));
+    match crate::limit::capacity(record) {
+        Some(capacity) => format!("{} of capacity: {rate}", show_share(iops as f64 / capacity)),
+        None => format!("open loop at {rate}"),
+    }
 }
 
 fn word(moment: Moment) -> &'static str {
@@ -543,6 +612,8 @@ pub(crate) fn no_run() -> String {
 
 #[cfg(test)]
 use crate::forge::Forge;
+#[cfg(test)]
+use model::job::Pace;
 
 /// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
 #[cfg(test)]
@@ -596,4 +667,30 @@ fn charges_are_read_from_version_two_as_well() {
 fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
     let record = Forge { cgroup_counts_nothing: true, ..Forge::honest() }.record();
     assert!(cases(&record)[0].own().is_err());
+}
+
+#[test]
+fn random_arrivals_may_be_fewer_and_overload_may_not() {
+    assert!(!falls_short(380.0, 400.0), "one deviation");
+    assert!(falls_short(300.0, 400.0) && falls_short(98_000.0, 100_000.0));
+    assert!(!falls_short(99_500.0, 100_000.0) && !falls_short(0.0, 0.0) && !falls_short(1.0, -1.0));
+}
+
+#[test]
+fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
+    let record = crate::forge::curve(
+        &Forge::honest(),
+        &[(3_000, Forge::honest_open()), (9_000, Forge::honest_open())],
+    );
+    let cases = cases(&record);
+    let names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["RND4K Q32T1 read", "30 % of capacity: 3,000/s", "90 % of capacity: 9,000/s"]);
+    for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
+        assert!(matches!(case.stream.pace, Pace::Open { iops: paced, .. } if paced == iops));
+        assert_eq!(*case.stream, case.job.phases[0].streams[0]);
+        assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
+    }
+    let mut unmeasured = record.clone();
+    unmeasured.runs.truncate(3);
+    assert_eq!(self::cases(&unmeasured).len(), 1, "no load was offered yet");
 }

@@ -1,7 +1,7 @@
 //! Whether a series steps from one level to another, and where.
 //!
-//! For: one change point by energy distances (E-divisive, Matteson and James 2014), where the levels are surely apart. Not for:
-//! slow drift (`drift`), nor why it happened.
+//! For: change points by energy distances (E-divisive, Matteson and James 2014), searched again on both sides of each, where
+//! the levels are surely apart and the way between them is short. Not for: slow drift (`drift`), nor why it happened.
 //!
 //! The method proves a step by permutation. That calls a series whose neighbours resemble each other a step every fifth time,
 //! and in short series no permutation of blocks can prove anything; so the levels are held against their standard error
@@ -15,28 +15,36 @@ const SIDE: (usize, f64) = (4, 0.125);
 /// the error itself is the less certain the shorter the series; in simulations of noise this keeps false alarms below one
 /// in a hundred from 16 values on.
 const SURELY: (f64, f64) = (5.0, 100.0);
+/// Standard errors more for a second cut: two are the best of many more.
+const FOR_ANOTHER: f64 = 1.0;
+/// Share of the difference of two levels that must be there right at the step, seen over the nearest part ([`NEAR`]) of the
+/// shorter level. A step has all of it there, a straight line a third, and what settles from above still less.
+const AT_ONCE: f64 = 0.5;
+/// See [`AT_ONCE`]: the part is the length by this.
+const NEAR: usize = 3;
 /// Share of the mean below which a rate counts as that.
 const FLOOR: f64 = 0.01;
 
 /// What was found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     /// No step of that size.
     None,
-    /// The levels differ, but neighbours resemble each other so much that chance could do that.
+    /// The levels differ, but neighbours resemble each other so much, or the way from one to the other is so long, that
+    /// chance or a drift could do that.
     Unclear,
-    /// A step.
-    Step(Step),
+    /// Steps, at least one, in the order of time.
+    Steps(Vec<Step>),
 }
 
-/// A step from one level to another.
+/// A step from one level to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     /// Index of the first value of the new level.
     pub at: usize,
-    /// Mean before.
+    /// Mean of the level before.
     pub before: f64,
-    /// Mean from there on.
+    /// Mean of the level from there on.
     pub after: f64,
 }
 
@@ -47,27 +55,114 @@ impl Step {
     }
 }
 
+impl Change {
+    /// The steps; empty where there is none.
+    pub(crate) fn steps(&self) -> &[Step] {
+        if let Self::Steps(steps) = self { steps } else { &[] }
+    }
+}
+
 /// Share by which the lower of two is below the higher.
 fn apart(a: f64, b: f64) -> f64 {
     let (low, high) = (a.min(b), a.max(b));
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Looks for a step whose lower level is at least the share `smallest` below the higher.
+/// Looks for steps whose lower level is at least the share `smallest` below the higher.
 pub(crate) fn change(values: &[f64], smallest: f64) -> Change {
-    let logs = logarithms(values);
-    let Some(at) = best_split(&logs) else { return Change::None };
-    let (head, tail) = values.split_at(at);
-    let step = Step { at, before: mean(head), after: mean(tail) };
-    // Medians too: a stall of a few values moves a mean far, and is no new level.
-    if step.size() < smallest || apart(median(head), median(tail)) < smallest {
-        return Change::None;
+    let side = SIDE.0.max((values.len() as f64 * SIDE.1) as usize);
+    match search(values, side, smallest) {
+        Cuts::None => Change::None,
+        Cuts::Unclear => Change::Unclear,
+        Cuts::Sure(cuts) => Change::Steps(steps(values, &cuts)),
     }
-    let (before, after) = (mean(&logs[..at]), mean(&logs[at..]));
-    let rest = without_levels(&logs, &Step { at, before, after });
+}
+
+/// Where a series is cut into levels: the first index of each level but the first.
+#[derive(Clone, Debug, PartialEq)]
+enum Cuts {
+    None,
+    Unclear,
+    Sure(Vec<usize>),
+}
+
+/// The cuts of a series: one that is sure by itself, or two that are sure together, since a third level hides the others as long
+/// as it counts as noise around them. Then the same within each level.
+fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
+    let logs = logarithms(values);
+    let Some((first, _)) = best_split(&logs, side) else { return Cuts::None };
+    let one = weigh(values, &logs, vec![first], smallest);
+    let found = match one {
+        Cuts::Sure(_) => one,
+        _ => two(values, &logs, (first, side), smallest).unwrap_or(one),
+    };
+    let Cuts::Sure(cuts) = found else { return found };
+    let mut all = Vec::new();
+    for (from, to) in levels(&cuts, values.len()) {
+        if from > 0 {
+            all.push(from);
+        }
+        if let Cuts::Sure(more) = search(&values[from..to], side, smallest) {
+            all.extend(more.iter().map(|at| from + at));
+        }
+    }
+    Cuts::Sure(all)
+}
+
+/// The best split and the best one beside it, where both are sure. What came back to where it was is a stall and no new level.
+fn two(values: &[f64], logs: &[f64], (first, side): (usize, usize), smallest: f64) -> Option<Cuts> {
+    let (head, tail) = logs.split_at(first);
+    let beside = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
+    let (second, _) = beside.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let cuts = vec![first.min(second), first.max(second)];
+    let stays = apart(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
+    let found = weigh(values, logs, cuts, smallest);
+    (stays && matches!(found, Cuts::Sure(_))).then_some(found)
+}
+
+/// Whether cuts separate levels that are as far apart as asked, surely so, and at once.
+fn weigh(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
+    let found = steps(values, &cuts);
+    let parts = levels(&cuts, values.len());
+    // Medians too: a stall of a few values moves a mean far, and is no new level.
+    let middle = |(from, to): (usize, usize)| median(&values[from..to]);
+    let large = |(step, sides): (&Step, &[(usize, usize)])| {
+        step.size() >= smallest && apart(middle(sides[0]), middle(sides[1])) >= smallest
+    };
+    if !found.iter().zip(parts.windows(2)).all(large) {
+        return Cuts::None;
+    }
+    let found = steps(logs, &cuts);
+    let noise = Noise::of(&without_levels(logs, &found), parts.len());
     let (least, shortness) = SURELY;
-    let surely = (least + shortness / values.len() as f64) * error_of_difference(&rest, at);
-    if (after - before).abs() < surely { Change::Unclear } else { Change::Step(step) }
+    let errors = least + FOR_ANOTHER * (cuts.len() as f64 - 1.0) + shortness / values.len() as f64;
+    let sure = |(step, sides): (&Step, &[(usize, usize)])| {
+        let lengths = [sides[0].1 - sides[0].0, sides[1].1 - sides[1].0];
+        let whole = step.after - step.before;
+        whole.abs() >= errors * noise.error_of_difference(lengths)
+            && at_once(logs, step.at, lengths) / whole >= AT_ONCE
+    };
+    if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
+}
+
+/// First and last index (not included) of each level.
+fn levels(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
+    let from = std::iter::once(0).chain(cuts.iter().copied());
+    from.zip(cuts.iter().copied().chain([length])).collect()
+}
+
+/// The steps at these cuts, by the means of the levels.
+fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
+    let means: Vec<f64> =
+        levels(cuts, values.len()).into_iter().map(|(from, to)| mean(&values[from..to])).collect();
+    let step = |(at, sides): (&usize, &[f64])| Step { at: *at, before: sides[0], after: sides[1] };
+    cuts.iter().zip(means.windows(2)).map(step).collect()
+}
+
+/// How much of a step is there right where it is.
+fn at_once(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
+    let near = (lengths[0].min(lengths[1]) / NEAR).max(1);
+    mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }
 
 /// Rates vary by factors: on a logarithm a level of a few IOPS is as exact as one of many thousands. What is next to nothing
@@ -77,28 +172,41 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 
-/// What is left of the values when both levels are taken away.
-pub(crate) fn without_levels(values: &[f64], step: &Step) -> Vec<f64> {
-    let level = |i: usize| if i < step.at { step.before } else { step.after };
+/// What is left of the values when their levels are taken away; the values less their mean where there is no step.
+pub(crate) fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
+    let first = steps.first().map_or_else(|| mean(values), |s| s.before);
+    let level = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
     values.iter().enumerate().map(|(i, v)| v - level(i)).collect()
 }
 
-/// Standard error of the difference of two levels, from what is left of the values without them. Short series hide their
-/// correlation: the estimate of it is too low by some (1 + 4 rho) / n for each level that was taken away, which is put back.
-fn error_of_difference(rest: &[f64], at: usize) -> f64 {
-    let n = rest.len() as f64;
-    let power: f64 = rest.iter().map(|r| r * r).sum();
-    let product: f64 = rest.iter().zip(rest.iter().skip(1)).map(|(a, b)| a * b).sum();
-    let seen = if power > 0.0 { product / power } else { 0.0 };
-    let rho = (seen + 2.0 * (1.0 + 4.0 * seen.max(0.0)) / n).clamp(0.0, 0.95);
-    let time = (1.0 + rho) / (1.0 - rho);
-    (power / n * time * (1.0 / at as f64 + 1.0 / (n - at as f64))).sqrt()
+/// What is left around the levels, as far as it makes a mean uncertain.
+struct Noise {
+    /// Variance of one value, times the values that say as much as one independent one.
+    variance: f64,
 }
 
-/// The split whose sides differ most by their energy distance, weighted by the lengths.
-fn best_split(values: &[f64]) -> Option<usize> {
+impl Noise {
+    /// Of the rest around so many levels. Short series hide their correlation: the estimate of it is too low by some
+    /// (1 + 4 rho) / n for each level that was taken away, which is put back.
+    fn of(rest: &[f64], levels: usize) -> Self {
+        let n = rest.len() as f64;
+        let power: f64 = rest.iter().map(|r| r * r).sum();
+        let product: f64 = rest.iter().zip(rest.iter().skip(1)).map(|(a, b)| a * b).sum();
+        let seen = if power > 0.0 { product / power } else { 0.0 };
+        let rho = (seen + levels as f64 * (1.0 + 4.0 * seen.max(0.0)) / n).clamp(0.0, 0.95);
+        Self { variance: power / n * (1.0 + rho) / (1.0 - rho) }
+    }
+
+    /// Standard error of the difference of two levels of these lengths.
+    fn error_of_difference(&self, lengths: [usize; 2]) -> f64 {
+        (self.variance * lengths.map(|n| 1.0 / n as f64).iter().sum::<f64>()).sqrt()
+    }
+}
+
+/// The split whose sides differ most by their energy distance, weighted by the lengths, and that weight; each side
+/// has so many values at least.
+fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
     let n = values.len();
-    let side = SIDE.0.max((n as f64 * SIDE.1) as usize);
     // Sums of distances within the head, within the tail and between both, kept up to date as the split moves on.
     let row = |i: usize, among: &[f64]| among.iter().map(|v| (v - values[i]).abs()).sum::<f64>();
     let mut tail: f64 = (0..n).map(|i| row(i, values.get(i + 1..).unwrap_or_default())).sum();
@@ -120,7 +228,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
             best = Some((at, strength));
         }
     }
-    best.map(|(at, _)| at)
+    best
 }
 
 #[cfg(test)]
@@ -139,7 +247,10 @@ fn a_step_is_found_where_it_is() {
         [(25, 12, 0.05), (25, 18, 0.4), (120, 75, 1.0 / 3.0), (120, 30, 2.5), (120, 80, 0.85)]
     {
         let found = (0..40).filter(|seed| match change(&stepped(n, at, factor, *seed), 0.05) {
-            Change::Step(s) => s.at.abs_diff(at) <= 2 && (s.after / s.before / factor - 1.0).abs() < 0.1,
+            Change::Steps(all) => {
+                let s = all[0];
+                all.len() == 1 && s.at.abs_diff(at) <= 2 && (s.after / s.before / factor - 1.0).abs() < 0.1
+            }
             _ => false,
         });
         let found = found.count();
@@ -149,7 +260,7 @@ fn a_step_is_found_where_it_is() {
 
 #[cfg(test)]
 fn alarms(smallest: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
-    (0..400).filter(|seed| matches!(change(&series(*seed), smallest), Change::Step(_))).count()
+    (0..400).filter(|seed| !change(&series(*seed), smallest).steps().is_empty()).count()
 }
 
 #[test]
@@ -177,7 +288,7 @@ fn a_level_that_wanders_and_then_is_cut_off_is_a_step() {
     for seed in 0..40 {
         let mut values = flat(100, 0.3, 0.8, seed);
         values[64..].fill(0.0125);
-        found += usize::from(matches!(change(&values, 0.2), Change::Step(s) if s.at.abs_diff(64) <= 1));
+        found += usize::from(change(&values, 0.2).steps().iter().any(|s| s.at.abs_diff(64) <= 1));
     }
     assert!(found >= 38, "{found} of 40");
 }
@@ -194,7 +305,42 @@ fn a_limit_that_lets_bursts_through_is_a_step() {
         }
     };
     let bursts: Vec<f64> = (0..100).map(level).collect();
-    assert!(matches!(change(&bursts, 0.5), Change::Step(s) if s.at == 60 && s.after < 1_100.0));
+    let steps = change(&bursts, 0.5).steps().to_vec();
+    assert!(steps.len() == 1 && steps[0].at == 60 && steps[0].after < 1_100.0, "{steps:?}");
+}
+
+#[test]
+fn every_cliff_of_a_burst_is_told() {
+    // Down twice, and up and down to another level than before: there no single split is sure.
+    for levels in [[20.0, 6.0, 1.0], [4.0, 20.0, 1.0], [1.0, 8.0, 3.0]] {
+        let found = (0..40).filter(|seed| {
+            let mut values = flat(120, 0.05, 0.3, *seed);
+            values
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, v)| *v *= levels[usize::from(i >= 40) + usize::from(i >= 85)]);
+            let change = change(&values, 0.05);
+            let at: Vec<usize> = change.steps().iter().map(|s| s.at).collect();
+            at == [40, 85]
+        });
+        let found = found.count();
+        assert!(found >= 38, "{levels:?}: {found} of 40");
+    }
+}
+
+#[test]
+fn what_settles_and_what_comes_back_is_no_step() {
+    for time in [5.0, 10.0, 20.0] {
+        let seen = alarms(0.05, |seed| {
+            let mut warm = flat(120, 0.03, 0.0, seed);
+            warm.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + (-(i as f64) / time).exp());
+            warm
+        });
+        assert!(seen < 8, "{seen} of 400 with a time of {time}");
+    }
+    let mut dip = flat(120, 0.02, 0.0, 3);
+    dip[50..70].iter_mut().for_each(|v| *v *= 0.5);
+    assert_eq!(change(&dip, 0.2).steps(), &[]);
 }
 
 #[test]

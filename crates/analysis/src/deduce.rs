@@ -67,7 +67,7 @@ fn row<'a>(answered: &'a Answered, measured: &'a Measured) -> Option<Row<'a>> {
     // What a job holds back says nothing about what the storage can do.
     (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(Row {
         name: &measured.name,
-        stream: answered.case.stream,
+        stream: &answered.case.stream,
         rates,
     })
 }

@@ -1,15 +1,14 @@
 //! How much a series rises or falls from its beginning to its end, and how sure that is.
 //!
-//! For: a straight line by least squares, its error widened by the correlation of neighbours. Not for: steps (`change`).
+//! For: a straight line by least squares, and its error: widened by the correlation of neighbours within a run, with each run
+//! as one observation over several. Not for: steps (`change`).
 
-use crate::independent::correlation_time;
+use crate::independent::{FEWEST, correlation_time};
 use crate::series::mean;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::student;
 
-/// Both tails outside a 95 % interval leave this much below the upper end.
-const UPPER: f64 = 0.975;
-/// Independent observations below which no line is fitted: rule n_eff < 10 of the literature on steady states.
-pub(crate) const FEWEST: f64 = 10.0;
+/// Runs that a line from run to run takes: two lie on one, whatever they are.
+pub(crate) const FEWEST_RUNS: usize = 3;
 
 /// A drift over a whole series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,32 +31,70 @@ impl Drift {
     }
 }
 
+/// A straight line through values at equal distances, by least squares.
+pub(crate) struct Line {
+    /// Mean of the values, which the line has in their middle.
+    pub centre: f64,
+    /// Change from one value to the next.
+    pub slope: f64,
+    /// Sum of the squared distances of the places from their middle.
+    spread: f64,
+    /// What is left of the values without the line.
+    rest: Vec<f64>,
+}
+
+impl Line {
+    /// `None` through fewer than two values, or around a mean that is not positive.
+    pub(crate) fn through(values: &[f64]) -> Option<Self> {
+        let centre = mean(values);
+        let middle = (values.len() as f64 - 1.0) / 2.0;
+        let spread: f64 = (0..values.len()).map(|i| (i as f64 - middle).powi(2)).sum();
+        if centre <= 0.0 || spread <= 0.0 {
+            return None;
+        }
+        let off = |i: usize| i as f64 - middle;
+        let slope = values.iter().enumerate().map(|(i, v)| off(i) * (v - centre)).sum::<f64>() / spread;
+        let rest = values.iter().enumerate().map(|(i, v)| v - centre - slope * off(i)).collect();
+        Some(Self { centre, slope, spread, rest })
+    }
+
+    /// Independent observations around the line.
+    pub(crate) fn independent(&self) -> f64 {
+        let n = self.rest.len() as f64;
+        // What is left of a constant is rounding; it has no correlation worth the name.
+        let time = if self.power() <= 1e-18 * self.centre * self.centre * n {
+            1.0
+        } else {
+            correlation_time(&self.rest)
+        };
+        n / time
+    }
+
+    /// The change over all values, where so many of them are independent.
+    fn drift(&self, independent: f64) -> Option<Drift> {
+        // The variance of a slope is that of the rest by the spread; both the rest's degrees of freedom and the weight of
+        // each value shrink by the correlation time, of which one cancels.
+        let degrees = independent - 2.0;
+        let error = (self.power() / degrees / self.spread).sqrt();
+        let of_mean = (self.rest.len() as f64 - 1.0) / self.centre;
+        Some(Drift { share: self.slope * of_mean, half: student::factor(degrees)? * error * of_mean })
+    }
+
+    fn power(&self) -> f64 {
+        self.rest.iter().map(|r| r * r).sum()
+    }
+}
+
 /// The drift of a series; `None` where it holds fewer than [`FEWEST`] independent observations around the line.
 pub(crate) fn drift(values: &[f64]) -> Option<Drift> {
-    let n = values.len() as f64;
-    let centre = mean(values);
-    let middle = (n - 1.0) / 2.0;
-    let spread: f64 = (0..values.len()).map(|i| (i as f64 - middle).powi(2)).sum();
-    if centre <= 0.0 || spread <= 0.0 {
-        return None;
-    }
-    let slope =
-        values.iter().enumerate().map(|(i, v)| (i as f64 - middle) * (v - centre)).sum::<f64>() / spread;
-    let line = |i: usize| centre + slope * (i as f64 - middle);
-    let rest: Vec<f64> = values.iter().enumerate().map(|(i, v)| v - line(i)).collect();
-    let power: f64 = rest.iter().map(|r| r * r).sum();
-    // What is left of a constant is rounding; it has no correlation worth the name.
-    let time = if power <= 1e-18 * centre * centre * n { 1.0 } else { correlation_time(&rest) };
-    let independent = n / time;
-    if independent < FEWEST {
-        return None;
-    }
-    // The variance of a slope is that of the rest by the spread; both the rest's degrees of freedom and the weight of each
-    // value shrink by the correlation time, of which one cancels.
-    let error = (power / (independent - 2.0) / spread).sqrt();
-    let t = StudentsT::new(0.0, 1.0, independent - 2.0).ok()?.inverse_cdf(UPPER);
-    let of_mean = (n - 1.0) / centre;
-    Some(Drift { share: slope * of_mean, half: t * error * of_mean })
+    let line = Line::through(values)?;
+    let independent = line.independent();
+    if independent < FEWEST { None } else { line.drift(independent) }
+}
+
+/// The drift from the first run to the last, each run one value; `None` with fewer than [`FEWEST_RUNS`].
+pub(crate) fn over_runs(rates: &[f64]) -> Option<Drift> {
+    if rates.len() < FEWEST_RUNS { None } else { Line::through(rates)?.drift(rates.len() as f64) }
 }
 
 #[cfg(test)]
@@ -87,6 +124,16 @@ fn a_slope_is_proven_and_flat_noise_is_not_one() {
     };
     assert!(surely(-0.3, 0.0) >= 195 && surely(0.3, 0.3) >= 190);
     assert!(surely(0.0, 0.0) == 0 && surely(0.0, 0.8) <= 1 && surely(0.08, 0.0) <= 1);
+}
+
+#[test]
+fn runs_that_fall_surely_do_and_two_tell_nothing() {
+    let falling = over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
+    assert!(falling.exceeds(0.05) && !falling.exceeds(0.09), "{falling:?}");
+    assert!(over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
+    let wild = over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
+    assert!(!wild.exceeds(0.05) && !wild.is_within(0.05), "{wild:?}");
+    assert_eq!((over_runs(&[1.0, 2.0]), over_runs(&[0.0; 5])), (None, None));
 }
 
 #[test]

@@ -5,9 +5,12 @@
 
 use crate::case::{Case, Ran};
 use crate::interval::{self, Mean};
+use crate::order;
+use crate::series::{mean, series};
+use crate::within::half_width;
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::record::WorkerEnd;
+use model::record::{KindEnd, WorkerEnd};
 use model::report::{Cost, DeviceFigures, Figures, FinalSync, Latency, Rates, RunFigures};
 use std::collections::BTreeMap;
 
@@ -30,6 +33,7 @@ pub(crate) struct Figured {
     pub(crate) with_final_sync: Option<FinalSync>,
     pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
+    pub(crate) way: Vec<RunFigures>,
 }
 
 /// Computes them. What did not happen is `None`, never zero.
@@ -43,6 +47,7 @@ pub(crate) fn figures(case: &Case) -> Figured {
         cost: cost(case),
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
+        way: case.way.iter().filter_map(|r| of_run(case, r)).collect(),
     }
 }
 
@@ -50,7 +55,7 @@ fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let mut latency = latency(&case.latency(kind)?)?;
     let open = case.open_loop(kind);
     if let Some(open) = &open {
-        withhold_late(&mut latency, &open.lateness);
+        withhold_late(&mut latency.percentiles, &open.lateness);
     }
     let rates = rates(case, &[kind])?;
     let amount = case.in_windows(kind);
@@ -71,9 +76,9 @@ fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {
 }
 
 /// Takes away the percentiles of an open loop that are mostly our own lateness.
-fn withhold_late(latency: &mut Latency, lateness: &Histogram) {
+fn withhold_late(percentiles: &mut BTreeMap<String, Option<u64>>, lateness: &Histogram) {
     for (name, q) in PERCENTILES {
-        if let Some(value) = latency.percentiles.get_mut(*name)
+        if let Some(value) = percentiles.get_mut(*name)
             && value.is_some_and(|v| is_late(v, lateness, *q))
         {
             *value = None;
@@ -153,8 +158,13 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: ops.interval,
         mb_per_s_interval: mb(bytes),
-        iops_median: None,
+        iops_median: order::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })
+}
+
+/// Operations per second of a run; `None` where it had no window.
+pub(crate) fn iops(ran: &Ran) -> Option<f64> {
+    per_second(ran, &COUNTED).map(|[ops, _]| ops)
 }
 
 /// Operations and bytes per second of a run; `None` where it had no window.
@@ -174,14 +184,35 @@ fn of_run(case: &Case, ran: &Ran) -> Option<RunFigures> {
         mb_per_s: bytes / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
         device: of_device(case, ran),
-        iops_within: None,
-        percentiles_ns: ran
-            .stream
-            .kinds
-            .iter()
-            .map(|(k, end)| (k.word().to_owned(), percentiles(&end.latency)))
-            .collect(),
+        iops_within: within(ran, iops),
+        percentiles_ns: ran.stream.kinds.iter().map(|(k, end)| (k.word().into(), of_end(end))).collect(),
+        cpu_ns_per_op: cpu_per_op(case, ran),
     })
+}
+
+/// Percentiles of a run, without those that are mostly our own lateness.
+fn of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
+    let mut all = percentiles(&end.latency);
+    if let Some(open) = &end.open {
+        withhold_late(&mut all, &open.lateness);
+    }
+    all
+}
+
+fn cpu_per_op(case: &Case, ran: &Ran) -> Option<f64> {
+    let workers = ran.end.workers.iter().filter(|w| w.stream == case.index);
+    let cpu: f64 = workers.map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+    let ops = ran.issued_by_stream();
+    (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
+}
+
+/// The interval of a run's rate from what varies within the run.
+fn within(ran: &Ran, iops: f64) -> Option<[f64; 2]> {
+    let rates = series(ran).ok()?.rates;
+    // Of the run's own figure: a course may lack what completed at its edges.
+    let share = half_width(&rates)? / mean(&rates);
+    let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
+    interval.iter().all(|v| v.is_finite()).then_some(interval)
 }
 
 fn of_device(case: &Case, ran: &Ran) -> Option<DeviceFigures> {

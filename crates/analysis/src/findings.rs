@@ -53,7 +53,12 @@ impl Answered<'_> {
 
     /// Whether a finding takes the number away.
     pub(crate) fn is_void(&self) -> bool {
-        self.found().any(|(_, f)| f.severity == Severity::Void)
+        self.void_by().next().is_some()
+    }
+
+    /// Ids of the checks that take the number away.
+    pub(crate) fn void_by(&self) -> impl Iterator<Item = &'static str> {
+        self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id)
     }
 
     /// Whether the number is what its plain name says.
@@ -93,6 +98,31 @@ pub(crate) fn merge(answered: &[Answered], accept: &[String]) -> Vec<Finding> {
     findings
 }
 
+/// An answer as a finding; `None` where the question makes no sense.
+pub(crate) fn finding(id: &str, name: &str, answer: &Known<Answer>, about: Vec<String>) -> Option<Finding> {
+    let (outcome, severity, sentence, cure, evidence) = match answer {
+        Ok(Answer::DoesNotApply) => return None,
+        Ok(Answer::Finding(f)) => {
+            (Outcome::Finding, Some(f.severity), f.sentence.clone(), f.cure.clone(), f.evidence.clone())
+        }
+        Ok(Answer::Holds(sentence, numbers)) => {
+            (Outcome::Holds, None, (*sentence).to_owned(), String::new(), numbers.clone())
+        }
+        Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
+    };
+    Some(Finding {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        outcome,
+        severity,
+        about,
+        sentence,
+        cure,
+        evidence,
+        accepted: false,
+    })
+}
+
 /// A finding whose evidence still knows which result it belongs to.
 struct Merged {
     finding: Finding,
@@ -101,32 +131,9 @@ struct Merged {
 
 impl Merged {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let (outcome, severity, sentence, cure, evidence) = match answer {
-            Ok(Answer::DoesNotApply) => return None,
-            Ok(Answer::Finding(f)) => {
-                (Outcome::Finding, Some(f.severity), f.sentence.clone(), f.cure.clone(), f.evidence.clone())
-            }
-            Ok(Answer::Holds(sentence, numbers)) => {
-                (Outcome::Holds, None, (*sentence).to_owned(), String::new(), numbers.clone())
-            }
-            Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
-        };
-        let (id, name) = (check.id.to_owned(), check.name.to_owned());
-        let about = about.to_owned();
-        Some(Self {
-            evidence: vec![(about.clone(), evidence)],
-            finding: Finding {
-                id,
-                name,
-                outcome,
-                severity,
-                about: vec![about],
-                sentence,
-                cure,
-                evidence: Evidence::new(),
-                accepted: false,
-            },
-        })
+        let mut finding = finding(check.id, check.name, answer, vec![about.to_owned()])?;
+        let numbers = std::mem::take(&mut finding.evidence);
+        Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
 
     fn says_the_same_as(&self, other: &Self) -> bool {

@@ -444,7 +444,22 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
-    Record { header, evidence: vec![prepared], runs, end: Some(end) }
+    Record { header, evidence: vec![prepared], preconditioned: None, runs, end: Some(end) }
+}
+
+/// A closed loop and loads that were offered, three runs of each.
+pub(crate) fn curve(closed: &Forge, loads: &[(u64, Forge)]) -> Record {
+    let all = std::iter::once(closed).chain(loads.iter().map(|(_, forge)| forge));
+    let mut record = together(&all.map(|f| Forge { runs: 3, ..f.clone() }).collect::<Vec<_>>());
+    for run in &mut record.runs {
+        run.start.offered_iops = run.start.job.checked_sub(1).map(|load| loads[load].0);
+        run.start.job = run.start.job.min(1);
+    }
+    let promise = model::plan::Promise { quantile: 0.99, latency_ns: Some(1_000_000) };
+    record.header.plan.strategy = model::plan::Strategy::Limit(promise);
+    record.header.plan.jobs.truncate(2);
+    record.header.self_test.ceilings.retain(|c| c.job < 2);
+    record
 }
 
 /// What an honest machine says of itself.
@@ -520,8 +535,10 @@ fn plan(forges: &[Forge]) -> Plan {
         origins: Vec::new(),
         hook: None,
         expect_device: None,
+        against: None,
         layers: None,
         sweep: None,
+        precondition: None,
     }
 }
 

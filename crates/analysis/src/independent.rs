@@ -1,18 +1,32 @@
 //! How many observations a series really holds, when neighbours resemble each other.
 //!
-//! For: the autocorrelation time (Geyer's initial positive sequence). Not for: what is concluded from it.
+//! For: the autocorrelation time (Geyer's initial positive sequence), and what short series hide of it. Not for: what is
+//! concluded from it.
 
 use crate::series::mean;
 
+/// Independent observations below which a mean has no interval and a line is not fitted: rule n_eff < 10 of the literature on
+/// steady states.
+pub(crate) const FEWEST: f64 = 10.0;
+
+/// Standard errors of the correlation of neighbours from which there surely is one.
+const SURELY: f64 = 2.0;
+/// Correlation of neighbours above which a series is no longer told from a walk.
+const MOST: f64 = 0.99;
+
 /// How many neighbouring values say as much as one independent one; at least 1.
 ///
-/// 1 + 2 sum of the autocorrelations, cut where a pair of them is no longer positive: behind that there is only noise.
+/// 1 + 2 sum of the autocorrelations, cut where a pair of them is no longer positive: behind that there is only noise (Geyer,
+/// Practical Markov Chain Monte Carlo, Statistical Science 1992). Seen over n values, the correlation rho of neighbours comes
+/// out too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). Where there surely is one, that is put back, and the
+/// time is at least (1 + rho) / (1 - rho), which it is where each value follows from the last.
 pub(crate) fn correlation_time(values: &[f64]) -> f64 {
     let centre = mean(values);
     let off: Vec<f64> = values.iter().map(|v| v - centre).collect();
     let power: f64 = off.iter().map(|o| o * o).sum();
+    let n = values.len().max(1) as f64;
     // Equal values differ by rounding only.
-    if power <= 1e-18 * centre * centre * values.len() as f64 {
+    if power <= 1e-18 * centre * centre * n {
         return 1.0;
     }
     let rho = |lag: usize| {
@@ -29,7 +43,12 @@ pub(crate) fn correlation_time(values: &[f64]) -> f64 {
         time += 2.0 * (one + other);
         lag += 2;
     }
-    time.clamp(1.0, values.len().max(1) as f64)
+    let seen = rho(1);
+    if seen > SURELY / n.sqrt() {
+        let whole = (seen + (1.0 + 4.0 * seen) / n).min(MOST);
+        time = time.max((1.0 + whole) / (1.0 - whole));
+    }
+    time.clamp(1.0, n)
 }
 
 /// Independent observations in a series.

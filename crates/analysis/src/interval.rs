@@ -3,12 +3,10 @@
 //! For: geometric means with t-intervals on logarithms. Not for: intervals inside one run, nor comparing two results.
 //! Runs vary by factors rather than by amounts, hence logarithms (Maricq et al., OSDI 2018).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::student;
 
 /// Runs below which no interval is given: two runs have one degree of freedom and an interval of a factor of ten.
 pub(crate) const FEWEST_RUNS: usize = 3;
-/// Both tails outside a 95 % interval leave this much below the upper end.
-const UPPER: f64 = 0.975;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,17 +33,11 @@ pub(crate) fn mean(values: &[f64]) -> Option<Mean> {
     finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
 }
 
-/// Student's factor: the value that a variable of so many degrees of freedom stays below with this chance.
-pub(crate) fn student(degrees: f64, chance: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |s| s.inverse_cdf(chance))
-}
-
 /// t times the standard error of the mean of `logs`.
 fn half_width(logs: &[f64], centre: f64) -> Option<f64> {
     let n = logs.len() as f64;
     let variance = logs.iter().map(|l| (l - centre).powi(2)).sum::<f64>() / (n - 1.0);
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(UPPER);
-    Some(t * (variance / n).sqrt())
+    Some(student::factor(n - 1.0)? * (variance / n).sqrt())
 }
 
 fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
@@ -70,15 +62,6 @@ fn the_interval_is_that_of_the_tables() {
     let m = mean(&[98.0, 99.0, 100.0, 101.0, 102.0]).unwrap();
     let [low, high] = m.interval.unwrap();
     assert!((low - 98.046).abs() < 0.01 && (high - 101.973).abs() < 0.01, "{low} {high}");
-}
-
-#[test]
-fn the_quantiles_of_student_are_those_of_the_tables() {
-    for (degrees, t) in [(2.0, 4.303), (3.0, 3.182), (4.0, 2.776), (5.0, 2.571), (9.0, 2.262), (30.0, 2.042)]
-    {
-        let got = StudentsT::new(0.0, 1.0, degrees).map(|s| s.inverse_cdf(UPPER)).unwrap();
-        assert!((got - t).abs() < 0.001, "{degrees}: {got}");
-    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(crate) fn layers(
 ) -> Option<Layers> {
     let ladder = record.header.plan.layers.as_ref()?;
     let rows = ladder.rungs.iter().filter_map(|rung| {
-        let mut row = row(record, ladder, rung, answered, results)?;
+        let mut row = row(ladder, rung, answered, results)?;
         let name = &results.get(row.result)?.name;
         let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
         row.findings =
@@ -42,14 +42,8 @@ pub(crate) fn layers(
     Some(Layers { rows: rows.collect(), missing: missing.collect() })
 }
 
-fn row(
-    record: &Record,
-    ladder: &Ladder,
-    rung: &Rung,
-    answered: &[Answered],
-    results: &[Measured],
-) -> Option<LayerRow> {
-    let at = result_of(record, rung, answered)?;
+fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]) -> Option<LayerRow> {
+    let at = result_of(rung, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
     let tool = tool(result);
     let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
@@ -64,7 +58,7 @@ fn row(
     });
     let below = rung.below.and_then(|b| ladder.rungs.get(b));
     let against = below.and_then(|b| {
-        let other = result_of(record, b, answered)?;
+        let other = result_of(b, answered)?;
         against(&b.name, other, result, results.get(other)?)
     });
     Some(LayerRow {
@@ -81,9 +75,8 @@ fn row(
 }
 
 /// Where the result of a rung stands.
-fn result_of(record: &Record, rung: &Rung, answered: &[Answered]) -> Option<usize> {
-    let job = record.header.plan.jobs.get(rung.job)?;
-    answered.iter().position(|a| std::ptr::eq(a.case.job, job))
+fn result_of(rung: &Rung, answered: &[Answered]) -> Option<usize> {
+    answered.iter().position(|a| a.case.at == rung.job)
 }
 
 fn tool(result: &Measured) -> Option<Pace> {
@@ -134,7 +127,7 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
     let cached: Vec<&str> = ladder
         .rungs
         .iter()
-        .filter_map(|rung| answered.get(result_of(record, rung, answered)?))
+        .filter_map(|rung| answered.get(result_of(rung, answered)?))
         .filter(|a| !a.case.stream.cache.is_direct())
         .map(|a| a.case.name.as_str())
         .collect();

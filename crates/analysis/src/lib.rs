@@ -1,19 +1,25 @@
 //! Judgement: a record in, a report out. Touches no machine, and gives the same answer about an old file tomorrow.
 //!
 //! For: figures with their intervals, the checks, the verdict, what limited a result, what several figures say
-//! together, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
+//! together, what two reports say against each other, and the strategies that decide what to measure next. Not for: reading files nor laying out a report.
 //!
 //! [`judge`] is total: whatever a record lacks, there is a report, and it says what was missing.
 #![forbid(unsafe_code)]
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod against;
+mod beginning;
+mod burst;
 mod case;
 mod change;
 pub mod checks;
+pub mod compare;
 mod course;
 mod deduce;
 mod drift;
+#[cfg(test)]
+mod error_rates;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -21,21 +27,33 @@ mod forge;
 mod independent;
 mod interval;
 mod kernel_text;
+mod knee;
 mod layers;
 mod ledger;
+mod limit;
 mod limiter;
 mod link;
 mod modes;
 mod mser;
 mod name;
+mod needed;
 mod notes;
+mod order;
+#[cfg(test)]
+mod reference;
 mod seconds;
 mod series;
+pub mod settled;
+mod snia;
 mod stalls;
+mod steadiness;
 pub mod strategy;
+mod student;
 mod sweep;
+mod thermometers;
 mod two_samples;
 mod verdict;
+mod within;
 
 pub use verdict::exit_code;
 
@@ -44,6 +62,7 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report, Verdict};
+use model::words::Words;
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,36 +71,57 @@ pub struct Judging {
     pub accept: Vec<String>,
     /// The session file that the record came from.
     pub session: Option<String>,
+    /// What the user says about it.
+    pub words: Words,
     /// Version of the program that judges.
     pub version: String,
 }
 
-/// Judges a record.
+/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and held against the
+/// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
+    let sides = record.header.plan.against.as_ref().zip(against::sides(record));
+    let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
+    let mut report = conclude(&own, options);
+    report.against = Some(against::against(earlier, &report, conclude(&again, options)));
+    report
+}
+
+/// Judges a record whose jobs are all its own.
+fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = layers::accept(record, &answered, &mut findings);
+    let accepted =
+        [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
+    let limit = limit::limit(record, &answered, &results);
     let sweep = sweep::sweep(record, &answered);
-    let headline = match &sweep {
-        Some(sweep) => sweep::headline(sweep, &results),
-        None => verdict::headline(record, &answered, &results),
+    let headline = match (&limit, &sweep) {
+        (Some(curve), _) => limit::headline(curve, limit::quantile(record), &answered),
+        (None, Some(sweep)) => sweep::headline(sweep, &results),
+        (None, None) => verdict::headline(record, &answered, &results),
     };
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
+    let expected =
+        |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
+    let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
+    let first = match (&limit, &sweep) {
+        (Some(curve), _) => curve.rests_on.first().and_then(|at| results.get(*at)),
+        (None, Some(sweep)) => sweep::first(sweep, &results),
+        (None, None) => verdict::headline_result(record, &answered, &results),
+    };
+    let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
+    if let (Some(curve), None) = (&limit, headline.value) {
+        (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
+    }
+    if let (Some(sweep), None) = (&sweep, first) {
+        (verdict, verdict_reason) = sweep::undecided(sweep);
+    }
     // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
-    let (first, quoted) = match &sweep {
-        Some(sweep) => (sweep::first(sweep, &results), sweep::finalists(sweep, &results)),
-        None => (verdict::headline_result(record, &answered, &results), results.iter().collect()),
-    };
-    let (verdict, verdict_reason) = match &sweep {
-        Some(sweep) if first.is_none() => sweep::undecided(sweep),
-        _ => verdict::verdict(first, &acting),
-    };
+    let quoted = sweep.as_ref().map_or_else(|| results.iter().collect(), |s| sweep::finalists(s, &results));
     let beside = verdict::beside(first, &quoted);
     let limiter = first.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
@@ -89,6 +129,9 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         Some(sweep) => sweep::deduce(sweep),
         None => deduce::deduce(&answered, &results),
     };
+    if sweep.is_none() {
+        deductions.extend(burst::bursts(&answered));
+    }
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -101,14 +144,23 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
+        notes: accepted
+            .into_iter()
+            .flatten()
+            .chain(strategy::notes(record))
+            .chain(notes::notes(record))
+            .collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        words: options.words.clone(),
         layers,
         sweep,
+        preconditioned: record.preconditioned.clone(),
+        against: None,
+        limit,
     }
 }
 
@@ -120,7 +172,7 @@ fn measured(answered: &Answered) -> Measured {
         true_name: name::true_name(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
-        job: case.job.clone(),
+        job: case.job.clone().into_owned(),
         void: answered.is_void(),
         // Given once the findings are known.
         verdict: Verdict::Suspect,
@@ -134,9 +186,10 @@ fn measured(answered: &Answered) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::limiter(answered),
         runs: figures.runs,
+        way: figures.way,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
-        steadiness: None,
+        steadiness: steadiness::steadiness(case),
     }
 }
 

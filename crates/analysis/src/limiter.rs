@@ -94,7 +94,7 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     }
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
-        let asked = asked_depth(case.stream);
+        let asked = asked_depth(&case.stream);
         let sentence = format!(
             "The engine {} kept {} operations in flight where {asked:.0} were asked for.",
             case.stream.engine,

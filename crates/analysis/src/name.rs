@@ -8,13 +8,25 @@ use model::units::show_rate;
 
 /// The name of a case with all renamings applied.
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
-    let stream = case.stream;
+    let stream = &case.stream;
     let mut parts = vec![stream.access.words(), depth(case, renames)];
     if stream.workers > 1 {
         parts.push(format!("{} workers", stream.workers));
     }
     parts.push(medium(case, renames));
     parts.extend(stream.conditions());
+    parts.extend(conditions(renames));
+    parts.join(", ")
+}
+
+/// What is done and to what, whatever the load: `4K random read, direct`.
+pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
+    let parts = [case.stream.access.words(), medium(case, renames)].into_iter();
+    parts.chain(conditions(renames)).collect::<Vec<_>>().join(", ")
+}
+
+/// Conditions that findings add, each once.
+fn conditions(renames: &[&Rename]) -> Vec<String> {
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
         if let Rename::Condition(words) = rename
@@ -23,8 +35,7 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
             conditions.push(words);
         }
     }
-    parts.extend(conditions.into_iter().cloned());
-    parts.join(", ")
+    conditions.into_iter().cloned().collect()
 }
 
 /// The depth per worker as asked, or about what was reached by all workers together.

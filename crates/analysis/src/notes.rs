@@ -2,8 +2,9 @@
 //!
 //! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
 
-use model::record::{Record, Run, RunEnding};
+use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
+use model::units::{show_bytes, show_ns, show_rate};
 
 /// How the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
@@ -25,6 +26,10 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.clock.reason {
         tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
+    if let Some(done) = &record.preconditioned {
+        tell(preconditioned(record, done));
+        done.notes.iter().cloned().for_each(&mut tell);
+    }
     for run in &record.runs {
         of_run(record, run).into_iter().for_each(&mut tell);
     }
@@ -32,6 +37,38 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         end.notes.iter().cloned().for_each(&mut tell);
     }
     told.into_iter().map(|(s, times)| if times > 1 { format!("{s} ({times} times)") } else { s }).collect()
+}
+
+/// Rates of rounds that a note names at most.
+const ROUNDS_NAMED: usize = 5;
+
+/// What was written before the first run.
+fn preconditioned(record: &Record, done: &Preconditioned) -> String {
+    let mb_per_s = done.filled_bytes as f64 / (done.filled_ns as f64 / 1e9).max(f64::MIN_POSITIVE) / 1e6;
+    let filled = format!(
+        "preconditioned: {} were written from end to end in {} ({} MB/s)",
+        show_bytes(done.filled_bytes),
+        show_ns(done.filled_ns as f64),
+        show_rate(mb_per_s)
+    );
+    let Some(settled) = done.settled else { return format!("{filled}; nothing here writes, so no rounds") };
+    let count = done.rounds.first().map_or(0, |r| r.iops.len());
+    let word = if settled { "settled" } else { "did not settle, so the runs may still change" };
+    let jobs: Vec<String> = done.rounds.iter().map(|r| rates(record, r)).collect();
+    format!(
+        "{filled}, then {count} rounds of the work wrote {} in {}; the rates {word} ({})",
+        show_bytes(done.rounds_bytes),
+        show_ns(done.rounds_ns as f64),
+        jobs.join("; ")
+    )
+}
+
+/// `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`, of many rounds the last ones.
+fn rates(record: &Record, rounds: &Rounds) -> String {
+    let name = record.header.plan.jobs.get(rounds.job).map_or("a job", |j| j.name.as_str());
+    let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
+    let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
+    format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }
 
 fn of_run(record: &Record, run: &Run) -> Vec<String> {
@@ -70,4 +107,29 @@ fn what_repeats_is_told_once_and_a_cut_file_says_so() {
     assert!(notes.iter().any(|n| n.ends_with("(4 times)")), "{notes:?}");
     assert!(notes.iter().any(|n| n.contains("run 5") && n.contains("ends inside")), "{notes:?}");
     assert_eq!(ending(&record), Ending::Cut);
+}
+
+#[test]
+fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
+    let mut record = Forge::honest_write().record();
+    let iops = vec![40e3, 20e3, 10e3, 10_100.0, 9_900.0, 10e3, 10_050.0];
+    record.preconditioned = Some(Preconditioned {
+        filled_bytes: 2 << 30,
+        filled_ns: 4_000_000_000,
+        rounds: vec![Rounds { job: 0, iops }],
+        rounds_bytes: 1 << 30,
+        rounds_ns: 7_000_000_000,
+        settled: Some(true),
+        notes: vec!["through the page cache".into()],
+    });
+    let told = notes(&record);
+    assert_eq!(
+        told[0],
+        "preconditioned: 2 GiB were written from end to end in 4.00 s (537 MB/s), then 7 rounds of the work wrote 1 GiB in \
+         7.00 s; the rates settled (RND4K Q32T1 write: ... 10,000 10,100 9,900 10,000 10,050 IOPS)"
+    );
+    assert_eq!(told[1], "through the page cache");
+    record.preconditioned =
+        Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
+    assert!(notes(&record)[0].ends_with("(537 MB/s); nothing here writes, so no rounds"));
 }

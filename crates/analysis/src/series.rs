@@ -3,7 +3,7 @@
 //! For: what questions about time (warm-up, steps, drift, independence) are asked of. Not for: the answers, nor the table in
 //! the report (that is `seconds`).
 
-use crate::case::Ran;
+use crate::case::{Case, Ran, no_run};
 use model::Known;
 use model::job::Kind;
 use model::record::Interval;
@@ -40,6 +40,30 @@ impl Series {
     }
 }
 
+/// A share that depends on how long a run is: from a minute on, from ten seconds on, and below. A second holds the odd pause
+/// of a scheduler, a minute hardly any.
+pub(crate) struct ByLength {
+    pub minute: f64,
+    pub ten_seconds: f64,
+    pub shorter: f64,
+}
+
+impl ByLength {
+    /// The share for a run.
+    pub(crate) fn of(&self, series: &Series) -> f64 {
+        self.at(series.seconds())
+    }
+
+    /// The share for so many seconds. A window of a minute may end a few ms before it.
+    pub(crate) fn at(&self, seconds: f64) -> f64 {
+        match seconds {
+            s if s >= 59.5 => self.minute,
+            s if s >= 9.9 => self.ten_seconds,
+            _ => self.shorter,
+        }
+    }
+}
+
 /// What counts as an operation of an interval: syncs are the price of writes and no rate.
 pub(crate) fn moved(row: &Interval) -> (u64, u64) {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
@@ -50,6 +74,14 @@ pub(crate) fn moved(row: &Interval) -> (u64, u64) {
 pub(crate) fn rows_of<'a>(ran: &Ran<'a>) -> impl Iterator<Item = &'a Interval> {
     let stream = ran.stream.stream;
     ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
+}
+
+/// The series of every run.
+///
+/// # Errors
+/// That there is no run, or why one of them has no series.
+pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
+    if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
 }
 
 /// The series of a run.

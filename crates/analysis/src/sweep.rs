@@ -4,8 +4,9 @@
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
 use crate::findings::Answered;
-use crate::interval::{self, student};
+use crate::interval;
 use crate::strategy::sweep::{Lane, Race, Search, samples};
+use crate::student;
 use model::job::Pattern;
 use model::record::Record;
 use model::report::{Deduction, Headline, Measured, Verdict};
@@ -14,8 +15,6 @@ use model::sweep::{CellFigures, Grid, Knee, Loss, Reference, SAME, Search as How
 use model::units::{MIB, show_block, show_count, show_share};
 use std::collections::BTreeMap;
 
-/// Both tails outside a 95 % interval leave this much below the upper end.
-const UPPER: f64 = 0.975;
 /// Spread of runs above which single ones say nothing of an axis.
 const MOST_SPREAD: f64 = 0.1;
 /// Runs of the reference from which a line through them says something.
@@ -62,10 +61,7 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
     let grid = plan.sweep.as_ref()?;
     let runs = samples(record);
     let search = Search::after(grid, plan.runs, plan.seed, &runs);
-    let result_of = |job: usize| {
-        let job = plan.jobs.get(job)?;
-        answered.iter().position(|a| std::ptr::eq(a.case.job, job))
-    };
+    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let lanes = || search.races.iter().flat_map(|r| &r.lanes);
     let cells = grid.cells.iter().map(|cell| {
         let lane = lanes().find(|l| l.job == cell.job);
@@ -182,7 +178,7 @@ fn ratio(base: &[f64], other: &[f64]) -> Option<Estimate> {
     let error = of_a + of_b;
     let half = if error > 0.0 {
         let degrees = error * error / (of_a * of_a / (a.n - 1.0) + of_b * of_b / (b.n - 1.0));
-        student(degrees, UPPER) * error.sqrt()
+        student::factor(degrees)? * error.sqrt()
     } else {
         0.0
     };
@@ -250,7 +246,7 @@ fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
-    let half = student(n - 2.0, UPPER) * (rest / (n - 2.0) / squares).sqrt() * at;
+    let half = student::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
     let whole = slope * at;
     let change = |log: f64| log.exp_m1();
     let interval = [change(whole - half), change(whole + half)];

@@ -221,3 +221,27 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
         assert_ne!(report.headline.name, "nothing");
     }
 }
+
+#[test]
+fn preconditioning_stands_before_the_first_run_once_and_names_jobs_of_the_plan() {
+    use model::record::{Disorder, Frame, Preconditioned, Rounds};
+    let record = Forge::honest_write().record();
+    let header = || Frame::Header(Box::new(record.header.clone()));
+    let done = |job| {
+        let rounds = vec![Rounds { job, iops: vec![1.0] }];
+        Frame::Preconditioned(Preconditioned { rounds, ..Preconditioned::default() })
+    };
+    let read = |frames: Vec<Frame>| Record::from_frames(frames);
+    let start = || Frame::RunStart(record.runs[0].start.clone());
+    let end = || Frame::RunEnd(Box::new(record.runs[0].end.clone().unwrap()));
+    let whole = read(vec![header(), done(0), start(), end()]).unwrap();
+    assert!(whole.preconditioned.is_some() && judged(&whole).preconditioned == whole.preconditioned);
+    for wrong in [
+        vec![header(), done(0), done(0)],
+        vec![header(), start(), done(0)],
+        vec![header(), start(), end(), done(0)],
+    ] {
+        assert!(matches!(read(wrong), Err(Disorder::Misplaced(_, "preconditioning"))));
+    }
+    assert_eq!(read(vec![header(), done(1)]), Err(Disorder::Dangling(1, "job", 1)));
+}

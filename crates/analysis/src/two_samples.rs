@@ -22,12 +22,19 @@ pub(crate) struct Compared {
 /// Compares two lists of times; `None` where one has fewer than [`FEWEST`].
 pub(crate) fn compare(a: &[u64], b: &[u64]) -> Option<Compared> {
     let (a, b) = (logs(a)?, logs(b)?);
+    Some(Compared { ratio: shift(&a, &b)?.exp(), p: mann_whitney(&a, &b)? })
+}
+
+/// By how much the values of `b` exceed those of `a`: the median of all pairs' differences. Of very long lists the first
+/// values are looked at. `None` where one is empty.
+pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<f64> {
+    let few = |values: &[f64]| values.iter().take(MOST).copied().collect::<Vec<f64>>();
+    let (a, b) = (few(a), few(b));
     let mut pairs: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
     pairs.sort_unstable_by(f64::total_cmp);
     // An even number of pairs has two in the middle.
-    let (low, high) = (pairs.get((pairs.len() - 1) / 2)?, pairs.get(pairs.len() / 2)?);
-    let ratio = f64::midpoint(*low, *high).exp();
-    Some(Compared { ratio, p: mann_whitney(&a, &b)? })
+    let (low, high) = (pairs.get(pairs.len().checked_sub(1)? / 2)?, pairs.get(pairs.len() / 2)?);
+    Some(f64::midpoint(*low, *high))
 }
 
 /// Logarithms, so that the difference of two is a ratio. A time of zero counts as the shortest that can be told.
@@ -37,7 +44,7 @@ fn logs(times: &[u64]) -> Option<Vec<f64>> {
 }
 
 /// The two-sided chance of the ranks, with the correction for equal values and for the steps of a count.
-fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let (size_a, size_b) = (a.len() as f64, b.len() as f64);
     let mut all: Vec<(f64, bool)> =
         a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();

@@ -16,8 +16,7 @@ pub(crate) fn headline_result<'m>(
     answered: &[Answered],
     results: &'m [Measured],
 ) -> Option<&'m Measured> {
-    let job = record.header.plan.jobs.get(record.header.plan.headline)?;
-    let at = answered.iter().position(|a| std::ptr::eq(a.case.job, job))?;
+    let at = answered.iter().position(|a| a.case.at == record.header.plan.headline)?;
     results.get(at)
 }
 
@@ -93,8 +92,12 @@ fn reason(finding: &Finding, verb: &str) -> String {
 /// The exit code that a report asks for: 1 where the headline has no number or not the name that was asked for, unless
 /// the user accepted every finding that says so; else 0.
 pub fn exit_code(report: &Report) -> u8 {
-    let same = |r: &&Measured| r.true_name == report.headline.name;
-    let names: Vec<&String> = report.results.iter().filter(same).map(|r| &r.name).collect();
+    let rests_on = |(at, result): &(usize, &Measured)| match &report.limit {
+        Some(curve) => curve.rests_on.contains(at),
+        None => result.true_name == report.headline.name,
+    };
+    let names: Vec<&String> =
+        report.results.iter().enumerate().filter(rests_on).map(|(_, r)| &r.name).collect();
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity <= Some(Severity::Rename);
     let about_it = |f: &&Finding| f.about.iter().any(|a| names.contains(&a));
     let mut against = report.findings.iter().filter(acts).filter(about_it).peekable();

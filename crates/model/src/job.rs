@@ -3,11 +3,12 @@
 //! For: jobs as plain data. Not for: what the user said (that is [`crate::wish`]) nor how it is carried out (the engine).
 
 use crate::units::{show_block, show_bytes, show_count};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A complete workload: phases one after another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// What tables and findings call it: `RND4K Q32T1 read`.
     pub name: String,
@@ -23,7 +24,7 @@ impl Job {
 }
 
 /// A stretch of time in which streams run at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     /// Time before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,
@@ -37,7 +38,7 @@ pub struct Phase {
 }
 
 /// One access with its workers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stream {
     /// What it is called beside others of its phase; empty where it needs no name.
     #[serde(default)]
@@ -86,7 +87,7 @@ pub struct Stream {
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Which blocks are touched, in which order and direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
     /// First byte of the span.
     pub offset_bytes: u64,
@@ -97,7 +98,7 @@ pub struct Access {
 }
 
 /// One line of an access specification.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// Weight among the lines; a plan's weights sum to 100.
     pub weight: u32,
@@ -118,7 +119,7 @@ pub struct Line {
 }
 
 /// The two families of orders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One block after another.
@@ -129,7 +130,7 @@ pub enum Pattern {
 }
 
 /// Order of offsets, with all that it needs. Random offsets lie on a grid of the alignment, or of the smallest size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the position of the last operation of the lane onwards, around at the end of the span.
@@ -151,7 +152,7 @@ pub enum Order {
 }
 
 /// How a sequential order moves on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Steps {
     /// From the start of one operation to the start of the next; 0 for the size of the operation.
     pub stride_bytes: u64,
@@ -164,7 +165,7 @@ pub struct Steps {
 }
 
 /// Where the workers of a sequential order begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// Each at its own share of the span.
@@ -179,7 +180,7 @@ pub enum Start {
 }
 
 /// A zone of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Zone {
     /// Share of the operations in percent; all zones sum to 100.
     pub access_percent: f64,
@@ -188,7 +189,7 @@ pub struct Zone {
 }
 
 /// How much of a span a zone is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZoneSize {
     /// Percent of the span.
@@ -198,7 +199,7 @@ pub enum ZoneSize {
 }
 
 /// Shares of directions in percent; what is left are writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
     /// Reads.
     pub read_percent: u8,
@@ -208,7 +209,7 @@ pub struct Mix {
 }
 
 /// A value for each direction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PerKind<T> {
     /// Of reads.
     pub read: T,
@@ -219,7 +220,7 @@ pub struct PerKind<T> {
 }
 
 /// Sizes of operations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
     /// Always the same.
@@ -231,7 +232,7 @@ pub enum Sizes {
 }
 
 /// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Moves bytes from the target.
@@ -262,7 +263,7 @@ impl Kind {
 }
 
 /// Open flags that decide about the page cache and durability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
     /// `O_DIRECT`: past the page cache, where the file system obeys.
@@ -338,7 +339,7 @@ impl Cache {
 }
 
 /// How many operations one call hands over and waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Batch {
     /// Operations gathered before they are handed over; 1 is eager: each as soon as it is prepared.
     pub submit: u32,
@@ -347,7 +348,7 @@ pub struct Batch {
 }
 
 /// How a worker divides its operations among several targets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// Each target has operations of its own in flight, as many as the depth says.
@@ -362,7 +363,7 @@ pub enum Sharing {
 }
 
 /// When operations are handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// As soon as there is room: closed loop.
@@ -396,7 +397,7 @@ impl Pace {
 }
 
 /// Distances between arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Exponential, as of many independent users.
@@ -407,7 +408,7 @@ pub enum Arrivals {
 }
 
 /// A call between writes that makes them stable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flush {
     /// Which call.
     pub call: SyncCall,
@@ -418,7 +419,7 @@ pub struct Flush {
 }
 
 /// A call that makes writes stable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncCall {
     /// `fsync`: data and metadata. For a mapping `msync(MS_SYNC)`.
@@ -442,7 +443,7 @@ impl SyncCall {
 }
 
 /// What is written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
     /// Unique and incompressible but for these shares.
@@ -465,7 +466,7 @@ impl Default for Data {
 }
 
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// Operations handed over.
     pub operations: Option<u64>,
@@ -474,7 +475,7 @@ pub struct Limit {
 }
 
 /// Where threads and their memory are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// CPUs that may be used; empty for all.
     pub cpus: Vec<u32>,

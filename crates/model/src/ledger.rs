@@ -2,12 +2,13 @@
 //!
 //! For: data of the JSON contract (format 1). Not for: adding them up (the crate `analysis`) nor laying them out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was issued, charged and completed in all complete runs of a result, each from the snapshot before the first
 /// operation to the one behind the last; warm-up and drain are in it. Streams that run at once share one ledger, because
 /// devices do not know streams.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Runs that it adds up.
     pub runs: u32,
@@ -18,7 +19,7 @@ pub struct Ledger {
 }
 
 /// One direction of a ledger.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// What fathom issued, in operations.
     pub issued: Moved,
@@ -29,7 +30,7 @@ pub struct Account {
 }
 
 /// What one counter says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Whose counter: `fathom's cgroup`, `vda`.
     pub name: String,
@@ -49,7 +50,7 @@ pub struct Entry {
 }
 
 /// Operations or requests, and what they moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// Operations, or requests of a device.
     pub ios: u64,
@@ -62,7 +63,7 @@ pub struct Moved {
 }
 
 /// The same work at each layer of one place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layers {
     /// One per layer and cache mode, in the order of the table: from the ground up, one work after another.
     pub rows: Vec<LayerRow>,
@@ -71,7 +72,7 @@ pub struct Layers {
 }
 
 /// What one layer made of the work, and what the device below it saw.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerRow {
     /// `vda`, `ext4, direct`.
     pub name: String,
@@ -96,7 +97,7 @@ pub struct LayerRow {
 }
 
 /// How often, how large and how long.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
     /// Operations or requests per second.
     pub iops: f64,
@@ -107,7 +108,7 @@ pub struct Pace {
 }
 
 /// A rate against another, from runs of the same rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Name of the other.
     pub name: String,

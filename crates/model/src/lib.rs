@@ -5,6 +5,7 @@
 //! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod diagnosis;
 pub mod evidence;
 pub mod finding;
@@ -12,6 +13,7 @@ pub mod histogram;
 pub mod job;
 pub mod kernel_files;
 pub mod ledger;
+pub mod load;
 pub mod machine;
 pub mod payload;
 pub mod plan;
@@ -24,6 +26,7 @@ pub mod sweep;
 pub mod units;
 pub mod verification;
 pub mod wish;
+pub mod words;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.
 pub type Known<T> = Result<T, String>;

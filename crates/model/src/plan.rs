@@ -3,7 +3,8 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
-use crate::job::Job;
+use crate::job::{Job, Stream};
+use crate::report::Report;
 use crate::sweep::Grid;
 use serde::{Deserialize, Serialize};
 
@@ -39,12 +40,32 @@ pub struct Plan {
     /// Kernel name or serial number of the device that the user believes to be below every target, where one was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
+    /// The earlier session whose jobs are measured again beside the others; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
     /// Which jobs are the same work at different settings; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Grid>,
+    /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<Precondition>,
+}
+
+/// What is written before the first run: everything that the jobs touch, over and over from end to end, and then the work
+/// itself until its rate settles (SNIA SSS PTS 2.0: workload independent and workload dependent preconditioning).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precondition {
+    /// Sequential writers of everything that the jobs touch, one after another.
+    pub fills: Vec<Stream>,
+    /// Times that each of them goes over its span.
+    pub passes: u32,
+    /// Indices of the jobs that write: these are then carried out in rounds.
+    pub jobs: Vec<usize>,
+    /// Rounds after which the first run begins, whether the rates have settled or not.
+    pub rounds_at_most: u32,
 }
 
 /// What decides, while measuring, how often each job is measured and at which load.
@@ -78,6 +99,19 @@ pub struct Promise {
     pub quantile: f64,
     /// What it must not exceed, in ns; `None` where only the curve is wanted.
     pub latency_ns: Option<u64>,
+}
+
+/// An earlier session whose jobs are measured again beside the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Its id.
+    pub session: String,
+    /// Index of the first of its jobs: the jobs from there on are its, as it had them.
+    pub from: usize,
+    /// Index of the job whose figure is the headline of these.
+    pub headline: usize,
+    /// What it came to, as judged before this one began; without its course.
+    pub then: Box<Report>,
 }
 
 /// The same work at the layers of one place, from the ground up.

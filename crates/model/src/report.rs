@@ -3,13 +3,17 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
+use crate::load::LoadCurve;
 use crate::machine::Machine;
-use crate::record::Written;
+use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use crate::sweep::Sweep;
+use crate::words::Words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,7 +21,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// Everything that was concluded from a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
@@ -52,16 +56,41 @@ pub struct Report {
     pub started: String,
     /// The session file that this was judged from; `None` where it was not kept.
     pub session: Option<String>,
+    /// What the user says about that session.
+    #[serde(default, skip_serializing_if = "Words::is_empty")]
+    pub words: Words,
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
     /// The same work at every setting of a grid; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preconditioned: Option<Preconditioned>,
+    /// Latency against offered load; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LoadCurve>,
+    /// The workloads of an earlier session, measured again beside these; `None` where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+}
+
+/// The workloads of an earlier session, measured again in turns with those of this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Against {
+    /// Id of the earlier session.
+    pub session: String,
+    /// What its workloads came to now.
+    pub again: Box<Report>,
+    /// Those (A) and the workloads of this session (B), both of now.
+    pub beside: Comparison,
+    /// What its workloads came to then (A) and now (B): whether the machine is still the same.
+    pub since: Comparison,
 }
 
 /// Which program and contract made a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Producer {
     /// Version of the JSON contract.
     pub format: u32,
@@ -70,7 +99,7 @@ pub struct Producer {
 }
 
 /// The first word of every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Nothing was found that changes what a number means.
@@ -89,7 +118,7 @@ impl Verdict {
 }
 
 /// How a session ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
     /// As planned.
@@ -103,20 +132,20 @@ pub enum Ending {
 }
 
 /// The number that would be quoted, under its true name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Headline {
     /// True name: `4K random read, depth 32, page cache`.
     pub name: String,
     /// The value; `None` where a finding voids it.
     pub value: Option<f64>,
-    /// `IOPS` or `MB/s`.
+    /// `IOPS`, `MB/s`, or `us` where the headline is a latency at a load.
     pub unit: String,
     /// 95 % interval over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
 }
 
 /// What kept a result from being higher.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limiter {
     /// `device`, `page cache`, `memory`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
@@ -127,7 +156,7 @@ pub struct Limiter {
 }
 
 /// Figures of one job over its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The job's name.
     pub name: String,
@@ -164,6 +193,9 @@ pub struct Measured {
     pub limiter: Limiter,
     /// One entry per run.
     pub runs: Vec<RunFigures>,
+    /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<RunFigures>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,
@@ -176,7 +208,7 @@ pub struct Measured {
 }
 
 /// A second of a run, or several in a run of more than an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Second {
     /// Index of the run within its job.
     pub run: u32,
@@ -196,7 +228,7 @@ pub struct Second {
 }
 
 /// What the topmost device did in a second, for all streams of the phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceSecond {
     /// Requests per second.
     pub iops: f64,
@@ -209,7 +241,7 @@ pub struct DeviceSecond {
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FinalSync {
     /// Mean time of that sync in ns.
     pub sync_ns: f64,
@@ -220,7 +252,7 @@ pub struct FinalSync {
 }
 
 /// What an operation cost the CPUs, all runs and workers together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
@@ -240,7 +272,7 @@ pub struct Cost {
 }
 
 /// A rate with its interval over runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Operations per second: geometric mean over runs.
     pub iops: f64,
@@ -259,7 +291,7 @@ pub struct Rates {
 }
 
 /// Figures of one direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Operations completed in the measured windows of all runs.
     pub ops: u64,
@@ -290,7 +322,7 @@ pub struct Figures {
 }
 
 /// A distribution of latencies in ns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Smallest.
     pub min: u64,
@@ -303,7 +335,7 @@ pub struct Latency {
 }
 
 /// Figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
@@ -322,10 +354,13 @@ pub struct RunFigures {
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
+    /// CPU time of the workers per operation in ns; `None` where no worker says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_op: Option<f64>,
 }
 
 /// What the topmost device saw of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFigures {
     /// Operations that fathom issued, warm-up and drain included, to be held against `ios`.
     pub issued_ops: u64,
@@ -342,7 +377,7 @@ pub struct DeviceFigures {
 }
 
 /// A conclusion from several figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deduction {
     /// `cost of a seek`, `scaling with depth`, ...
     pub name: String,

@@ -6,6 +6,7 @@
 use crate::job::Cache;
 use crate::steadiness::Estimate;
 use crate::units::show_block;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 pub const SAME: f64 = 0.03;
 
 /// One setting of a grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// Bytes per operation.
     pub block_bytes: u32,
@@ -64,7 +65,7 @@ pub struct Cell {
 }
 
 /// A setting that is not measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// The setting.
     #[serde(flatten)]
@@ -164,7 +165,7 @@ impl Grid {
 }
 
 /// What came of a sweep: the part of a report's JSON with the name `sweep`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// `adaptive` or `exhaustive`.
     pub search: String,
@@ -189,7 +190,7 @@ pub struct Sweep {
 }
 
 /// What one cell gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellFigures {
     /// The setting.
     #[serde(flatten)]
@@ -214,7 +215,7 @@ pub struct CellFigures {
 }
 
 /// How a work was decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
@@ -237,7 +238,7 @@ pub struct Work {
 }
 
 /// What the setting of a well-known program loses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
     /// Whose setting: `cp`.
     pub name: String,
@@ -248,7 +249,7 @@ pub struct Loss {
 }
 
 /// From where on an axis gains nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// `bs`, `depth`, `workers` or `batch`.
     pub axis: String,
@@ -259,7 +260,7 @@ pub struct Knee {
 }
 
 /// The cell that was measured again and again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
     /// The setting.
     pub setting: Setting,

@@ -135,6 +135,15 @@ pub fn show_share(share: f64) -> String {
     if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
+/// A ratio as the change it is: `+5.2 %`, `-10.3 %`, and from a doubling on `x 3.10`.
+pub fn show_change(ratio: f64) -> String {
+    if ratio >= 2.0 {
+        format!("x {}", three_digits(ratio))
+    } else {
+        format!("{:+.1} %", 100.0 * (ratio - 1.0))
+    }
+}
+
 #[test]
 fn sizes_are_powers_of_two_and_exact() {
     assert_eq!(parse_bytes("4k"), Ok(4096));
@@ -165,4 +174,5 @@ fn figures_read_well() {
     assert_eq!(show_count(78_912.4), "78,912");
     assert_eq!(show_rate(4.567), "4.57");
     assert_eq!(show_share(0.964), "96 %");
+    assert_eq!([0.897, 1.052, 3.1].map(show_change), ["-10.3 %", "+5.2 %", "x 3.10"]);
 }

@@ -1,11 +1,13 @@
-//! Formats: a report in, bytes out.
+//! Formats: a report or a comparison in, bytes out.
 //!
 //! For: one table of formats, one file each. Not for: concluding anything; what is printed stands in the report.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 mod formats;
 pub mod prose;
 
+pub use formats::json::schema;
 use model::report::Report;
 use std::path::Path;
 

@@ -5,7 +5,8 @@
 //! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
 //! and `git diff`.
 
-use model::report::Report;
+use model::report::{Measured, Report, RunFigures, Second};
+use model::steadiness::{Estimate, Snia, State, Steadiness};
 use report::{FORMATS, Format, Style};
 use std::path::{Path, PathBuf};
 
@@ -131,6 +132,20 @@ fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
 }
 
 #[test]
+fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    let mut piece: serde_json::Value = serde_json::from_slice(&read("pieces/against.json")?)?;
+    piece["session"] = "20260101-000000-1".into();
+    piece["again"] = serde_json::to_value(&report)?;
+    report.against = Some(serde_json::from_value(piece)?);
+    part_is(&report, false, "Against ", "pieces/against.txt")?;
+    let json = report::find("json").ok_or("there is no format json")?;
+    let back: Report = serde_json::from_str(&text(json, &report, false))?;
+    assert_eq!(back, report);
+    Ok(())
+}
+
+#[test]
 fn layers_stand_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;
@@ -151,4 +166,55 @@ fn a_sweep_stands_in_place_of_the_results() -> Tried {
     assert!(shown.lines().all(|l| l.chars().count() <= 110) && !shown.contains("p99.9"));
     assert!(shown.contains("Skipped 1: its buffers") && shown.contains("over 5 runs"));
     Ok(())
+}
+
+/// Gives a result runs of these rates, second by second, and a word for them.
+fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64; 3]>) {
+    let first = result.runs[0].clone();
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let figures = |(run, rates): (usize, &&[f64])| {
+        let iops = mean(rates);
+        RunFigures { run: run as u32, iops, iops_within: Some([0.97 * iops, 1.03 * iops]), ..first.clone() }
+    };
+    result.runs = runs.iter().enumerate().map(figures).collect();
+    let second = |run: usize, at: usize, iops: f64| Second {
+        run: run as u32,
+        start_s: at as f64,
+        seconds: 1.0,
+        iops,
+        mb_per_s: iops * 4096.0 / 1e6,
+        p99_at_most_ns: None,
+        device: None,
+    };
+    let all = runs.iter().enumerate();
+    let seconds =
+        all.flat_map(|(run, rates)| rates.iter().enumerate().map(move |(at, r)| second(run, at, *r)));
+    result.series = seconds.collect();
+    result.steadiness = Some(Steadiness {
+        state,
+        sentence: "the rate fell from 78,000 to 41,000 IOPS after 2.0 s.".into(),
+        warm_up_s: 0.0,
+        drift_per_minute: drift.map(|[value, low, high]| Estimate { value, interval: [low, high] }),
+        snia: Some(Snia { met: state == State::Steady, rounds: 5, excursion: 0.031, slope: 0.008 }),
+    });
+}
+
+#[test]
+fn every_result_has_a_line_of_its_runs() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    let [random, sequential, mixed] = report.results.as_mut_slice() else { return Err("not three".into()) };
+    let runs: [&[f64]; 5] = [&[79e3, 78.5e3], &[77.1e3, 78e3], &[80e3, 81.2e3], &[79e3, 78e3], &[78e3, 79e3]];
+    ran(random, &runs, State::Steady, Some([0.003, -0.002, 0.008]));
+    ran(sequential, &[&[3e3, 3e3], &[3e3, 1e3], &[3e3, 0.0]], State::Cliff, None);
+    mixed.series.clear();
+    part_is(&report, false, "runs ", "pieces/runs.txt")
+}
+
+#[test]
+fn one_run_says_what_it_says_of_itself_alone_and_a_lone_result_says_why() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.results.truncate(1);
+    let fell: Vec<f64> = (0..60).map(|i| if i < 20 { 78e3 } else { 41e3 }).collect();
+    ran(&mut report.results[0], &[&fell], State::Cliff, Some([-0.41, -0.52, -0.30]));
+    part_is(&report, false, "runs ", "pieces/run.txt")
 }

@@ -10,6 +10,7 @@ mod d;
 mod e;
 
 use crate::case::Case;
+use crate::compare::checks as compare;
 use model::Known;
 use model::finding::Severity;
 use std::collections::BTreeMap;
@@ -22,14 +23,22 @@ pub(crate) const CPU_BOUND: &str = d::d06_cpu_bound::CHECK.id;
 pub(crate) const IO_LIMIT: &str = d::d04_io_limit_configured::CHECK.id;
 /// The id of the check that finds workers waiting for a CPU.
 pub(crate) const RUN_QUEUE: &str = d::d08_runqueue_wait::CHECK.id;
+/// The id of the check that finds stalls which a closed loop hides.
+pub(crate) const COORDINATED_OMISSION: &str = e::e09_coordinated_omission::CHECK.id;
+/// The id of the check that finds a schedule which slipped.
+pub(crate) const GENERATOR_LATE: &str = e::e10_generator_late::CHECK.id;
+/// The id of the check that finds a load which grows a backlog.
+pub(crate) const OVERLOADED: &str = e::e11_overloaded::CHECK.id;
 /// The id of the check that finds a quota of CPU time.
 pub(crate) const CPU_QUOTA: &str = d::d11_cpu_quota::CHECK.id;
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
+#[cfg(test)]
+pub(crate) use e::shaped;
 
 /// The groups of the catalogue: what each asks, and its checks.
-pub const GROUPS: &[(&str, &[Check])] = &[
+const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
     ("Was it the I/O you asked for?", b::CHECKS),
     ("Is what was written there after a power cut?", c::CHECKS),
@@ -37,9 +46,50 @@ pub const GROUPS: &[(&str, &[Check])] = &[
     ("Time and statistics", e::CHECKS),
 ];
 
-/// Every check, in the order of the catalogue.
+/// What the checks of comparisons ask.
+const OF_COMPARISONS: &str = "May two results be compared?";
+
+/// Every check of a result, in the order of the catalogue.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     GROUPS.iter().flat_map(|(_, checks)| *checks)
+}
+
+/// What a reader is told of a check, whatever it is asked of.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Catalogue id: `A01`.
+    pub id: &'static str,
+    /// Its name: `CACHE_SERVED`.
+    pub name: &'static str,
+    /// What its group asks.
+    pub group: &'static str,
+    /// The belief that it puts to the test.
+    pub belief: &'static str,
+    /// The page.
+    pub page: Page,
+    /// Whether `--accept` takes it.
+    pub acceptable: bool,
+}
+
+/// Every check that one can read about: those of results, then those of comparisons.
+pub fn told() -> impl Iterator<Item = Told> {
+    let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
+    let results = results.map(|(group, c)| Told {
+        id: c.id,
+        name: c.name,
+        group,
+        belief: c.belief,
+        page: c.page,
+        acceptable: true,
+    });
+    results.chain(compare::CHECKS.iter().map(|c| Told {
+        id: c.id,
+        name: c.name,
+        group: OF_COMPARISONS,
+        belief: c.belief,
+        page: c.page,
+        acceptable: c.acceptable,
+    }))
 }
 
 /// A question about a result.
@@ -196,4 +246,7 @@ fn ids_are_unique_and_sorted_and_files_are_in_the_table() {
     assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
     let loud = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     assert!(checks.iter().all(|c| !c.belief.is_empty() && loud(c.name)));
+    let ids: std::collections::BTreeSet<&str> = told().map(|c| c.id).collect();
+    assert_eq!(ids.len(), told().count(), "a check of comparisons has an id of its own");
+    assert_eq!(ids.len(), checks.len() + compare::CHECKS.len());
 }

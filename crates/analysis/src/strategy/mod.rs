@@ -1,17 +1,19 @@
 //! What to measure next, decided while measuring.
 //!
 //! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
-//!
-//! Every job is measured once per round, in an order drawn anew for each round. So a slow drift of the device falls on
-//! all jobs alike, and no job always follows the same neighbour.
+//! One file per strategy; what all of them share is here.
 
+pub(crate) mod limit;
+pub mod precision;
+mod rounds;
+pub mod steady;
 pub mod sweep;
 
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::payload::split_mix;
 use model::plan::Strategy;
-use model::record::RunEnd;
+use model::record::{Record, RunEnd};
+use std::collections::BTreeMap;
 
 /// A run that is done.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +59,15 @@ pub enum Next {
     Done(String),
 }
 
+/// What is still to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Runs of each job.
+    pub runs: Vec<u32>,
+    /// Whether it may end before all of them.
+    pub at_most: bool,
+}
+
 impl Summary {
     /// What the ends of a run's phases add up to.
     pub fn of(job: usize, repeat: u32, offered_iops: Option<u64>, phases: &[RunEnd]) -> Self {
@@ -66,78 +77,125 @@ impl Summary {
         for end in streams().flat_map(|s| s.kinds.iter().filter(|(k, _)| moving(k)).map(|(_, end)| end)) {
             latency.merge(&end.latency);
         }
-        let window = |p: &RunEnd| p.streams.iter().map(|s| s.window_ns).max().unwrap_or(0);
-        let seconds = phases.iter().map(window).sum::<u64>() as f64 / 1e9;
-        let ops = latency.count() as f64;
-        Self { job, repeat, offered_iops, iops: if seconds > 0.0 { ops / seconds } else { 0.0 }, latency }
+        Self { job, repeat, offered_iops, iops: rate(phases.iter()), latency }
     }
 }
 
-/// The first run of the order that is not done yet.
+/// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.
+fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
+    let (mut ops, mut seconds) = (0.0, 0.0);
+    for phase in phases {
+        let kinds = phase.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+        // In floating point, since a forged file's counts overflow.
+        ops += kinds.map(|(_, end)| end.latency.count() as f64).sum::<f64>();
+        seconds += phase.streams.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9;
+    }
+    if seconds > 0.0 { ops / seconds } else { 0.0 }
+}
+
+/// What comes next.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
-    for repeat in 0..budget.runs {
-        let is_open = |job: &usize| !done.iter().any(|s| (s.job, s.repeat) == (*job, repeat));
-        if let Some(job) = round(budget, repeat).into_iter().find(is_open) {
-            return Next::Measure { job, repeat, offered_iops: None };
+    match budget.strategy {
+        Strategy::Fixed => rounds::next(done, budget),
+        Strategy::Limit(promise) => limit::next(done, budget, &promise),
+        Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
+        Strategy::Steady { at_most } => steady::next(done, budget, at_most),
+    }
+}
+
+/// What is still to come, as far as anybody can know.
+pub fn left(done: &[Summary], budget: &Budget) -> Left {
+    let rates = (0..budget.jobs).map(|job| rates(done, job));
+    let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
+        Strategy::Fixed => (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false),
+        Strategy::Limit(promise) => (limit::left(done, budget, &promise), false),
+        Strategy::Precision { share, at_most } => (
+            rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
+            true,
+        ),
+        Strategy::Steady { at_most } => {
+            (rates.map(|r| until(&r, at_most, steady::is_open(&r, at_most))).collect(), true)
         }
-    }
-    Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
+    };
+    Left { runs, at_most }
 }
 
-/// The jobs in the order of one round (Fisher and Yates).
-fn round(budget: &Budget, repeat: u32) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..budget.jobs).collect();
-    let mut state = split_mix(budget.seed ^ split_mix(u64::from(repeat)));
-    for last in (1..order.len()).rev() {
-        state = split_mix(state);
-        // The bias of the remainder is below 2^-50 for any list of jobs that fits in memory.
-        order.swap(last, (state % (last as u64 + 1)) as usize);
+/// Runs up to a limit, where there is to be another at all.
+fn until(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
+    if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
+}
+
+/// The rates of a job so far, in the order of its runs.
+fn rates(done: &[Summary], job: usize) -> Vec<f64> {
+    done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
+}
+
+/// The runs of a job in a record with their rates, in order; only those whose phases all ended in order.
+pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
+    let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
+    let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
+    for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
+        ends.entry(run.start.repeat).or_default().extend(&run.end);
     }
-    order
+    let whole = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
+    whole.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
+}
+
+/// How the strategy of a record ended for each of its jobs, in a sentence for each; nothing where it decided nothing.
+pub(crate) fn notes(record: &Record) -> Vec<String> {
+    let plan = &record.header.plan;
+    let of = |(at, job): (usize, &model::job::Job)| {
+        let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
+        match plan.strategy {
+            Strategy::Fixed | Strategy::Limit(_) => None,
+            Strategy::Precision { share, .. } => precision::note(&job.name, &rates, share),
+            Strategy::Steady { at_most } => steady::note(&job.name, &rates, at_most),
+        }
+    };
+    plan.jobs.iter().enumerate().filter_map(of).collect()
+}
+
+/// Jobs in words, counted from 1 as people do: `jobs 1, 3 and 4`.
+fn jobs_in_words(jobs: &[usize]) -> String {
+    let numbers: Vec<String> = jobs.iter().map(|j| (j + 1).to_string()).collect();
+    match numbers.as_slice() {
+        [] => "no job".into(),
+        [one] => format!("job {one}"),
+        [rest @ .., last] => format!("jobs {} and {last}", rest.join(", ")),
+    }
 }
 
 #[cfg(test)]
-use std::collections::BTreeSet;
+fn a_summary(job: usize, repeat: u32, iops: f64) -> Summary {
+    Summary { job, repeat, offered_iops: None, iops, latency: Histogram::new() }
+}
 
+/// Plays a strategy to its end, with a rate for each run of each job.
 #[cfg(test)]
-fn played(budget: &Budget) -> Vec<Summary> {
+fn played(budget: &Budget, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
     let mut done = Vec::new();
-    while let Next::Measure { job, repeat, offered_iops } = next(&done, budget) {
-        done.push(Summary::of(job, repeat, offered_iops, &[]));
+    while let Next::Measure { job, repeat, .. } = next(&done, budget) {
+        let before = left(&done, budget).runs;
+        done.push(a_summary(job, repeat, rate(job, repeat)));
+        assert!(before[job] > left(&done, budget).runs[job], "what is left grows less with every run");
     }
+    assert!(left(&done, budget).runs.iter().all(|r| *r == 0));
     done
 }
 
-#[cfg(test)]
-fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed }
+#[test]
+fn a_run_is_summed_over_its_phases_and_streams() {
+    let record = crate::forge::Forge::honest().record();
+    let end = record.runs[0].end.clone().unwrap();
+    let two = [end.clone(), end];
+    let summary = Summary::of(0, 0, None, &two);
+    assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
+    assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
+    assert_eq!(runs_in(&record, 7), []);
 }
 
 #[test]
-fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
-    let order = played(&fixed(8, 5, 7));
-    assert_eq!(order.len(), 40);
-    for (r, round) in order.chunks(8).enumerate() {
-        assert!(round.iter().all(|s| s.repeat == r as u32));
-        assert_eq!(round.iter().map(|s| s.job).collect::<BTreeSet<_>>().len(), 8);
-    }
-    let first: Vec<usize> = order[..8].iter().map(|s| s.job).collect();
-    assert!(order.chunks(8).any(|c| c.iter().map(|s| s.job).ne(first.iter().copied())), "rounds differ");
-}
-
-#[test]
-fn the_same_seed_gives_the_same_order_and_another_seed_another() {
-    assert_eq!(played(&fixed(6, 3, 1)), played(&fixed(6, 3, 1)));
-    assert_ne!(played(&fixed(6, 3, 1)), played(&fixed(6, 3, 2)));
-}
-
-#[test]
-fn a_replay_of_the_summaries_goes_on_where_it_stopped() {
-    let budget = fixed(4, 3, 9);
-    let whole = played(&budget);
-    let cut = 5;
-    let Next::Measure { job, repeat, .. } = next(&whole[..cut], &budget) else { panic!("not done") };
-    assert_eq!((job, repeat), (whole[cut].job, whole[cut].repeat));
-    assert!(matches!(next(&whole, &budget), Next::Done(_)));
-    assert!(matches!(next(&[], &fixed(0, 3, 9)), Next::Done(_)));
+fn jobs_are_counted_from_one() {
+    assert_eq!(jobs_in_words(&[0]), "job 1");
+    assert_eq!(jobs_in_words(&[0, 2, 3]), "jobs 1, 3 and 4");
 }

@@ -9,7 +9,7 @@
 //! when surely no cell is more than 3 % faster than the leader, or when the time is up. What is printed of the winner is
 //! measured afterwards: the best of many noisy figures is too good, and fresh runs are not.
 
-use crate::interval::student;
+use crate::student;
 use model::job::{Job, Kind, Stream};
 use model::payload::split_mix;
 use model::record::{Record, RunEnd, RunEnding};
@@ -507,7 +507,7 @@ impl Spread {
         let degrees: f64 = lanes.iter().map(|l| l.logs.len().saturating_sub(1) as f64).sum();
         let (deviation, weight) = SUPPOSED;
         let pooled = (weight * deviation * deviation + squares) / (weight + degrees);
-        Self { pooled, factor: student(weight + degrees, 1.0 - WRONGLY) }
+        Self { pooled, factor: student::quantile(1.0 - WRONGLY, weight + degrees).unwrap_or(f64::INFINITY) }
     }
 
     /// Variance of a lane's mean: its own spread counts as far as it has repeats, that of all cells for the rest.

@@ -157,7 +157,9 @@ impl Reader {
 
     /// A stream of which nothing is said is a slip, not a wish for defaults alone.
     fn stream_is_said(&mut self, level: &Level) {
-        let about_it = |key: &Key| !matches!(key.set, Set::Job(_) | Set::Phase(_)) && key.name != TARGET;
+        let about_it = |key: &Key| {
+            !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
+        };
         let said = KEYS.iter().any(|key| about_it(key) && level.spans.contains_key(key.name));
         if !said && self.marks.is_empty() {
             self.marks.push(Mark::new(
@@ -244,7 +246,11 @@ impl Reader {
                 set(&mut level.stream, *on);
                 Ok(())
             }
-            (Set::Switch(_), other) => {
+            (Set::JobSwitch(set), DeValue::Boolean(on)) => {
+                set(&mut self.job, *on);
+                Ok(())
+            }
+            (Set::Switch(_) | Set::JobSwitch(_), other) => {
                 Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
             }
             (Set::List { clear, add }, value) => {
@@ -257,7 +263,7 @@ impl Reader {
                     Set::Job(set) => set(&mut self.job, &text),
                     Set::Phase(set) => set(&mut level.phase, &text),
                     Set::Stream(set) => set(&mut level.stream, &text),
-                    Set::Switch(_) | Set::List { .. } => Ok(()),
+                    Set::Switch(_) | Set::JobSwitch(_) | Set::List { .. } => Ok(()),
                 }
                 .map_err(|why| format!("`{name}`: {why}")),
             },
@@ -359,7 +365,7 @@ fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
 /// Whether a key may stand in a table of that rank.
 fn belongs(key: &Key, rank: Rank) -> bool {
     match key.set {
-        Set::Job(_) => rank == Rank::Top,
+        Set::Job(_) | Set::JobSwitch(_) => rank == Rank::Top,
         Set::Phase(_) => rank != Rank::Stream,
         _ => true,
     }
@@ -369,7 +375,9 @@ fn belongs(key: &Key, rank: Rank) -> bool {
 fn unknown(word: &str, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
-        (Some(Set::Job(_)), _) => return format!("`{word}` is said of the whole job; {top}"),
+        (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
+            return format!("`{word}` is said of the whole job; {top}");
+        }
         (Some(_), _) => {
             return format!("`{word}` is said of a phase; move it above the phase's streams, or to the top");
         }

@@ -232,6 +232,7 @@ pub const ENGINES: &[Entry] = &[
     },
     Entry {
         moves_bytes: false,
+        options: sim::OPTIONS,
         ..deep::<sim::Sim>("sim", "a simulated device: 100 us per operation on a clock of its own")
     },
 ];

@@ -1,9 +1,10 @@
 //! The engine `sim`: a device with known truth, on a clock of its own.
 //!
 //! For: testing loop, recorder and analysis end to end, with the same answer every time. Not for: imitating any product.
-//! Every operation takes [`LATENCY_NS`], any number at once; time passes only while the loop waits.
+//! Every operation takes [`LATENCY_NS`], any number at once unless it has so many servers, which take operations as they come;
+//! time passes only while the loop waits.
 
-use super::{Done, Engine, Granted, Time};
+use super::{Done, Engine, EngineOption, Granted, Number, Time};
 use crate::source::Op;
 use crate::worker::Spec;
 use std::collections::VecDeque;
@@ -11,12 +12,22 @@ use std::io;
 
 /// What every operation takes.
 const LATENCY_NS: u64 = 100_000;
+/// Operations that are served at once.
+const SERVERS: &str = "servers";
+
+pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
+    name: SERVERS,
+    about: "so many operations at once, others wait for their turn: 10,000 a second each",
+    number: Number::Must,
+}];
 
 pub(super) struct Sim {
     time: Virtual,
     /// Slots with the time they complete at; constant latency keeps them in order.
     flying: VecDeque<(u64, Done)>,
     data: Vec<u8>,
+    /// Operations that are served at once; `None` for any number.
+    servers: Option<usize>,
 }
 
 /// Time that passes only while the loop waits; a tick is a nanosecond.
@@ -43,10 +54,15 @@ impl Engine for Sim {
 
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
         let flying = VecDeque::with_capacity(spec.slots());
-        Ok((
-            Self { time: Virtual { now_ns: 0 }, flying, data: vec![0; spec.slot_bytes as usize] },
-            Granted::default(),
-        ))
+        let servers = match spec.options.get(SERVERS).copied().flatten() {
+            Some(0) => {
+                let why = "a device without servers serves nothing; type sim:servers=1 or more";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+            said => said.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+        };
+        let data = vec![0; spec.slot_bytes as usize];
+        Ok((Self { time: Virtual { now_ns: 0 }, flying, data, servers }, Granted::default()))
     }
 
     fn time(&self) -> &Virtual {
@@ -58,7 +74,11 @@ impl Engine for Sim {
     }
 
     fn queue(&mut self, slot: u32, op: &Op) {
-        self.flying.push_back((self.time.now_ns + LATENCY_NS, Done { slot, result: op.length as i32 }));
+        // With constant service servers take turns: the one to be free next is that of the operation so many before.
+        let before = self.servers.and_then(|n| self.flying.len().checked_sub(n));
+        let free_ns = before.and_then(|i| self.flying.get(i)).map_or(0, |(at, _)| *at);
+        let done_ns = self.time.now_ns.max(free_ns) + LATENCY_NS;
+        self.flying.push_back((done_ns, Done { slot, result: op.length as i32 }));
     }
 
     fn submit(&mut self, wait: u32) -> io::Result<()> {

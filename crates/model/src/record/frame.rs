@@ -19,6 +19,12 @@ pub enum Unreadable {
     /// No session file at all.
     #[error("this is no session file: its first line is not 'fathom session 1'")]
     NoMagic,
+    /// A beginning without its first frame.
+    #[error("it ends before its header does, as where fathom was killed right after it began")]
+    Headless,
+    /// The file itself.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
     /// A frame in the middle is damaged.
     #[error("line {line} is damaged: {why}")]
     Damaged {
@@ -46,7 +52,10 @@ pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
 /// # Errors
 /// [`Unreadable`] for anything but a session whose last frame may be torn.
 pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
-    let body = bytes.strip_prefix(MAGIC.as_bytes()).ok_or(Unreadable::NoMagic)?;
+    let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
+        let begun = MAGIC.as_bytes().starts_with(bytes);
+        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic });
+    };
     let whole = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let mut torn = whole < body.len();
     let lines: Vec<&[u8]> = body[..whole].split_inclusive(|b| *b == b'\n').collect();
@@ -58,6 +67,9 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
             Err(_) if i + 1 == lines.len() => torn = true,
             Err(why) => return Err(Unreadable::Damaged { line: i + 2, why }),
         }
+    }
+    if frames.is_empty() {
+        return Err(Unreadable::Headless);
     }
     Ok((Record::from_frames(frames)?, torn))
 }

@@ -11,6 +11,7 @@ use crate::histogram::Histogram;
 use crate::job::Kind;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ pub enum Frame {
     Header(Box<Header>),
     /// Kernel text at a moment; inside a run it belongs to that run.
     Evidence(Box<Snapshot>),
+    /// What was written before the first run, where the plan asked for it.
+    Preconditioned(Preconditioned),
     /// A run begins.
     RunStart(RunStart),
     /// Some time of the run.
@@ -88,6 +91,34 @@ pub struct Clock {
     pub reason: Option<String>,
     /// Measured cost of reading it, in picoseconds.
     pub cost_ps: u64,
+}
+
+/// What was written before the first run, so that the storage is in the state that lasts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Preconditioned {
+    /// Bytes written from end to end, all passes together.
+    pub filled_bytes: u64,
+    /// ns that this took.
+    pub filled_ns: u64,
+    /// The jobs that were then carried out in rounds; empty where none writes.
+    pub rounds: Vec<Rounds>,
+    /// Bytes written in the rounds.
+    pub rounds_bytes: u64,
+    /// ns that the rounds took.
+    pub rounds_ns: u64,
+    /// Whether the rates of all these jobs had settled when the rounds ended; `None` where there were none.
+    pub settled: Option<bool>,
+    /// What was not as planned, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// The rates of a job in the rounds before the first run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rounds {
+    /// Index into the plan's jobs.
+    pub job: usize,
+    /// Operations per second of each round, in the order of happening.
+    pub iops: Vec<f64>,
 }
 
 /// A run begins.
@@ -202,7 +233,7 @@ pub struct StreamEnd {
 }
 
 /// What data are like, as a compressor and a deduplicator see them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Written {
     /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
     pub compress_percent: f64,
@@ -332,6 +363,8 @@ pub struct Record {
     pub header: Header,
     /// Evidence outside any run.
     pub evidence: Vec<Snapshot>,
+    /// What was written before the first run; `None` where nothing was, or the session ended meanwhile.
+    pub preconditioned: Option<Preconditioned>,
     /// The runs in the order of happening.
     pub runs: Vec<Run>,
     /// The end; `None` where the program was killed.
@@ -397,7 +430,8 @@ impl Record {
                 return Err(Disorder::Dangling(0, "target", *target));
             }
         }
-        let mut record = Self { header: *header, evidence: Vec::new(), runs: Vec::new(), end: None };
+        let mut record =
+            Self { header: *header, evidence: Vec::new(), preconditioned: None, runs: Vec::new(), end: None };
         for (at, frame) in frames {
             record.take(at, frame)?;
         }
@@ -408,11 +442,22 @@ impl Record {
         if self.end.is_some() {
             return Err(Disorder::Misplaced(at, "after the end"));
         }
+        let before_all = self.runs.is_empty() && self.preconditioned.is_none();
         let open = self.runs.last_mut().filter(|r| r.end.is_none());
         match (frame, open) {
             (Frame::Header(_), _) => return Err(Disorder::Misplaced(at, "a second header")),
             (Frame::Evidence(e), Some(run)) => run.evidence.push(*e),
             (Frame::Evidence(e), None) => self.evidence.push(*e),
+            (Frame::Preconditioned(done), None) if before_all => {
+                let jobs = self.header.plan.jobs.len();
+                if let Some(bad) = done.rounds.iter().find(|r| r.job >= jobs) {
+                    return Err(Disorder::Dangling(at, "job", bad.job));
+                }
+                self.preconditioned = Some(done);
+            }
+            (Frame::Preconditioned(_), _) => {
+                return Err(Disorder::Misplaced(at, "preconditioning"));
+            }
             (Frame::Intervals(i), Some(run)) => run.intervals.extend(i.rows),
             (Frame::RunEnd(e), Some(run)) => {
                 let streams =

@@ -21,7 +21,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(keys: &[&'static str], message: String) -> Self {
+    pub(super) fn new(keys: &[&'static str], message: String) -> Self {
         Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
     }
 
@@ -62,7 +62,7 @@ fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
 impl JobWish {
     /// Everything in it that contradicts itself or would change nothing.
     pub fn check(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+        let mut problems: Vec<Problem> = self.check_repeats().into_iter().collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
             let count = self.phases.len();
             problems.push(Problem::new(&[], format!("a job has 1 to {MAX_PHASES} phases, not {count}")));
@@ -370,6 +370,8 @@ fn settings_that_go_together_are_let_through() {
         "target~a target~b sharing~weighted:3,1 cpus~0-3 pin",
         "engine~mmap cache~mmap depth~8 batch~8,4 delay~1s time~2s",
         "rw~randrw mix~100/0/0 data~x mix~0/50/50",
+        "precision~2.5% runs~7 max-runs~20",
+        "until~steady max-runs~40",
     ] {
         assert_eq!(said(flags).check(), [], "{flags}");
     }
@@ -413,6 +415,13 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("cache~mmap engine~sync", "cache engine"),
         ("cache~direct engine~mmap", "cache engine"),
         ("delay~5s time~5s", "delay time"),
+        ("precision~5 until~steady", "until precision"),
+        ("until~steady runs~9", "runs until"),
+        ("precision~5 runs~4", "runs precision"),
+        ("max-runs~9", "max-runs"),
+        ("max-runs~9 runs~9", "max-runs"),
+        ("until~steady max-runs~4", "max-runs"),
+        ("precision~5 runs~9 max-runs~8", "max-runs runs"),
     ] {
         let found = said(flags).check();
         let [problem] = found.as_slice() else { panic!("{flags}: {found:?}") };

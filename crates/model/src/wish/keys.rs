@@ -8,7 +8,7 @@ use super::limits::{
     MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobWish, LineWish, PhaseWish, StreamWish, order, sizes, words};
+use super::{JobWish, LineWish, PhaseWish, StreamWish, order, repeat, sizes, words};
 
 /// A setting.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Key {
 pub enum Set {
     /// The whole job.
     Job(fn(&mut JobWish, &str) -> Result<(), String>),
+    /// The whole job, by yes or no.
+    JobSwitch(fn(&mut JobWish, bool)),
     /// Each phase.
     Phase(fn(&mut PhaseWish, &str) -> Result<(), String>),
     /// Each stream.
@@ -401,11 +403,39 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     ),
     key(
+        "precision",
+        Group::Measuring,
+        "%",
+        "Measure each workload, runs times at least, until the 95 % interval of its rate is so narrow to either side, such as 2.5%",
+        Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
+    ),
+    key(
+        "until",
+        Group::Measuring,
+        "WORD",
+        "steady: measure round after round without a rest until five rates in a row surely drift by less than 5 %; only these count",
+        Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
+    ),
+    key(
+        "max-runs",
+        Group::Measuring,
+        "N",
+        "Most times with precision or until [default: twice runs with precision, 25 until steady]",
+        Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
+    ),
+    key(
         "seed",
         Group::Measuring,
         "N",
         "Seed of offsets, data and the order of runs [default: from the clock]",
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
+    ),
+    key(
+        "precondition",
+        Group::Measuring,
+        "",
+        "Before the first run write everything twice from end to end, then do the work itself until its rate settles (at most 25 rounds)",
+        Set::JobSwitch(|j, on| j.precondition = Some(on)),
     ),
     key(
         "engine",
@@ -451,7 +481,7 @@ pub fn add_line(stream: &mut StreamWish, line: LineWish) -> Result<(), String> {
 impl Key {
     /// Whether it is said without a value.
     pub fn is_switch(&self) -> bool {
-        matches!(self.set, Set::Switch(_))
+        matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))
     }
 
     /// Whether it may be said several times.
@@ -478,6 +508,7 @@ impl Key {
         for text in values {
             match self.set {
                 Set::Job(set) => set(job, text)?,
+                Set::JobSwitch(set) => words::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
                 set => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
@@ -485,7 +516,7 @@ impl Key {
                         Set::Stream(set) => set(s, text),
                         Set::List { add, .. } => add(s, text),
                         Set::Switch(set) => words::switch(text).map(|on| set(s, on)),
-                        Set::Job(_) | Set::Phase(_) => Ok(()),
+                        Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => Ok(()),
                     })?;
                 }
             }
@@ -511,6 +542,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("start", _) => "same",
             ("arrivals", _) => "constant",
             ("cache", _) => "mmap",
+            ("until", _) => "steady",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",

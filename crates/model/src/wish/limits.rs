@@ -12,6 +12,10 @@ pub const MAX_DEPTH: u32 = 16_384;
 pub const MAX_WORKERS: u32 = 1024;
 /// Most repeats of one job.
 pub const MAX_RUNS: u32 = 1000;
+/// Runs that an interval or a trend is decided on at least: below, what looks narrow or flat is so by luck too often.
+pub const FEWEST_ROUNDS: u32 = 5;
+/// Widest precision that can be asked for, in percent: beyond, the runs say no more than an order of magnitude.
+pub const MAX_PRECISION_PERCENT: f64 = 50.0;
 /// Longest time in ns: a day. Longer ones are a slip.
 pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
 /// Shortest measured window in ns: below, the ramp is all there is.

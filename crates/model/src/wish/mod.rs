@@ -10,6 +10,7 @@ pub mod limits;
 pub mod line;
 pub mod number;
 pub mod order;
+pub mod repeat;
 pub mod sizes;
 pub mod words;
 
@@ -22,10 +23,18 @@ use crate::job::{Arrivals, Batch, Cache, Limit, Mix, Options, Order, PerKind, Sh
 pub struct JobWish {
     /// What tables call it.
     pub name: Option<String>,
-    /// Times it is measured.
+    /// Times it is measured; at least so often where the precision decides.
     pub runs: Option<u32>,
+    /// Half width of the rate's interval that ends it, as a share of the rate.
+    pub precision: Option<f64>,
+    /// What it is measured until.
+    pub until: Option<Until>,
+    /// Most times it is measured where precision or `until` decides.
+    pub max_runs: Option<u32>,
     /// Seed of everything random.
     pub seed: Option<u64>,
+    /// Whether everything is written over before the first run, until the storage is in the state that lasts.
+    pub precondition: Option<bool>,
     /// Phases in their order; one unless a job file says more.
     pub phases: Vec<PhaseWish>,
 }
@@ -154,6 +163,13 @@ pub struct EngineWish {
     pub name: String,
     /// Its options.
     pub options: Options,
+}
+
+/// What a job is measured until.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The rates of its last rounds are steady.
+    Steady,
 }
 
 /// Order and direction in one word, as in fio.

@@ -1,8 +1,11 @@
 //! One file per format; the table is in the crate's root.
 
+mod against;
 mod course;
 pub(crate) mod json;
 mod layers;
 mod ledger;
+mod limit;
+mod runs;
 mod sweep;
 pub(crate) mod text;

@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
+use std::path::Path;
 
 /// One rule below the headings: frames cost columns, and pasted text has few.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
@@ -20,13 +21,17 @@ const HEADINGS: [&str; 11] =
     ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
 
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
-    let mut out = Page { text: String::new(), colour: style.colour };
+    let mut out = Page::new(style.colour);
     out.head(report);
-    match (&report.layers, &report.sweep) {
-        (Some(layers), _) => super::layers::show(&mut out, layers),
-        (None, Some(sweep)) => super::sweep::show(&mut out, sweep),
-        (None, None) if report.results.is_empty() => {}
-        (None, None) => out.table(&report.results),
+    match (&report.layers, &report.limit, &report.sweep) {
+        (Some(layers), ..) => super::layers::show(&mut out, layers),
+        (None, Some(curve), _) => super::limit::show(&mut out, curve),
+        (None, None, Some(sweep)) => super::sweep::show(&mut out, sweep),
+        (None, None, None) if report.results.is_empty() => {}
+        (None, None, None) => out.table(&report.results),
+    }
+    if let Some(against) = &report.against {
+        super::against::show(&mut out, against);
     }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
@@ -37,17 +42,17 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     }
     out.findings(report);
     out.foot(report);
-    out.text.into_bytes()
+    out.into_bytes()
 }
 
 /// Text under way.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
     colour: bool,
 }
 
 /// A table with one rule below its headings; the first and the last column are words, and numbers stand to the right.
-pub(super) fn ruled(headings: &[&str]) -> Table {
+pub(crate) fn ruled(headings: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(RULED).set_header(headings.iter().copied());
     for (i, column) in table.column_iter_mut().enumerate() {
@@ -59,23 +64,31 @@ pub(super) fn ruled(headings: &[&str]) -> Table {
 }
 
 impl Page {
-    pub(super) fn line(&mut self, text: &str) {
+    pub(crate) fn new(colour: bool) -> Self {
+        Self { text: String::new(), colour }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+
+    pub(crate) fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
     }
 
     /// A paragraph broken at the width, its further lines indented.
-    pub(super) fn prose(&mut self, first: &str, indent: &str, text: &str) {
+    pub(crate) fn prose(&mut self, first: &str, indent: &str, text: &str) {
         self.text += &prose(first, indent, text);
     }
 
-    pub(super) fn table_of(&mut self, table: &Table) {
+    pub(crate) fn table_of(&mut self, table: &Table) {
         for line in table.to_string().lines() {
             self.line(line.trim_end());
         }
     }
 
-    fn paint(&self, text: &str, code: &str) -> String {
+    pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
@@ -122,6 +135,7 @@ impl Page {
         for result in results.iter().filter(|r| !r.void && renamed(r)) {
             self.line(&format!("  {} is {}", result.name, result.true_name));
         }
+        super::runs::show(self, results);
         self.line("");
     }
 
@@ -211,9 +225,10 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
-            // What a note says of the other results differs in its numbers alone, and the JSON has them.
+            // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
+            // finding says of one load after the other.
             let mut alike: Vec<&str> = Vec::new();
-            while severity == Severity::Note
+            while (severity == Severity::Note || report.limit.is_some())
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
                 alike.extend(next.about.iter().map(String::as_str));
@@ -228,8 +243,10 @@ impl Page {
         if of(Outcome::NotChecked).next().is_some() {
             self.line("Not checked");
         }
-        for f in of(Outcome::NotChecked) {
+        let mut unchecked = of(Outcome::NotChecked).peekable();
+        while let Some(f) = unchecked.next() {
             self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
+            while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
@@ -261,9 +278,19 @@ impl Page {
             self.prose("Note    ", "        ", note);
         }
         self.line(&format!("When    {}, fathom {}, {}", report.started, report.fathom.version, report.title));
-        if let Some(session) = &report.session {
-            self.line(&format!("Session {session}"));
-            self.line("        (fathom show FILE judges and prints it again)");
+        if !report.words.tags.is_empty() {
+            self.prose("Tags    ", "        ", &report.words.tags.join(" "));
+        }
+        for note in &report.words.notes {
+            self.prose("Said    ", "        ", &format!("{}: {}", note.at, note.text));
+        }
+        match &report.session {
+            Some(session) => {
+                self.line(&format!("Session {session}"));
+                let id = Path::new(session).file_stem().unwrap_or_default().to_string_lossy();
+                self.line(&format!("        (fathom show {id} judges and prints it again)"));
+            }
+            None => self.line("Session not kept"),
         }
     }
 }
@@ -273,6 +300,13 @@ fn headline(headline: &Headline, report: &Report) -> String {
     let of_grid = report.sweep.as_ref().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
     let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
+    if let Some(curve) = &report.limit {
+        return match curve.promise.as_ref().map(|p| p.broken_iops) {
+            Some(Some(broken)) => format!("{number} (kept), broken at {}", show_count(broken as f64)),
+            Some(None) => format!("{number} (kept), and not broken at any load that was offered"),
+            None => number,
+        };
+    }
     match headline.interval {
         Some([low, high]) => {
             format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))

@@ -12,7 +12,7 @@ use model::job::{Order, Start};
 /// # Errors
 /// That the order of offsets does not tell.
 pub(super) fn repeats(case: &Case, bytes: f64) -> Known<f64> {
-    let stream = case.stream;
+    let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
         return Err("how often a workload of several lines comes back to a block is not computed".into());
     };

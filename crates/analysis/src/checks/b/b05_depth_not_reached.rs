@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    let asked = asked_depth(case.stream);
+    let asked = asked_depth(&case.stream);
     // With a schedule, pauses or drains the depth is room to use and no promise.
     if case.stream.depth <= 1 || !case.stream.is_unheld() {
         return Ok(Answer::DoesNotApply);

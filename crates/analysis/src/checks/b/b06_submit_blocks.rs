@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    let stream = case.stream;
+    let stream = &case.stream;
     let depth = u64::from(stream.depth).saturating_mul(stream.lanes()) as f64;
     let in_a_call = f64::from(stream.batch.submit);
     let asynchronous = ASYNCHRONOUS.contains(&stream.engine.as_str()) && case.has_storage();

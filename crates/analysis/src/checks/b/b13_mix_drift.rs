@@ -53,7 +53,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let drawn = Drawn::of(case)?;
-    let edges = EDGES * asked_depth(case.stream);
+    let edges = EDGES * asked_depth(&case.stream);
     let offs: Vec<Off> = case.runs.iter().flat_map(|ran| of_run(ran, &drawn, edges)).collect();
     let worst = offs.iter().max_by(|a, b| a.times.total_cmp(&b.times));
     let worst = worst.ok_or("no run has operations in a measured window")?;

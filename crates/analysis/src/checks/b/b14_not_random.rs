@@ -79,7 +79,7 @@ fn by_chance(case: &Case) -> f64 {
     let span = bytes.min(case.stream.access.span_bytes);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
     // A span that is not known, or smaller than a block, allows everything.
-    if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(case.stream) / blocks).min(1.0) }
+    if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(&case.stream) / blocks).min(1.0) }
 }
 
 #[cfg(test)]

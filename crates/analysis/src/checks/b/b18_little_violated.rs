@@ -59,7 +59,7 @@ impl Sides {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    let depth = asked_depth(case.stream);
+    let depth = asked_depth(&case.stream);
     let sides: Vec<Sides> = case.runs.iter().filter_map(|r| sides(r, depth)).collect();
     let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));
     let worst = worst.ok_or("no run has operations in a measured window")?;

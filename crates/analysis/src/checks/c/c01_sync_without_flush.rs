@@ -77,7 +77,7 @@ fn look(case: &Case) -> Known<Answer> {
         ("flushes", flushed as f64),
         ("flushes_per_sync", share(flushed as f64, asked as f64)),
     ]);
-    if flushed > 0 && flushed as f64 >= FLUSHED_FROM * asked as f64 / asked_depth(case.stream).max(1.0) {
+    if flushed > 0 && flushed as f64 >= FLUSHED_FROM * asked as f64 / asked_depth(&case.stream).max(1.0) {
         return Ok(Answer::Holds("Syncs reached the disk as flushes.", numbers));
     }
     if case.stream.cache.is_sync() && disks.iter().any(|d| d.queue_number("fua") == Ok(1)) {

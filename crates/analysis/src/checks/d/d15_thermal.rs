@@ -5,18 +5,15 @@
 use crate::case::{Case, no_run};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::kernel_text::entries;
+use crate::thermometers::sensors;
 use model::Known;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::kernel_files::TEMPERATURES;
-use std::collections::BTreeMap;
 
 /// How near its limit a drive is hot, in thousandths of a degree: sensors show whole degrees and lag behind, and drives
 /// begin to slow down just below what they call their maximum.
 const NEAR_MILLIDEGREES: i64 = 2_000;
-/// Sensors of drives, where the text names them.
-const DRIVES: &[&str] = &["nvme", "drivetemp"];
 
 pub(super) const CHECK: Check = Check {
     id: "D15",
@@ -38,14 +35,6 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || crate::forge::Forge::honest().record(),
 };
-
-/// A sensor in thousandths of a degree.
-#[derive(Clone, Debug, Default)]
-struct Sensor {
-    name: Option<String>,
-    now: Option<i64>,
-    most: Option<i64>,
-}
 
 fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
@@ -94,25 +83,6 @@ fn hottest(case: &Case) -> Known<Option<(String, i64, i64)>> {
         }
     }
     Ok(hottest)
-}
-
-/// The sensors of drives, by their place: `hwmon3`.
-fn sensors(text: &str) -> BTreeMap<String, Sensor> {
-    let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
-    for (path, value) in entries(text) {
-        let mut parts = path.rsplit('/');
-        let (Some(file), Some(place)) = (parts.next(), parts.next()) else { continue };
-        let sensor = out.entry(place.to_owned()).or_default();
-        match file {
-            "name" => sensor.name = Some(value.to_owned()),
-            "temp1_input" => sensor.now = value.parse().ok(),
-            "temp1_max" => sensor.most = value.parse().ok(),
-            _ => {}
-        }
-    }
-    // Where the text does not name its sensors, whoever read them left only drives in.
-    out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
-    out
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::finding::Severity;
 use model::job::Kind;
-use model::machine::Layer;
+use model::machine::{Layer, LayerKind};
 
 /// Read-ahead of a device that does not ask for more, KiB (VM_READAHEAD_PAGES).
 const READ_AHEAD_KB: u64 = 128;
@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
     belief: "the block layer is as the kernel sets it up",
     page: Page {
         reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
-                `/sys/block/*/queue/` of the devices with nothing below, and the number of their hardware queues.",
+                `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware queues.",
         formula: "A note that lists each setting that is not the default of the device's class: scheduler `none` with several \
                   hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` 1; `max_sectors_kb` not below \
                   1280 or what the hardware takes; where the page cache takes part also `read_ahead_kb` 128 (or twice \
@@ -49,7 +49,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let mut seen: Vec<&str> = Vec::new();
     let mut words = Vec::new();
-    for layer in case.places().flat_map(model::machine::Place::leaves) {
+    for layer in case.places().flat_map(|p| &p.layers).filter(|l| has_queue(l)) {
         if seen.contains(&layer.name.as_str()) {
             continue;
         }
@@ -76,6 +76,11 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
+}
+
+/// Whether requests are queued and merged in this layer itself.
+fn has_queue(layer: &Layer) -> bool {
+    matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
 }
 
 /// What of a device is not the default of its class, each as `nomerges 2 (default 0)`.

@@ -3,20 +3,13 @@
 //! For: a drift that is surely larger than allowed, in most runs. Not for: sudden steps (E02), the beginning of a run (E03), nor
 //! differences between runs (E06).
 
-use super::{ByLength, courses, step};
 use crate::case::Case;
-use crate::change::Change;
-use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::drift::{Drift, drift};
-use crate::mser::warm_up;
-use crate::series::{FEWEST_STEPS, Series, mean};
+use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::series::{Series, courses, mean};
+use crate::steadiness::{Drifts, cliff, whole_change};
 use model::Known;
 use model::finding::Severity;
 use model::units::show_share;
-
-/// Drift over the window that is still steady: 5 % in a minute, as of the reference; more in runs that are too short to
-/// prove so little.
-const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 
 /// Seconds from which a drift is told by the minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
@@ -32,9 +25,11 @@ pub(super) const CHECK: Check = Check {
                   squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
                   positive sequence). Drift is the change of the line from beginning to end by the mean. It fires \
                   where the drift is surely above 5 % of a run of a minute or more, 10 % from ten seconds on, 25 % \
-                  below, in most of the runs and in one direction. It holds where the drift is surely no larger. \
+                  below, in most of the runs and in one direction; or where most runs have no steady part (MSER-5) and \
+                  each quarter changes less than the one before. It holds where the drift is surely no larger. \
                   What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
-                  no proof of steadiness.",
+                  no proof of steadiness. With --until steady it also renames what did not become steady from round to \
+                  round.",
         provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
                   `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
                   drifts up as the cache fills.",
@@ -50,30 +45,32 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
+    if let Some(rounds) = case.unsteady {
+        return Ok(Answer::Finding(never(rounds)));
+    }
     let courses = courses(case)?;
-    // A step is told by the check after this one, with both of its levels.
-    if courses.iter().any(|c| matches!(step(c), Change::Step(_))) {
+    // A step is told by the check after this one, with all of its levels.
+    if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
     }
-    let drifts: Vec<(Drift, f64)> =
-        courses.iter().filter_map(|c| Some((drift(settled(c))?, DRIFT_TO.of(c)))).collect();
-    let most = |of: &dyn Fn(&Drift, f64) -> bool| {
-        2 * drifts.iter().filter(|(d, limit)| of(d, *limit)).count() > courses.len()
+    let drifts = Drifts::within(&courses);
+    let shares: Vec<f64> = if drifts.settle() {
+        courses.iter().filter_map(whole_change).collect()
+    } else {
+        drifts.each.iter().map(|(d, _)| d.share).collect()
     };
-    let shares: Vec<f64> = drifts.iter().map(|(d, _)| d.share).collect();
-    let limit = drifts.first().map_or(0.0, |d| d.1);
+    let limit = drifts.each.first().map_or(0.0, |d| d.1);
     let numbers =
         evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", courses.len() as f64)]);
-    if most(&|d, limit| d.exceeds(limit) && d.share < 0.0)
-        || most(&|d, limit| d.exceeds(limit) && d.share > 0.0)
-    {
+    if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
         let how = if share < 0.0 { "falling" } else { "rising" };
         return Ok(Answer::Finding(Found {
             severity: Severity::Biased,
             sentence: format!(
-                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}.",
+                "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
                 show_share(share.abs()),
+                if drifts.settle() { ", most of it at the beginning" } else { "" },
                 // A second says nothing about a minute.
                 if seconds >= A_MINUTE_FROM_S { format!(", {} a minute", show_share(share.abs() / seconds * 60.0)) } else { String::new() }
             ),
@@ -82,20 +79,29 @@ fn look(case: &Case) -> Known<Answer> {
             renames: None,
         }));
     }
-    if most(&|d, limit| d.is_within(limit)) {
+    if drifts.hold() {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
     }
-    Err(if drifts.len() < courses.len() {
+    Err(if drifts.each.len() < courses.len() {
         "the runs are too short for that: too few stretches of them are independent of one another".into()
     } else {
         "the rate varies so much that a drift can be neither seen nor excluded; longer runs would tell".into()
     })
 }
 
-/// What is left of a course without its warm-up; all of it where it never settles, or little would be left.
-fn settled(course: &Series) -> &[f64] {
-    let rest = warm_up(&course.rates).and_then(|cut| course.rates.get(cut..));
-    rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&course.rates)
+/// A rate that did not become steady from round to round, though that was asked for: the number keeps that in its name.
+fn never(rounds: usize) -> Found {
+    Found {
+        severity: Severity::Rename,
+        sentence: format!(
+            "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
+        ),
+        cure:
+            "Type a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
+                .into(),
+        evidence: evidence([("rounds", rounds as f64)]),
+        renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +129,29 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
     assert_eq!(severity(&CHECK, &one), None, "one run of five");
+}
+
+#[test]
+fn what_should_become_steady_and_did_not_is_renamed() {
+    let mut record = Forge { runs: 4, ..Forge::honest() }.record();
+    record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
+    assert_eq!(severity(&CHECK, &record), Some(Severity::Rename));
+    let report = crate::judge(&record, &crate::Judging::default());
+    assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
+    assert_eq!(crate::exit_code(&report), 1);
+}
+
+#[test]
+fn what_never_settles_within_the_run_is_found() {
+    let record = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (120, 120), |_, t| {
+        80.0 * (1.0 + (-2.0 * t).exp())
+    });
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(
+        f.sentence.contains("still falling") && f.sentence.contains("at the beginning"),
+        "{}",
+        f.sentence
+    );
 }
 
 #[test]

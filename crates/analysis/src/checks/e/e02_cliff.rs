@@ -2,15 +2,15 @@
 //!
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
-use super::{STEP_FROM, courses, step};
 use crate::case::{Case, Ran};
 use crate::change::{Change, Step};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use crate::course::Course;
-use crate::series::Series;
+use crate::series::{Series, courses};
+use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use model::Known;
 use model::finding::Severity;
-use model::units::{show_ns, show_rate};
+use model::units::show_ns;
 
 /// Steps from which the mean is a number that the storage never had: a fifth. Smaller ones bias it.
 const RENAMED_FROM: f64 = 0.20;
@@ -25,8 +25,9 @@ pub(super) const CHECK: Check = Check {
         formula: "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means \
                   and both medians are apart: by 5 % in a run of a minute or more, 20 % from ten seconds on, a half \
                   below, and by at least 5 + 100/n standard errors of n stretches, widened by the correlation of \
-                  neighbours (false alarms on noise below 1 % in simulations). Where most runs have one of 20 % or \
-                  more, both levels become the result's name; else it is biased. The device's mean latency before \
+                  neighbours, half of it at once (false alarms on noise below 1 % in simulations). The levels are \
+                  searched again, so a burst with two cliffs has three. Where most runs have one of 20 % or \
+                  more, the levels become the result's name; else it is biased. The device's mean latency before \
                   and after tells the cause: where it moved at least by the square root of the factor by which the \
                   rate did, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
                   cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
@@ -52,15 +53,8 @@ pub(super) const CHECK: Check = Check {
 
 fn look(case: &Case) -> Known<Answer> {
     let courses = courses(case)?;
-    let changes: Vec<Change> = courses.iter().map(step).collect();
-    let steps = changes
-        .iter()
-        .enumerate()
-        .filter_map(|(i, c)| if let Change::Step(s) = c { Some((i, *s)) } else { None });
-    let count = steps.clone().count();
-    let largest = steps.max_by(|a, b| a.1.size().total_cmp(&b.1.size()));
-    let Some((run, step)) = largest else {
-        return if changes.contains(&Change::Unclear) {
+    let Some(cliff) = cliff(&courses) else {
+        return if courses.iter().any(|c| steps(c) == Change::Unclear) {
             Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer run would tell".into())
         } else {
             let least = courses.first().map_or(0.0, |c| STEP_FROM.of(c));
@@ -70,58 +64,63 @@ fn look(case: &Case) -> Known<Answer> {
             ))
         };
     };
-    let (Some(ran), Some(course)) = (case.runs.get(run), courses.get(run)) else {
+    let (Some(ran), Some(course)) = (case.runs.get(cliff.run), courses.get(cliff.run)) else {
         return Ok(Answer::DoesNotApply);
     };
-    Ok(Answer::Finding(found(case, ran, course, &step, count)))
+    Ok(Answer::Finding(found(case, ran, course, &cliff)))
 }
 
-fn found(case: &Case, ran: &Ran, course: &Series, step: &Step, count: usize) -> Found {
+fn found(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Found {
+    let step = cliff.largest();
     let second = course.second_of(step.at);
-    let (before, after) = (show_rate(step.before), show_rate(step.after));
-    let latencies = device(case, ran, course, step);
-    let cause = cause(step, &latencies);
-    let runs = case.runs.len();
+    let latencies = device(case, ran, course, cliff);
+    let cause = cause(&step, &latencies);
+    let (runs, count) = (case.runs.len(), cliff.runs);
     // A name is of the result, so most of its runs must have a step.
     let named = step.size() >= RENAMED_FROM && 2 * count > runs;
     let severity = if named { Severity::Rename } else { Severity::Biased };
     let others = if runs > 1 { format!(" ({count} of {runs} runs have such a step)") } else { String::new() };
+    let levels = cliff.in_words(course);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
     Found {
         severity,
         sentence: format!(
-            "In run {} the rate was {before} IOPS until {second:.1} s and {after} IOPS after{others}: the mean describes \
-             neither. {cause}",
+            "In run {} the rate was {levels}{others}: the mean describes {}. {cause}",
             ran.run.start.repeat.saturating_add(1),
+            if cliff.steps.len() == 1 { "neither" } else { "none of them" },
         ),
         cure: "Measure each level by itself, with --warmup past the step or --time before it; fathom show --explain FILE prints the course.".into(),
         evidence: evidence([
             ("before_iops", step.before),
             ("after_iops", step.after),
             ("at_s", second),
+            ("steps", cliff.steps.len() as f64),
             ("runs_with_a_step", count as f64),
             ("device_latency_before_ns", a),
             ("device_latency_after_ns", b),
         ]),
-        renames: named
-            .then(|| Rename::Condition(format!("{before} IOPS until {second:.1} s and {after} after"))),
+        renames: named.then_some(Rename::Condition(levels)),
     }
 }
 
-/// The topmost device's mean latency before and after, in ns. Looks at the step itself belong to both and are left out.
-fn device(case: &Case, ran: &Ran, course: &Series, step: &Step) -> Known<[f64; 2]> {
+/// The topmost device's mean latency on the levels before and after the largest step, in ns. Looks at the step itself belong
+/// to both and are left out.
+fn device(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
         return Err("no storage takes part".into());
     }
     let device = Course::of(ran, &case.tops()?)?;
-    let at = course.from_ns + course.step_ns * step.at as f64;
-    let end = course.from_ns + course.step_ns * course.rates.len() as f64;
+    let place = |step: usize| course.from_ns + course.step_ns * step as f64;
+    let largest = cliff.largest().at;
+    let before = cliff.steps.iter().rev().find(|s| s.at < largest).map_or(0.0, |s| place(s.at));
+    let next = cliff.steps.iter().find(|s| s.at > largest).map_or(course.rates.len(), |s| s.at);
+    let (at, end) = (place(largest), place(next));
     let mean = |from, to| {
         let seen = device.within(from, to).or_else(|| device.between(from, to));
         seen.and_then(|s| s.latency_ns)
             .ok_or_else(|| "the device completed nothing on one side of it".to_owned())
     };
-    Ok([mean(0.0, at)?, mean(at, end)?])
+    Ok([mean(before, at)?, mean(at, end)?])
 }
 
 fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
@@ -194,6 +193,19 @@ fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
     assert_eq!(severity(&CHECK, &stepped(2, 0.4)), Some(Severity::Rename));
     assert_eq!(severity(&CHECK, &stepped(60, 0.88)), Some(Severity::Biased));
     assert_eq!(severity(&CHECK, &stepped(60, 0.98)), None);
+}
+
+#[test]
+fn two_cliffs_are_told_with_three_levels() {
+    let record = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, 1), |_, t| match t {
+        t if t < 0.3 => 20_000.0,
+        t if t < 0.6 => 9_000.0,
+        _ => 2_000.0,
+    });
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let levels = "20,000 IOPS until 0.3 s, 9,000 IOPS until 0.6 s and 2,000 IOPS after";
+    assert!(f.sentence.contains(levels) && f.sentence.contains("none of them"), "{}", f.sentence);
+    assert_eq!((f.evidence["before_iops"].round(), f.evidence["steps"]), (9_000.0, 2.0));
 }
 
 #[test]

@@ -2,21 +2,14 @@
 //!
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
-use super::{ByLength, courses, step};
+use crate::beginning::beginning;
 use crate::case::Case;
-use crate::change::Change;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::independent::correlation_time;
-use crate::mser::warm_up;
-use crate::series::{Series, mean, variance};
+use crate::series::courses;
+use crate::steadiness::cliff;
 use model::Known;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
-
-/// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
-const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
-/// Standard errors of the rest that the change must exceed, so that noise at the beginning is no warm-up.
-const SURELY: f64 = 3.0;
 
 pub(super) const CHECK: Check = Check {
     id: "E03",
@@ -43,29 +36,14 @@ pub(super) const CHECK: Check = Check {
     blind: super::without_courses,
 };
 
-/// A run with its beginning cut off.
-struct Cut {
-    whole: f64,
-    rest: f64,
-    /// Variance of the mean of the rest.
-    uncertain: f64,
-    seconds: f64,
-}
-
 fn look(case: &Case) -> Known<Answer> {
     let courses = courses(case)?;
-    if courses.iter().any(|c| matches!(step(c), Change::Step(_))) {
+    if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
     }
-    let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
-    if cuts.is_empty() {
-        return Err(
-            "no run has a steady part that its beginning could be held against; measure longer".into()
-        );
-    }
-    let of = |value: &dyn Fn(&Cut) -> f64| mean(&cuts.iter().map(value).collect::<Vec<_>>());
-    let (whole, rest, seconds) = (of(&|c| c.whole), of(&|c| c.rest), of(&|c| c.seconds));
-    let error = (of(&|c| c.uncertain) / cuts.len() as f64).sqrt();
+    let found = beginning(&courses)
+        .ok_or("no run has a steady part that its beginning could be held against; measure longer")?;
+    let (whole, rest, seconds) = (found.whole, found.rest, found.seconds);
     let moved = whole / rest - 1.0;
     let numbers = evidence([
         ("with_iops", whole),
@@ -73,9 +51,7 @@ fn look(case: &Case) -> Known<Answer> {
         ("warmup_s", seconds),
         ("moved_share", moved),
     ]);
-    let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.of(c));
-    if 2 * warm <= courses.len() || moved.abs() <= matters_from || (whole - rest).abs() <= SURELY * error {
+    if !found.matters {
         return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
     }
     Ok(Answer::Finding(Found {
@@ -91,18 +67,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
-}
-
-fn cut(course: &Series) -> Option<Cut> {
-    let at = warm_up(&course.rates)?;
-    let rest = course.rates.get(at..)?;
-    let kept = mean(rest);
-    (kept > 0.0).then(|| Cut {
-        whole: mean(&course.rates),
-        rest: kept,
-        uncertain: variance(rest) * correlation_time(rest) / rest.len() as f64,
-        seconds: course.second_of(at),
-    })
 }
 
 #[cfg(test)]

@@ -2,17 +2,15 @@
 //!
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
-use super::{courses, step};
 use crate::case::Case;
-use crate::change::{Change, without_levels};
+use crate::change::without_levels;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::independent::observations;
-use crate::series::Series;
+use crate::independent::{FEWEST, observations};
+use crate::series::{Series, courses};
+use crate::steadiness::steps;
 use model::Known;
 use model::finding::Severity;
 
-/// Independent observations from which an average is one.
-const FEWEST: f64 = 10.0;
 /// Seconds of measuring below which too few observations are a matter of length, and told as that (E12).
 const LONG_S: f64 = 10.0;
 
@@ -55,16 +53,19 @@ fn look(case: &Case) -> Known<Answer> {
         sentence: format!(
             "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate goes in waves that are longer than they allow a mean of."
         ),
-        cure: "Type a longer --time or more --runs.".into(),
+        cure: format!(
+            "Type a longer --time or more --runs: about {:.0} s of measuring in all would hold {FEWEST:.0}.",
+            (seconds * FEWEST / independent).ceil()
+        ),
         evidence: numbers,
         renames: None,
     }))
 }
 
 fn around_levels(course: &Series) -> Vec<f64> {
-    match step(course) {
-        Change::Step(s) => without_levels(&course.rates, &s),
-        _ => course.rates.clone(),
+    match steps(course).steps() {
+        [] => course.rates.clone(),
+        found => without_levels(&course.rates, found),
     }
 }
 

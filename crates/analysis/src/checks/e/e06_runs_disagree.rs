@@ -2,12 +2,13 @@
 //!
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
-use super::courses;
-use crate::case::{Case, Ran, no_run};
+use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::figures::iops;
 use crate::independent::correlation_time;
 use crate::interval::FEWEST_RUNS;
-use crate::series::{Series, mean, variance};
+use crate::needed::{self, ASKED, MOST_RUNS, Spread};
+use crate::series::{Series, courses, mean, median, variance};
 use model::Known;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
@@ -17,6 +18,8 @@ const NOTED_ABOVE: f64 = 0.05;
 /// Deviation from which the mean is no property of the storage: with five runs the interval is then about as wide as half the
 /// value. Disks of virtual machines reach half of it by their neighbours alone.
 const BIASED_ABOVE: f64 = 0.25;
+/// How much longer than they were runs should be before it is worth saying.
+const WORTH_SAYING: f64 = 2.0;
 /// By how much the deviation must exceed what the variation within the runs explains, to be called one between them.
 const BEYOND_WITHIN: f64 = 3.0;
 
@@ -44,7 +47,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    let rates: Vec<f64> = case.runs.iter().filter_map(rate).collect();
+    let rates: Vec<f64> = case.runs.iter().filter_map(iops).collect();
     match rates.len() {
         0 => return Err(no_run()),
         n if n < FEWEST_RUNS => return Ok(Answer::DoesNotApply),
@@ -73,6 +76,7 @@ fn look(case: &Case) -> Known<Answer> {
     };
     let shown: Vec<String> = rates.iter().take(10).map(|r| show_rate(*r)).collect();
     let more = if rates.len() > shown.len() { ", ..." } else { "" };
+    let cure = cure(case, &rates, within.as_ref().ok().map(|share| share * share));
     let why = match within {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run it varied far less, so something changed from run to run."
@@ -87,17 +91,48 @@ fn look(case: &Case) -> Known<Answer> {
             show_share(deviation),
             shown.join("; ")
         ),
-        cure: "Look for other load (D01) and for what changes with time; more --runs narrow the interval."
-            .into(),
+        cure,
         evidence: numbers,
         renames: None,
     }))
 }
 
-/// Operations per second of a run.
-fn rate(ran: &Ran) -> Option<f64> {
-    let ops: f64 = super::TIMED.iter().map(|k| ran.in_window(*k).ops as f64).sum();
-    (ran.stream.window_ns > 0).then(|| ops * 1e9 / ran.stream.window_ns as f64)
+/// What to look for, and what it takes to make the interval narrow without finding it.
+fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
+    let look = "Look for other load (D01) and for what changes with time.";
+    let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
+    let variance = variance(&logs);
+    if !variance.is_finite() {
+        return look.into();
+    }
+    let asked = format!("an interval of {} to either side", show_share(ASKED));
+    let Some(runs) = needed::runs(variance, ASKED) else {
+        return format!("{look} As they are, {asked} would take more than {MOST_RUNS} runs.");
+    };
+    let seconds = case.window_ns() / 1e9 / rates.len() as f64;
+    let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
+    let best = within.zip(beside_s(case)).and_then(|(within, beside_s)| {
+        let spread = Spread { variance, within, seconds, beside_s };
+        needed::best_seconds(&spread)
+    });
+    match best {
+        Some(best) if best > WORTH_SAYING * seconds => {
+            format!("{plain}; fewer of about {best:.0} s each would, as much varies within them.")
+        }
+        Some(_) => format!("{plain}; longer ones would hardly help, as little varies within them."),
+        None => format!("{plain}."),
+    }
+}
+
+/// What a run takes beside its window, in seconds: preparation, warm-up and rest. `None` with one run in the record.
+fn beside_s(case: &Case) -> Option<f64> {
+    let ends: Vec<u64> = case.record.runs.iter().filter_map(|r| Some(r.end.as_ref()?.at_ns)).collect();
+    let beside = case.runs.iter().filter_map(|ran| {
+        let before = ends.iter().rev().find(|at| **at < ran.end.at_ns)?;
+        Some((ran.end.at_ns - before).saturating_sub(ran.stream.window_ns) as f64 / 1e9)
+    });
+    let beside: Vec<f64> = beside.collect();
+    (!beside.is_empty()).then(|| median(&beside))
 }
 
 /// Variance of the mean of a run, from what varies within it.
@@ -119,9 +154,15 @@ fn uneven(rates: &'static [f64]) -> model::record::Record {
 #[test]
 fn five_per_cent_are_noted_and_a_quarter_biases() {
     assert_eq!(severity(&CHECK, &uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
-    assert_eq!(severity(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
+        panic!("silent")
+    };
+    // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
+    assert!(f.severity == Severity::Note && f.cure.contains("about 66 runs in all"), "{}", f.cure);
+    assert!(f.cure.contains("longer ones would hardly help"), "nothing varies within them: {}", f.cure);
     let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
+    assert!(f.cure.contains("more than 100 runs"), "{}", f.cure);
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
 }
 

@@ -27,7 +27,7 @@ const CPU_FROM: f64 = 0.5;
 /// Operations below which the percentile is luck.
 const FEWEST_OPS: u64 = 1_000;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "E09",
     name: "COORDINATED_OMISSION",
     belief: "p99 is what one user in a hundred waits at least",

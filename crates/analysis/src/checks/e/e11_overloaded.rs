@@ -2,7 +2,7 @@
 //!
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
-use crate::case::{Case, Ran, no_run, share};
+use crate::case::{Case, Ran, falls_short, no_run, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::series::{median, moved, rows_of};
 use model::Known;
@@ -16,10 +16,8 @@ const GROWS_BY: f64 = 1.25;
 const TOO_MUCH_FROM: f64 = 0.002;
 /// Rows of a run that four quarters take.
 const FEWEST_ROWS: usize = 8;
-/// Share of the operations asked for below which E10 says it.
-const SERVED_FROM: f64 = 0.99;
 
-pub(super) const CHECK: Check = Check {
+pub(in crate::checks) const CHECK: Check = Check {
     id: "E11",
     name: "OVERLOADED",
     belief: "the storage keeps up with the load that was asked for",
@@ -48,11 +46,11 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case) -> Known<Answer> {
     let Pace::Open { iops: asked, .. } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let ops: u64 = super::TIMED.iter().map(|k| case.in_windows(*k).ops).sum();
-    let served = share(ops as f64 * 1e9, case.window_ns() * asked);
     if case.runs.is_empty() {
         return Err(no_run());
     }
-    if served < SERVED_FROM {
+    // What is not served at all is told by E10.
+    if falls_short(ops as f64, asked * case.window_ns() / 1e9) {
         return Ok(Answer::DoesNotApply);
     }
     let growths: Vec<Growth> = case.runs.iter().map(growth).collect::<Known<_>>()?;

@@ -28,13 +28,15 @@ pub(super) const CHECK: Check = Check {
         formula: "For writes and trims on drives that are not rotational, outside virtual machines. Where less than \
                   twice the capacity was written since the machine started (SNIA's preconditioning) and half of it \
                   or more was discarded, the drive was emptied, and the result is named so. With twice the capacity \
-                  written it holds. In between, what happened before the machine started is not known, and it is not \
-                  checked.",
+                  written it holds. In between, what happened before the machine started is not known: there it holds \
+                  where --precondition wrote what is measured twice over and the rate settled after that, and else it is \
+                  not checked.",
         provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`: this erases \
                   the drive.",
-        repair: "Write the drive twice over first (`fathom run --rw write --bs 1m --time 24h --destroy DRIVE \
-                  /dev/DRIVE`, which erases it), then measure with what you mean to measure until E01 holds. Accept \
-                  it with --accept E13 where a fresh drive is what you compare.",
+        repair: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy DRIVE \
+                  /dev/DRIVE`, which erases it): it is written twice over first, and then with what you mean to measure \
+                  until the rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
+                  written. Accept it with --accept E13 where a fresh drive is what you compare.",
     },
     ask: look,
     #[cfg(test)]
@@ -67,7 +69,14 @@ fn look(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
+    let done = case.record.preconditioned.as_ref();
     if (discarded as f64) < EMPTIED_FROM * capacity as f64 {
+        if done.is_some_and(|d| d.settled == Some(true)) {
+            return Ok(Answer::Holds(
+                "What is measured was written over twice before, and then worked on until the rate settled.",
+                numbers,
+            ));
+        }
         return Err(format!(
             "{} of the drive's {} were written since the machine started; in which state it was before is not known",
             show_bytes(written),
@@ -78,12 +87,14 @@ fn look(case: &Case) -> Known<Answer> {
         severity: Severity::Rename,
         sentence: format!(
             "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. A fresh flash drive writes faster than \
-             it will later.",
+             it will later.{}",
             show_bytes(discarded),
             show_bytes(capacity),
-            show_bytes(written)
+            show_bytes(written),
+            if done.is_some() { " Preconditioning left the rest of it empty." } else { "" }
         ),
-        cure: "Write the drive twice over first, then measure until the rate is steady.".into(),
+        cure: "Measure the whole drive with --precondition; it is written twice over first, which erases it."
+            .into(),
         evidence: numbers,
         renames: Some(Rename::Condition("freshly emptied drive".into())),
     }))
@@ -132,6 +143,20 @@ fn an_emptied_drive_is_named_a_used_one_holds_and_between_nothing_is_known() {
     assert_eq!(severity(&CHECK, &drive(1 << 34, 1 << 33)), Some(Severity::Rename));
     assert!(matches!(ask_one(&CHECK, &drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
     assert!(ask_one(&CHECK, &drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
+}
+
+#[test]
+fn preconditioning_tells_the_state_unless_most_of_the_drive_is_empty() {
+    use model::record::Preconditioned;
+    let conditioned = |discarded, settled| {
+        let mut record = drive(discarded, 1 << 33);
+        record.preconditioned = Some(Preconditioned { settled, ..Preconditioned::default() });
+        record
+    };
+    assert!(matches!(ask_one(&CHECK, &conditioned(1 << 32, Some(true))), Ok(Answer::Holds(..))));
+    assert!(ask_one(&CHECK, &conditioned(1 << 32, Some(false))).is_err());
+    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &conditioned(1 << 34, Some(true))) else { panic!("silent") };
+    assert!(f.sentence.contains("left the rest of it empty"), "{}", f.sentence);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Group E: time and statistics.
 //!
-//! For: the table of the group, and the courses that several of its checks ask. Not for: anything else; a check is one file and
+//! For: the table of the group, and what several of its checks ask. Not for: anything else; a check is one file and
 //! two lines here.
 
 mod e01_not_steady;
@@ -11,18 +11,17 @@ mod e05_one_run;
 mod e06_runs_disagree;
 mod e07_bimodal;
 mod e08_tail_unsupported;
-mod e09_coordinated_omission;
-mod e10_generator_late;
-mod e11_overloaded;
+pub(super) mod e09_coordinated_omission;
+pub(super) mod e10_generator_late;
+pub(super) mod e11_overloaded;
 mod e12_too_short;
 mod e13_fresh_flash;
 mod e17_mean_of_rates;
 
 use super::Check;
-use crate::case::{Case, no_run};
-use crate::change::{Change, change};
-use crate::series::{Series, series};
-use model::Known;
+use crate::case::Case;
+use crate::series::courses;
+use crate::steadiness::cliff;
 use model::job::Kind;
 
 /// The checks of the group, in the order of the catalogue.
@@ -46,48 +45,15 @@ pub(super) const CHECKS: &[Check] = &[
 /// Kinds whose latencies are those of the result: a sync is the price of writes, and may take what it takes.
 const TIMED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
-/// The series of every run.
-fn courses(case: &Case) -> Known<Vec<Series>> {
-    if case.runs.is_empty() { Err(no_run()) } else { case.runs.iter().map(series).collect() }
-}
-
-/// A share that depends on how long a run is: from a minute on, from ten seconds on, and below. A second holds the odd pause
-/// of a scheduler, a minute hardly any.
-struct ByLength {
-    minute: f64,
-    ten_seconds: f64,
-    shorter: f64,
-}
-
-impl ByLength {
-    fn of(&self, series: &Series) -> f64 {
-        // A window of a minute may end a few ms before it.
-        match series.seconds() {
-            s if s >= 59.5 => self.minute,
-            s if s >= 9.9 => self.ten_seconds,
-            _ => self.shorter,
-        }
-    }
-}
-
-/// Steps that are worth a word. A step of a twentieth is visible in a minute (the reference on change points says 5 %); a run
-/// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.
-const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
-
-/// The step in a run, where it has one.
-fn step(series: &Series) -> Change {
-    change(&series.rates, STEP_FROM.of(series))
-}
-
 /// Whether a run has two levels: their latencies look like two populations, or like stalls, and are told as what they are (E02).
 fn has_step(case: &Case) -> bool {
-    courses(case).is_ok_and(|all| all.iter().any(|c| matches!(step(c), Change::Step(_))))
+    courses(case).is_ok_and(|all| cliff(&all).is_some())
 }
 
 /// Replaces the courses of a record: so many rows over so many seconds, with operations at the rate that is told by run and
 /// share of time. Totals follow, so that the record stays one of a piece.
 #[cfg(test)]
-fn shaped(
+pub(crate) fn shaped(
     forge: &crate::forge::Forge,
     (rows, seconds): (u64, u64),
     rate: impl Fn(u32, f64) -> f64,

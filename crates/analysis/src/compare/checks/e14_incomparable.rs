@@ -1,0 +1,80 @@
+//! E14: numbers of different work, or of different machines.
+//!
+//! For: naming everything that differs beside the numbers. Not for: the numbers.
+
+use super::{Asked, ComparisonCheck, Said};
+use crate::checks::{Answer, Evidence, Found, Page};
+use crate::compare::{self, sentence};
+use model::comparison::Pair;
+use model::finding::Severity;
+
+pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
+    id: "E14",
+    name: "INCOMPARABLE",
+    belief: "nothing differs but what is compared",
+    page: Page {
+        reads: "The jobs of both sides as they were carried out, the machine, file system and block stack of both, and \
+                the findings that void or rename a result.",
+        formula: "Refused, because it is other work: another order, direction, block size, span, first byte, number of \
+                  targets, depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a \
+                  side that a finding voids; a side that a finding renames and the other not, such as the page cache \
+                  (A01) against the device; sessions of one side that differ in anything. Named, because it may be \
+                  the very thing that is compared: host, kernel, CPU, hypervisor, limits of cgroups, file system, \
+                  mount options, device, its queue, engine, batch, CPUs of the workers, times, and what limited the \
+                  result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not checked.",
+        provoke: "fathom run --cache direct -o a.json DIR\n\
+                  fathom run --cache buffered -o b.json DIR\n\
+                  fathom compare a.json b.json",
+        repair: "Measure both alike. To compare different work all the same, type --accept E14: then the differences \
+                 are named, and the words are about them as well.",
+    },
+    acceptable: true,
+    ask: look,
+};
+
+fn look(asked: &Asked) -> Vec<Said> {
+    let mut out = Vec::new();
+    for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
+        let mut say = |answer| out.push((vec![pair.name.clone()], answer));
+        let said: Vec<Found> =
+            [other_work(pair, asked.accepted), none(pair), labelled(pair)].into_iter().flatten().collect();
+        if !unknown.is_empty() {
+            say(Err(format!("not known of both sides: {}", unknown.join("; "))));
+        } else if said.is_empty() {
+            say(Ok(Answer::Holds("Nothing differs but what is compared.", Evidence::new())));
+        }
+        for found in said {
+            say(Ok(Answer::Finding(found)));
+        }
+    }
+    out
+}
+
+fn found(severity: Severity, sentence: String, cure: &str) -> Found {
+    Found { severity, sentence, cure: cure.into(), evidence: Evidence::new(), renames: None }
+}
+
+/// Differences that make it other work, whether that was accepted or not.
+fn other_work(pair: &Pair, accepted: bool) -> Option<Found> {
+    let sentence = compare::other_work(&pair.differences)? + ".";
+    Some(if accepted {
+        found(Severity::Rename, sentence, "")
+    } else {
+        let cure = "Measure both alike; or type --accept E14 to compare them all the same.";
+        found(Severity::Void, sentence, cure)
+    })
+}
+
+/// A side without a number, or of several things.
+fn none(pair: &Pair) -> Option<Found> {
+    let why =
+        pair.refused.as_ref().filter(|why| compare::other_work(&pair.differences).as_ref() != Some(why))?;
+    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
+}
+
+fn labelled(pair: &Pair) -> Option<Found> {
+    let words: Vec<String> =
+        pair.differences.iter().filter(|d| !d.refuses).map(sentence::difference).collect();
+    let sentence = format!("What differs beside the numbers: {}.", words.join("; "));
+    (!words.is_empty()).then(|| found(Severity::Note, sentence, ""))
+}

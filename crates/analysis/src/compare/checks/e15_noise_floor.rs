@@ -1,0 +1,58 @@
+//! E15: a difference that no change at all makes as well.
+//!
+//! For: the difference of the headline, held against those between sessions of one side. Not for: the variation of the runs,
+//! which is in the interval.
+
+use super::{Asked, ComparisonCheck, Said};
+use crate::checks::{Answer, Found, Page, evidence};
+use model::finding::Severity;
+use model::units::show_share;
+
+pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
+    id: "E15",
+    name: "NOISE_FLOOR",
+    belief: "two sessions of the same thing would have been alike",
+    page: Page {
+        reads: "The means of the sessions of each side, where a side has several.",
+        formula: "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
+                  percentile: they are one configuration, so what lies between them is what no change at all makes. \
+                  It takes the place of the margin of 1 % where it is larger, for each number by itself; it fires \
+                  where the headline differs by no more. Runs of one session cannot show it: what changes from one \
+                  hour to the next, or with a new test file, is the same for all of them.",
+        provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
+        repair: "Type several sessions on each side, best measured in turns: `fathom compare A1,A2,A3 B1,B2,B3`.",
+    },
+    acceptable: false,
+    ask: look,
+};
+
+fn look(asked: &Asked) -> Vec<Said> {
+    let Some((pair, metric)) = asked.headline() else { return Vec::new() };
+    let about = vec![pair.name.clone()];
+    let Some(floor) = metric.floor else {
+        let why = "each side is one session, so how far two sessions of one configuration lie apart is not known; \
+                   type several on each side: A1,A2,A3 B1,B2,B3";
+        return vec![(about, Err(why.into()))];
+    };
+    // As the factor that it is, so that a half and a double are equally far.
+    let effect = metric.ratio.ln().abs().exp_m1();
+    let numbers = evidence([("floor_share", floor), ("difference_share", effect)]);
+    if effect > floor {
+        let holds = "The sessions of one side lie closer together than the two sides.";
+        return vec![(about, Ok(Answer::Holds(holds, numbers)))];
+    }
+    let found = Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "{} differs by {}, and sessions of one side differ by up to {} with nothing changed.",
+            metric.name,
+            show_share(effect),
+            show_share(floor)
+        ),
+        cure: "Find what changes between sessions of one configuration, or measure more of them in turns."
+            .into(),
+        evidence: numbers,
+        renames: None,
+    };
+    vec![(about, Ok(Answer::Finding(found)))]
+}

@@ -1,0 +1,61 @@
+//! E16: many numbers looked at, of which some differ by chance.
+//!
+//! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
+
+use super::{Asked, ComparisonCheck, Said};
+use crate::checks::{Answer, Found, Page, evidence};
+use crate::compare::welch::ALLOWED;
+use model::comparison::{Answer as Word, Metric};
+use model::finding::Severity;
+
+pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
+    id: "E16",
+    name: "MULTIPLE_LOOKS",
+    belief: "one of many numbers that differs means something",
+    page: Page {
+        reads: "The chances of all numbers of the comparison, but of the headline.",
+        formula: "Of 20 numbers that are the same, one lies outside its 95 % interval by chance. So the chances are \
+                  raised by Holm's procedure until any false word at all is less likely than 5 %. The headline was \
+                  named before anything was measured and is judged by itself. It fires where a number lies beyond \
+                  the margin by its own interval and is not called different because of the others.",
+        provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours: more than \
+                  thirty numbers.",
+        repair: "Do not quote the one number that differs. Say which one matters and measure that by itself \
+                 (`fathom run`, then it is the headline), or with more --runs.",
+    },
+    acceptable: false,
+    ask: look,
+};
+
+fn look(asked: &Asked) -> Vec<Said> {
+    let looks = asked.others().count();
+    if looks < 2 {
+        return Vec::new();
+    }
+    let held: Vec<String> =
+        asked.others().filter(|(_, m)| held_back(m)).map(|(p, m)| format!("{} {}", p.name, m.name)).collect();
+    let numbers = evidence([("looks", looks as f64), ("held_back", held.len() as f64)]);
+    let answer = if held.is_empty() {
+        Answer::Holds("No number differs only because many were looked at.", numbers)
+    } else {
+        Answer::Finding(Found {
+            severity: Severity::Biased,
+            sentence: format!(
+                "You looked at {looks} numbers beside the headline, and some differ by chance. These do by themselves and are not called different: {}.",
+                held.join(", ")
+            ),
+            cure: "Measure the one that matters by itself, or type more --runs.".into(),
+            evidence: numbers,
+            renames: None,
+        })
+    };
+    vec![(Vec::new(), Ok(answer))]
+}
+
+/// Whether a number is beyond the margin by its own interval and not by all of them together.
+fn held_back(metric: &Metric) -> bool {
+    let beyond = metric
+        .interval
+        .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
+    metric.answer == Word::CannotTell && beyond && metric.p.is_some_and(|p| p > ALLOWED)
+}

@@ -1,0 +1,103 @@
+//! E18: percentiles that were added up.
+//!
+//! For: a guard over foreign reports: a percentile of all operations lies between those of the runs. Not for: anything of the
+//! storage.
+
+use super::{Asked, ComparisonCheck, Said};
+use crate::checks::{Answer, Evidence, Found, Page};
+use crate::compare::sides::One;
+use model::finding::Severity;
+use model::report::{Figures, Measured};
+use model::units::show_ns;
+
+/// Share by which it may lie outside: percentiles are known to the 0.8 % of a bucket.
+const SAME: f64 = 0.01;
+
+pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
+    id: "E18",
+    name: "SUM_OF_PEAKS",
+    belief: "a percentile of several is made of all their operations",
+    page: Page {
+        reads: "Of each result its percentiles over all operations, and those of each of its runs.",
+        formula: "A percentile of all operations lies between the smallest and the largest of the same percentile of \
+                  the parts, whatever they are: fathom merges histograms. One that is more than 1 % outside was added \
+                  up or comes from elsewhere; percentiles of that name are not compared then. Percentiles are \
+                  compared run by run: the value beside them is the geometric mean over runs, the percentile of a \
+                  typical run and not that of all operations, which each report shows.",
+        provoke: "Add up a percentile in a report by hand: \
+                  `jq '.results[].read.latency_ns.percentiles[\"99\"] *= 8' a.json > b.json` and \
+                  `fathom compare a.json b.json`.",
+        repair: "Compare the sessions themselves instead of files that somebody worked on.",
+    },
+    acceptable: false,
+    ask: look,
+};
+
+fn look(asked: &Asked) -> Vec<Said> {
+    let mut out = Vec::new();
+    let mut seen = false;
+    for (side, reports) in [("A", asked.sides[0]), ("B", asked.sides[1])] {
+        for one in
+            reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result }))
+        {
+            seen |= one.result.runs.iter().any(|r| !r.percentiles_ns.is_empty());
+            let about = vec![one.result.name.clone()];
+            out.extend(
+                outside(one.result).into_iter().map(|o| (about.clone(), Ok(Answer::Finding(o.found(side))))),
+            );
+        }
+    }
+    if !out.is_empty() {
+        return out;
+    }
+    let holds = Answer::Holds("Percentiles are made of all operations.", Evidence::new());
+    let unseen = || Err("the reports have no percentiles of single runs; they are of an older fathom".into());
+    vec![(Vec::new(), if seen { Ok(holds) } else { unseen() })]
+}
+
+/// Whether a percentile of that name, such as `read p99`, is none of what the runs did.
+pub(in crate::compare) fn contradicts(one: One, name: &str) -> bool {
+    outside(one.result).iter().any(|o| o.name == name)
+}
+
+/// A percentile that is not between those of the runs.
+struct Outside {
+    name: String,
+    whole: u64,
+    runs: [u64; 2],
+}
+
+impl Outside {
+    fn found(&self, side: &str) -> Found {
+        let [whole, low, high] = [self.whole, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
+        Found {
+            severity: Severity::Void,
+            sentence: format!(
+                "The {} of {side} is {whole} and those of its runs go from {low} to {high}: it is not made of them.",
+                self.name
+            ),
+            cure: "Compare the session itself: it has the histograms.".into(),
+            evidence: Evidence::new(),
+            renames: None,
+        }
+    }
+}
+
+fn outside(result: &Measured) -> Vec<Outside> {
+    let kinds: [(&str, &Option<Figures>); 4] =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    let whole =
+        kinds.into_iter().filter_map(|(kind, f)| Some((kind, f.as_ref()?))).flat_map(|(kind, figures)| {
+            figures.latency_ns.percentiles.iter().filter_map(move |(rank, ns)| Some((kind, rank, (*ns)?)))
+        });
+    whole
+        .filter_map(|(kind, rank, whole)| {
+            let of_run =
+                |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
+            let runs: Vec<u64> = result.runs.iter().map(of_run).collect::<Option<_>>()?;
+            let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
+            let out = (whole as f64) < (1.0 - SAME) * low as f64 || whole as f64 > (1.0 + SAME) * high as f64;
+            out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
+        })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! The checks of a comparison: questions asked of two sides, one file each.
+//!
+//! For: the table, and asking. Not for: questions about one result ([`crate::checks`]), nor the words of the comparison.
+//! They have the ids and pages of the catalogue as all others; what they are asked of is another thing.
+
+mod e14_incomparable;
+mod e15_noise_floor;
+mod e16_multiple_looks;
+pub(super) mod e18_sum_of_peaks;
+
+use crate::checks::{Answer, Page};
+use crate::findings;
+use model::Known;
+use model::comparison::{Metric, Pair};
+use model::finding::Finding;
+use model::report::Report;
+
+/// The checks, in the order of the catalogue.
+pub(crate) const CHECKS: &[ComparisonCheck] =
+    &[e14_incomparable::CHECK, e15_noise_floor::CHECK, e16_multiple_looks::CHECK, e18_sum_of_peaks::CHECK];
+
+/// A question about a comparison.
+pub(crate) struct ComparisonCheck {
+    /// Catalogue id: `E14`.
+    pub(crate) id: &'static str,
+    /// Its name: `INCOMPARABLE`.
+    pub(crate) name: &'static str,
+    /// The belief that it puts to the test.
+    pub(crate) belief: &'static str,
+    /// What a reader who wants to know more is told.
+    pub(crate) page: Page,
+    /// Whether `--accept` takes it.
+    pub(crate) acceptable: bool,
+    /// Asks: what it says, and about which results.
+    ask: fn(&Asked) -> Vec<Said>,
+}
+
+/// What a check says, and about which results.
+pub(super) type Said = (Vec<String>, Known<Answer>);
+
+/// What the checks are asked of.
+pub(super) struct Asked<'a> {
+    /// A and B.
+    pub(super) sides: [&'a [Report]; 2],
+    /// What they have in common, with the words said.
+    pub(super) pairs: &'a [Pair],
+    /// For each pair the circumstances that are not known of both.
+    pub(super) unknown: Vec<Vec<String>>,
+    /// Whether E14 is accepted.
+    pub(super) accepted: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// The number that answers.
+    fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
+        let pair = self.pairs.iter().find(|p| p.headline)?;
+        Some((pair, pair.metrics.first()?))
+    }
+
+    /// All numbers but the one that answers.
+    fn others(&self) -> impl Iterator<Item = (&'a Pair, &'a Metric)> {
+        let all = self.pairs.iter().flat_map(|p| p.metrics.iter().enumerate().map(move |(i, m)| (p, i, m)));
+        all.filter(|(p, i, _)| !(p.headline && *i == 0)).map(|(p, _, m)| (p, m))
+    }
+}
+
+/// Asks all of them. Equal answers about several results are one, the worst come first.
+pub(super) fn ask(asked: &Asked) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for check in CHECKS {
+        for (about, answer) in (check.ask)(asked) {
+            let Some(mut new) = findings::finding(check.id, check.name, &answer, about) else { continue };
+            new.accepted = check.acceptable && asked.accepted;
+            let same =
+                |f: &&mut Finding| (&f.id, f.outcome, &f.sentence) == (&new.id, new.outcome, &new.sentence);
+            match out.iter_mut().find(same) {
+                Some(old) => old.about.extend(new.about),
+                None => out.push(new),
+            }
+        }
+    }
+    out.sort_by(|a, b| (a.outcome, a.severity, &a.id).cmp(&(b.outcome, b.severity, &b.id)));
+    out
+}

@@ -1,0 +1,266 @@
+//! The fingerprint of a result: under which circumstances its number arose, as far as numbers of other ones are others.
+//!
+//! For: a list of named values, and what differs between two of them. Not for: what the result turned out to be; that is
+//! told by its findings ([`super::renames`]).
+
+use model::Known;
+use model::comparison::Difference;
+use model::job::{Data, Line, Pace, Phase, Stream};
+use model::kernel_files;
+use model::machine::{Layer, LayerKind, Place};
+use model::report::{Measured, Report};
+use model::units::{show_block, show_bytes, show_ns};
+
+/// Settings of a device's queue that change what it does with requests.
+const QUEUE: [&str; 8] = [
+    "scheduler",
+    "nr_requests",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "nomerges",
+    "write_cache",
+    "io_poll",
+    "wbt_lat_usec",
+];
+
+/// A circumstance.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Aspect {
+    name: String,
+    value: Known<String>,
+    /// Whether another value makes it other work.
+    refuses: bool,
+}
+
+/// The circumstances of a result.
+pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
+    let mut all = Vec::new();
+    let phase = result.job.phases.get(result.phase as usize);
+    if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
+        all.extend(work(stream).map(|(name, value)| aspect(name, value, true)));
+        all.push(aspect("beside it", beside(phase, result.stream as usize), true));
+        all.extend(carried_out(phase, stream).map(|(name, value)| aspect(name, value, false)));
+        let places = stream.targets.iter().enumerate();
+        all.extend(places.flat_map(|(i, at)| of_place(i, report.machine.places.get(*at))));
+    }
+    all.extend(of_machine(report));
+    all
+}
+
+/// What differs between two fingerprints, and what could not be compared because it is not known of both.
+pub(super) fn differences(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
+    let (mut different, mut unknown) = (Vec::new(), Vec::new());
+    let missing = |of: &Aspect| Aspect { value: Ok("-".into()), ..of.clone() };
+    let find = |all: &[Aspect], of: &Aspect| all.iter().find(|x| x.name == of.name).cloned();
+    let mut both: Vec<(Aspect, Aspect)> =
+        a.iter().map(|x| (x.clone(), find(b, x).unwrap_or_else(|| missing(x)))).collect();
+    both.extend(b.iter().filter(|y| find(a, y).is_none()).map(|y| (missing(y), y.clone())));
+    for (x, y) in both {
+        match (x.value, y.value) {
+            (Ok(a), Ok(b)) if a == b => {}
+            (Ok(a), Ok(b)) => different.push(Difference { aspect: x.name, a, b, refuses: x.refuses }),
+            (Err(why), _) | (_, Err(why)) => unknown.push(format!("{}: {why}", x.name)),
+        }
+    }
+    (different, unknown)
+}
+
+fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
+    Aspect { name: name.into(), value: Ok(value), refuses }
+}
+
+/// What was asked of the target: with other values it is other work.
+fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+    let access = &stream.access;
+    let lines = |of: fn(&Line) -> String| access.lines.iter().map(of).collect::<Vec<_>>().join("; ");
+    let span = if access.span_bytes == u64::MAX { "all".into() } else { show_bytes(access.span_bytes) };
+    let flush = stream.flush.map_or("none".into(), |f| {
+        let drain = if f.drain { ", waiting for the writes in flight" } else { "" };
+        format!("{} every {}{drain}", f.call.word(), f.every)
+    });
+    let data = if access.writes() { data(&stream.data) } else { "none".into() };
+    [
+        ("order", lines(order)),
+        ("direction", lines(|l| l.mix.words())),
+        ("block size", lines(sizes)),
+        ("span", span),
+        ("first byte", show_bytes(access.offset_bytes)),
+        ("targets", format!("{} ({:?})", stream.targets.len(), stream.sharing)),
+        ("depth", stream.depth.to_string()),
+        ("workers", stream.workers.to_string()),
+        ("cache", stream.cache.word().into()),
+        ("pace", pace(stream.pace)),
+        ("syncs", flush),
+        ("data", data),
+    ]
+    .into_iter()
+}
+
+fn sizes(line: &Line) -> String {
+    let mut words: Vec<String> = line.drawn_sizes().map(model::job::Sizes::words).collect();
+    words.dedup();
+    words.join("/")
+}
+
+/// The order of a line with all that bends it; the plain line is one word.
+fn order(line: &Line) -> String {
+    let mut words = line.order.words();
+    if let model::job::Order::Sequential(steps) = &line.order
+        && steps.start != model::job::Start::default()
+    {
+        words += &format!(", workers from {:?}", steps.start);
+    }
+    if line.align_bytes > 0 {
+        words += &format!(", aligned to {}", show_block(line.align_bytes));
+    }
+    if line.delay_ns > 0 {
+        words += &format!(", {} between bursts of {}", show_ns(line.delay_ns as f64), line.burst);
+    }
+    if line.reply_bytes > 0 {
+        words += &format!(", replies of {}", show_block(u64::from(line.reply_bytes)));
+    }
+    if line.weight != 100 {
+        words += &format!(", {} %", line.weight);
+    }
+    words
+}
+
+fn pace(pace: Pace) -> String {
+    match pace {
+        Pace::Closed => "closed loop".into(),
+        Pace::Limited { iops, bytes_per_s } => format!("at most {iops} IOPS, {bytes_per_s} bytes/s"),
+        Pace::Open { iops, arrivals } => format!("open loop at {iops} IOPS, {arrivals:?}").to_lowercase(),
+    }
+}
+
+fn data(data: &Data) -> String {
+    match data {
+        Data::Random { compress_percent: 0, dedup_percent: 0 } => "unique, incompressible".into(),
+        Data::Random { compress_percent, dedup_percent } => {
+            format!("{compress_percent} % compressible, {dedup_percent} % copies")
+        }
+        Data::Zeros => "zeros".into(),
+        Data::File(path) => format!("of {path}"),
+    }
+}
+
+/// Other streams of the same time.
+fn beside(phase: &Phase, own: usize) -> String {
+    let others = phase.streams.iter().enumerate().filter(|(i, _)| *i != own);
+    let words: Vec<String> = others
+        .map(|(_, s)| format!("{}, depth {} x {}, {}", s.access.words(), s.depth, s.workers, s.cache.word()))
+        .collect();
+    if words.is_empty() { "nothing".into() } else { words.join("; ") }
+}
+
+/// How it was carried out: perhaps the very thing that is compared.
+fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
+    let options = stream.options.iter().map(|(name, number)| match number {
+        Some(n) => format!(":{name}={n}"),
+        None => format!(":{name}"),
+    });
+    let engine = stream.engine.clone() + &options.collect::<String>();
+    let place = &stream.place;
+    let cpus = if place.cpus.is_empty() { "all".into() } else { format!("{:?}", place.cpus) };
+    let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
+    let split = if place.split { ", one each" } else { "" };
+    let limit = [
+        stream.limit.operations.map(|n| format!(" or {n} operations")),
+        stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
+    ];
+    let time = show_ns(phase.time_ns as f64) + &limit.into_iter().flatten().collect::<String>();
+    let seconds = |ns: u64| show_ns(ns as f64);
+    [
+        ("engine", engine),
+        ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
+        ("CPUs of the workers", cpus + &node + split),
+        ("time", time),
+        ("warm-up", seconds(phase.warmup_ns)),
+        ("delay", seconds(stream.delay_ns)),
+    ]
+    .into_iter()
+}
+
+fn of_machine(report: &Report) -> Vec<Aspect> {
+    let machine = &report.machine;
+    let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
+    let limits = machine.fact(kernel_files::LIMITS).map(|text| match text {
+        "" => "none".to_owned(),
+        lines => lines.lines().map(limit).collect::<Vec<_>>().join("; "),
+    });
+    // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
+    let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));
+    let known = |name: &str, value: Known<String>| Aspect { name: name.into(), value, refuses: false };
+    vec![
+        aspect(
+            "host",
+            if report.hosts.is_empty() { machine.host.clone() } else { report.hosts.join(", ") },
+            false,
+        ),
+        aspect("kernel", kernel.0.to_owned(), false),
+        aspect("kernel build", kernel.1.to_owned(), false),
+        known("CPU", machine.cpu.clone()),
+        aspect("CPUs", machine.cpus.to_string(), false),
+        known("hypervisor", hypervisor),
+        known("limits", limits),
+    ]
+}
+
+/// `io.max: 8:0 riops=1000` of a line with the path of its file: cgroups have other names each time.
+fn limit(line: &str) -> String {
+    let (path, value) = line.split_once(": ").unwrap_or(("", line));
+    let file = path.rsplit('/').next().unwrap_or_default();
+    if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
+}
+
+/// Where the target of that index lives.
+fn of_place(index: usize, place: Option<&Place>) -> Vec<Aspect> {
+    let Some(place) = place else { return Vec::new() };
+    let of =
+        |name: &str| if index == 0 { name.to_owned() } else { format!("{name} of target {}", index + 1) };
+    let fs = place.file_system.as_ref();
+    let options = fs.map_or("none".into(), |f| {
+        let mut words: Vec<&str> =
+            f.options.split(',').chain(f.attributes.iter().map(String::as_str)).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.join(",")
+    });
+    let chain: Vec<String> = place.layers.iter().map(layer).chain(place.ram.clone()).collect();
+    let mut all = vec![
+        aspect(&of("file system"), place.kind().into(), false),
+        aspect(&of("mount options"), options, false),
+        aspect(&of("device"), if chain.is_empty() { "none".into() } else { chain.join(" on ") }, false),
+    ];
+    let top = place.tops.first().and_then(|t| place.layers.get(*t));
+    // A partition has the queue of its disk.
+    let queue = top.filter(|l| !l.queue.is_empty()).or_else(|| place.leaves().next());
+    all.extend(queue.iter().flat_map(|layer| {
+        let set = QUEUE.iter().filter_map(|file| Some((file, layer.queue.get(*file)?)));
+        set.map(|(file, value)| aspect(&of(&format!("queue/{file}")), value.trim().to_owned(), false))
+    }));
+    all
+}
+
+/// What a layer is, without names that change from one start of the machine to the next: a serial number, or else the model.
+fn layer(layer: &Layer) -> String {
+    let kind = match layer.kind {
+        LayerKind::Disk => "",
+        LayerKind::Partition => "partition",
+        LayerKind::Loop => "loop",
+        LayerKind::Zram => "zram",
+        LayerKind::Ram => "memory",
+        LayerKind::DeviceMapper => "device mapper",
+        LayerKind::Raid => "raid",
+        LayerKind::Virtual => "virtual",
+    };
+    // The number of a loop device is the next that was free; a disk without a serial number is known by its name alone.
+    let name = (layer.kind != LayerKind::Loop && layer.serial.is_none()).then_some(layer.name.as_str());
+    let how = layer.backing_direct.map(|direct| if direct { "direct" } else { "buffered" });
+    let parts =
+        [name, Some(kind), layer.driver.as_deref(), layer.model.as_deref(), layer.serial.as_deref(), how];
+    let mut words: Vec<&str> = parts.into_iter().flatten().filter(|w| !w.is_empty()).collect();
+    let size = show_bytes(layer.bytes);
+    words.push(&size);
+    words.join(" ")
+}

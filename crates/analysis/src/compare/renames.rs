@@ -1,0 +1,70 @@
+//! What two results turned out to be: numbers of the same name, or not.
+//!
+//! For: findings that void or rename a result, held against those of the other. Not for: what was asked for
+//! ([`super::fingerprint`]).
+
+use super::sides::One;
+use model::comparison::Difference;
+use model::finding::{Finding, Outcome, Severity};
+use std::collections::BTreeSet;
+
+/// Findings that rename a result by what limited it, or by the depth that was reached: the work is the same, and how it goes
+/// may be the very thing that is compared.
+const SAME_WORK: [&str; 5] = ["B05", "D05", "D06", "D08", "D11"];
+
+/// The aspect under which these stand.
+pub(super) const LIMITED_BY: &str = "what limited it";
+
+/// The differences that renaming findings make.
+pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
+    let (of_a, of_b) = (renaming(a), renaming(b));
+    let only = |x: &BTreeSet<Named>, y: &BTreeSet<Named>, work: bool| -> Vec<Named> {
+        x.difference(y).filter(|(id, _)| SAME_WORK.contains(&id.as_str()) == work).cloned().collect()
+    };
+    let mut out = Vec::new();
+    for (aspect, same_work) in [("what was measured", false), (LIMITED_BY, true)] {
+        let (left, right) = (only(&of_a, &of_b, same_work), only(&of_b, &of_a, same_work));
+        if left.is_empty() && right.is_empty() {
+            continue;
+        }
+        out.push(Difference {
+            aspect: aspect.into(),
+            a: told(a, &left),
+            b: told(b, &right),
+            refuses: !same_work,
+        });
+    }
+    out
+}
+
+/// Id and name of a finding.
+type Named = (String, String);
+
+fn renaming(one: One) -> BTreeSet<Named> {
+    acting(one, Severity::Rename).map(|f| (f.id.clone(), f.name.clone())).collect()
+}
+
+/// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
+fn told(one: One, findings: &[Named]) -> String {
+    let ids: Vec<String> = findings.iter().map(|(id, name)| format!("{id} {name}")).collect();
+    let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
+    format!("{}{ids}", one.result.true_name)
+}
+
+/// Why a result is no number, where it is none.
+pub(super) fn no_number(one: One) -> Option<String> {
+    let of = format!("{} ({})", one.result.name, one.report.started);
+    if let Some(f) = acting(one, Severity::Void).next() {
+        return Some(format!("{} {} voids {of}: {}", f.id, f.name, f.sentence));
+    }
+    if one.result.void {
+        return Some(format!("{of} is void"));
+    }
+    one.result.total.is_none().then(|| format!("{of} has no number: {}", one.report.verdict_reason))
+}
+
+fn acting(one: One<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
+    let about = move |f: &&Finding| f.about.contains(&one.result.name);
+    let findings = one.report.findings.iter();
+    findings.filter(move |f| f.outcome == Outcome::Finding && f.severity == Some(severity)).filter(about)
+}

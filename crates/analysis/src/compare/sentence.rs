@@ -1,0 +1,94 @@
+//! The answer in sentences.
+//!
+//! For: what stands behind the first word. Not for: deciding it.
+
+use super::sides::Paired;
+use model::comparison::{Answer, Metric, Pair};
+use model::report::Report;
+use model::units::{show_change, show_share};
+
+/// The first word with its sentences: of the headline of A.
+pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report]) -> (Answer, String) {
+    let Some(pair) = pairs.iter().find(|p| p.headline) else {
+        return (Answer::Incomparable, nothing(paired, a));
+    };
+    if let Some(why) = &pair.refused {
+        return (Answer::Incomparable, format!("{why}."));
+    }
+    let Some(metric) = pair.metrics.first() else {
+        return (Answer::Incomparable, format!("{} has no number that every run of both has.", pair.name));
+    };
+    let what = format!("{} of {}", metric.name, pair.true_name_a);
+    let numbers = format!(
+        "{} against {}, over {} and {} runs",
+        metric.show(metric.b),
+        metric.show(metric.a),
+        metric.b_runs.len(),
+        metric.a_runs.len()
+    );
+    let interval = interval(metric);
+    let change = show_change(metric.ratio);
+    let sentence = match metric.answer {
+        Answer::Faster | Answer::Slower => {
+            let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
+            format!("B is {word} than A: {what} {change}{interval}; {numbers}.")
+        }
+        Answer::Same => {
+            let within = show_share(metric.margin);
+            format!("B is the same as A within {within}: {what} {change}{interval}; {numbers}.")
+        }
+        Answer::CannotTell | Answer::Incomparable => {
+            format!(
+                "Whether B is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
+                metric.why,
+                settled(metric)
+            )
+        }
+    };
+    (metric.answer, sentence + &between(pair))
+}
+
+fn nothing(paired: &Paired, a: &[Report]) -> String {
+    let Some(first) = a.first() else { return "There is nothing on side A.".into() };
+    let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
+    format!(
+        "The headline of A, {}, is not on side B: only A has {}, only B has {}.",
+        first.headline.name,
+        names(&paired.only_in_a),
+        names(&paired.only_in_b)
+    )
+}
+
+fn interval(metric: &Metric) -> String {
+    metric.interval.map_or_else(String::new, |[low, high]| {
+        format!(" (95 % interval {} to {})", show_change(low), show_change(high))
+    })
+}
+
+/// What could have been seen, and what would settle it.
+fn settled(metric: &Metric) -> String {
+    let seen = metric.could_have_seen.map_or_else(String::new, |share| {
+        format!(" A difference of {} would mostly have been seen.", show_share(share))
+    });
+    let runs = match metric.runs_needed {
+        Some(runs) => format!(" About {runs} runs on each side would settle it."),
+        None if metric.interval.is_none() => " Measure with --runs 5.".into(),
+        None => " It would take more than a thousand runs to settle it.".into(),
+    };
+    seen + &runs
+}
+
+/// What differs beside the numbers.
+fn between(pair: &Pair) -> String {
+    let words: Vec<String> = pair.differences.iter().map(difference).collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" The difference between these: {}.", words.join("; "))
+    }
+}
+
+/// `kernel 6.1.0 -> 6.18.5`.
+pub(super) fn difference(difference: &model::comparison::Difference) -> String {
+    format!("{} {} -> {}", difference.aspect, difference.a, difference.b)
+}

@@ -1,0 +1,197 @@
+//! Seeded simulations: how often the words are wrong, and how often a difference is found.
+//!
+//! For: error rates and power of the rules, against a truth that is known. Not for: what is computed; that is tested against
+//! tables. The table of `docs/compare.md` is printed by
+//! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
+
+use super::weighing::{Weighed, rates, weigh};
+use super::{holm, measures::Measure};
+use model::comparison::{Answer, Metric};
+use model::payload::split_mix;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Deviation from run to run, as the reference supposes.
+const DEVIATION: f64 = 0.03;
+
+/// Normal values, the same for the same seed.
+struct Draw(u64);
+
+impl Draw {
+    fn normal(&mut self) -> f64 {
+        self.0 = split_mix(self.0);
+        let uniform = (self.0 >> 11) as f64 / (1_u64 << 53) as f64 + f64::EPSILON / 4.0;
+        Normal::new(0.0, 1.0).unwrap().inverse_cdf(uniform)
+    }
+
+    /// So many runs of a rate, with that deviation on a logarithmic axis.
+    fn runs(&mut self, n: usize, factor: f64, deviation: f64) -> Vec<f64> {
+        (0..n).map(|_| 10_000.0 * factor * (deviation * self.normal()).exp()).collect()
+    }
+
+    fn pair(&mut self, n: usize, factor: f64) -> Measure {
+        rates(&self.runs(n, 1.0, DEVIATION), &self.runs(n, factor, DEVIATION))
+    }
+}
+
+fn alone(weighed: Weighed) -> Metric {
+    let chance = weighed.chance();
+    weighed.answered(chance, 1)
+}
+
+/// Shares of comparisons that end with each word (faster, slower, same, cannot tell), and whose interval holds the truth.
+fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 4], f64) {
+    let mut draw = Draw(7 + n as u64);
+    let (mut words, mut held) = ([0; 4], 0);
+    for _ in 0..trials {
+        let metric = alone(weigh(draw.pair(n, factor), 0.0));
+        let word = match metric.answer {
+            Answer::Faster => 0,
+            Answer::Slower => 1,
+            Answer::Same => 2,
+            _ => 3,
+        };
+        words[word] += 1;
+        held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
+    }
+    (words.map(|w| f64::from(w) / trials as f64), held as f64 / trials as f64)
+}
+
+#[test]
+fn the_same_system_twice_is_rarely_called_different_and_intervals_hold_the_truth() {
+    for n in [3, 5, 10] {
+        let ([faster, slower, _, _], held) = shares(1000, n, 1.0);
+        assert!(faster + slower <= 0.03, "{n} runs: {} called different", faster + slower);
+        assert!((0.93..=0.97).contains(&held), "{n} runs: the interval holds the truth in {held}");
+    }
+}
+
+#[test]
+fn a_tenth_is_found_with_five_runs_and_never_with_three() {
+    let ([found, wrong, same, _], _) = shares(1000, 5, 1.1);
+    assert!(found > 0.90 && wrong == 0.0 && same == 0.0, "{found} {wrong} {same}");
+    let ([found, ..], _) = shares(300, 3, 1.1);
+    assert!(found == 0.0, "{found}");
+    let ([of_five, ..], _) = shares(1000, 5, 1.05);
+    let ([of_ten, ..], _) = shares(1000, 10, 1.05);
+    assert!(of_five > 0.25 && of_ten > 0.65, "{of_five} {of_ten}");
+}
+
+/// Comparisons of a difference that is as large as they could have seen, on the whole; and how often it is found.
+fn power_at_the_visible(trials: usize, n: usize) -> f64 {
+    let mut draw = Draw(99);
+    let visible: f64 = (0..300)
+        .filter_map(|_| alone(weigh(draw.pair(n, 1.0), 0.0)).could_have_seen)
+        .map(f64::ln_1p)
+        .sum::<f64>()
+        / 300.0;
+    shares(trials, n, visible.exp()).0[0]
+}
+
+#[test]
+fn what_could_have_been_seen_is_seen_four_times_of_five() {
+    for n in [5, 10] {
+        let found = power_at_the_visible(1000, n);
+        assert!((0.70..=0.90).contains(&found), "{n} runs: {found}");
+    }
+}
+
+#[test]
+fn the_runs_that_are_said_to_be_needed_settle_it() {
+    // With the true variation: a difference of 5 % that five runs miss more often than not.
+    let mut draw = Draw(5);
+    let mut needed: Vec<u32> =
+        (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), 0.0)).runs_needed).collect();
+    needed.sort_unstable();
+    let median = needed[needed.len() / 2] as usize;
+    assert!((6..=40).contains(&median), "{median}");
+    let ([found, ..], _) = shares(500, 12, 1.05);
+    assert!(found > 0.75, "12 runs by the formula: {found}");
+}
+
+/// Whether any of so many numbers of one system is called different from itself, by Holm.
+fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
+    let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), 0.0)).collect();
+    let chances = holm::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
+    let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.answered(chance, numbers));
+    let different = |m: Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
+    metrics.map(different).fold(false, |any, this| any | this)
+}
+
+#[test]
+fn among_forty_numbers_any_false_word_is_rare() {
+    let mut draw = Draw(41);
+    let wrong = (0..100).filter(|_| any_of(40, 5, &mut draw)).count();
+    assert!(wrong <= 5, "{wrong} of 100 comparisons had a false word");
+}
+
+/// The same of percentiles with heavy tails over runs: a log-normal of three times the deviation in a tenth of the runs.
+fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
+    let mut draw = Draw(17 + n as u64);
+    let mut heavy = |factor: f64| -> Vec<f64> {
+        let odd = |draw: &mut Draw| if draw.normal() > 1.2816 { 3.0 } else { 1.0 };
+        (0..n)
+            .map(|_| {
+                let wide = odd(&mut draw);
+                draw.runs(1, factor, wide * DEVIATION)[0]
+            })
+            .collect()
+    };
+    let (mut different, mut right, mut held) = (0, 0, 0);
+    for _ in 0..trials {
+        let (a, b) = (heavy(1.0), heavy(factor));
+        let measure = Measure { percentile: true, more_is_better: false, ..rates(&a, &b) };
+        let metric = alone(weigh(measure, 0.0));
+        different += usize::from(matches!(metric.answer, Answer::Faster | Answer::Slower));
+        right += usize::from(metric.answer == Answer::Slower);
+        held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
+    }
+    ([different, right].map(|c| c as f64 / trials as f64), held as f64 / trials as f64)
+}
+
+#[test]
+fn percentiles_with_heavy_tails_are_rarely_called_different() {
+    for n in [5, 7] {
+        let ([different, _], held) = percentiles(400, n, 1.0);
+        assert!(different <= 0.03, "{n} runs: {different}");
+        assert!(held >= 0.92, "{n} runs: the interval holds the truth in {held}");
+    }
+    let ([_, right], _) = percentiles(200, 7, 1.3);
+    assert!(right > 0.9, "{right}");
+}
+
+#[test]
+#[ignore = "prints the table of docs/compare.md; takes a minute in a release build"]
+fn error_rates() {
+    const TRIALS: usize = 10_000;
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    println!(
+        "| truth | runs | FASTER | SLOWER | SAME | CANNOT TELL | interval holds it |\n|---|---|---|---|---|---|---|"
+    );
+    for factor in [1.0, 1.02, 1.05, 1.1, 1.2] {
+        for n in [3, 4, 5, 7, 10, 20, 40] {
+            let (words, held) = shares(TRIALS, n, factor);
+            let cells = words.map(percent).join(" | ");
+            println!("| {:+.0} % | {n} | {cells} | {} |", 100.0 * (factor - 1.0), percent(held));
+        }
+    }
+    println!("\n| runs | a difference of the size that could have been seen is seen |\n|---|---|");
+    for n in [4, 5, 7, 10] {
+        println!("| {n} | {} |", percent(power_at_the_visible(TRIALS, n)));
+    }
+    println!("\n| numbers looked at | runs | any false word |\n|---|---|---|");
+    for (numbers, n) in [(5, 5), (40, 5), (40, 10)] {
+        let mut draw = Draw(1);
+        let wrong = (0..1000).filter(|_| any_of(numbers, n, &mut draw)).count();
+        println!("| {numbers} | {n} | {} |", percent(wrong as f64 / 1000.0));
+    }
+    println!(
+        "\n| percentiles, heavy tails | runs | called different | interval holds it |\n|---|---|---|---|"
+    );
+    for factor in [1.0, 1.1, 1.3] {
+        for n in [5, 6, 7, 10] {
+            let ([different, _], held) = percentiles(2000, n, factor);
+            let truth = 100.0 * (factor - 1.0);
+            println!("| {truth:+.0} % | {n} | {} | {} |", percent(different), percent(held));
+        }
+    }
+}

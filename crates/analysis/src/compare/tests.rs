@@ -1,0 +1,372 @@
+//! Whole comparisons of judged records, forged and then bent in one way at a time.
+//!
+//! For: who is held against whom, what is refused and named, and that nothing in a report panics. Not for: the statistics, whose
+//! tests stand below them.
+
+use super::*;
+use crate::forge::Forge;
+use crate::{Judging, judge};
+use model::comparison::{Answer, Passing};
+use model::finding::{Finding, Outcome, Severity};
+use model::job::Cache;
+use model::report::Measured;
+
+/// Rates of five runs, a per cent apart.
+const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
+
+fn judged(forge: &Forge) -> Report {
+    judge(&forge.record(), &Judging::default())
+}
+
+/// A report whose runs have these rates times a factor, and latencies to them.
+fn rated(forge: &Forge, factor: f64) -> Report {
+    let mut report = judged(forge);
+    report.results.iter_mut().for_each(|r| rate(r, factor));
+    report
+}
+
+fn rate(result: &mut Measured, factor: f64) {
+    for (run, iops) in result.runs.iter_mut().zip(RUNS) {
+        run.iops = iops * factor;
+        run.mb_per_s = run.iops * 4096.0 / 1e6;
+    }
+}
+
+fn options() -> Options {
+    Options { version: "0.0.0".into(), ..Options::default() }
+}
+
+fn answers<'c>(comparison: &'c Comparison, id: &str) -> Vec<&'c Finding> {
+    comparison.findings.iter().filter(|f| f.id == id).collect()
+}
+
+fn outcome(comparison: &Comparison, id: &str) -> Option<(Outcome, Option<Severity>)> {
+    answers(comparison, id).first().map(|f| (f.outcome, f.severity))
+}
+
+/// The refusal of an honest report against what becomes of it.
+fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
+    let mut b = rated(&Forge::honest(), 1.0);
+    change(&mut b);
+    let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+    let refused = comparison.headline().and_then(|p| p.refused.clone());
+    assert_eq!(refused.is_some(), comparison.answer == Answer::Incomparable, "{}", comparison.sentence);
+    refused
+}
+
+#[test]
+fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
+    let (a, b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 0.9));
+    let comparison = compare(&a, &b, &options());
+    assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
+    for words in ["slower", "IOPS of 4K random read, depth 32, direct", "-10.0 %", "over 5 and 5 runs"] {
+        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    }
+    let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, ["IOPS", "read p50", "read p99", "read p99.9", "CPU per operation"]);
+    assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Holds, None)));
+    assert_eq!(outcome(&comparison, "E15"), Some((Outcome::NotChecked, None)));
+    assert_eq!(outcome(&comparison, "E16"), Some((Outcome::Holds, None)));
+    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::Holds, None)));
+    assert_eq!(compare(&b, &a, &options()).answer, Answer::Faster);
+    // Forged runs have equal latencies, and equal is the same.
+    assert_eq!(comparison.pairs[0].metrics[1].answer, Answer::Same);
+}
+
+#[test]
+fn other_work_is_refused_by_the_name_of_what_differs() {
+    type Change = fn(&mut Report);
+    let table: [(&str, Change); 12] = [
+        ("block size 4K -> 8K", |r| sizes(r, 8192)),
+        ("depth 32 -> 1", |r| stream(r).depth = 1),
+        ("workers 1 -> 4", |r| stream(r).workers = 4),
+        ("cache direct -> buffered", |r| stream(r).cache = Cache::Buffered),
+        ("cache direct -> direct-sync", |r| stream(r).cache = Cache::DirectSync),
+        ("span", |r| stream(r).access.span_bytes = 4096),
+        ("first byte", |r| stream(r).access.offset_bytes = 4096),
+        ("order random -> zipf 1.1", |r| stream(r).access.lines[0].order = model::job::Order::Zipf(1.1)),
+        ("direction read -> 70/30", |r| stream(r).access.lines[0].mix.read_percent = 70),
+        ("pace closed loop -> open loop at 100", |r| {
+            stream(r).pace = model::job::Pace::default().offering(100.0);
+        }),
+        ("beside it nothing -> 4K random read", |r| {
+            let other = stream(r).clone();
+            r.results[0].job.phases[0].streams.push(other);
+        }),
+        ("syncs none -> fsync every 8", |r| {
+            let call = model::job::SyncCall::Fsync;
+            stream(r).flush = Some(model::job::Flush { call, every: 8, drain: false });
+        }),
+    ];
+    for (words, change) in table {
+        let why = refused(change).unwrap_or_else(|| panic!("{words} is compared"));
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    assert_eq!(refused(|_| {}), None);
+}
+
+fn stream(report: &mut Report) -> &mut model::job::Stream {
+    &mut report.results[0].job.phases[0].streams[0]
+}
+
+fn sizes(report: &mut Report, bytes: u32) {
+    stream(report).access = model::job::Access::plain(model::job::Pattern::Random, bytes, 100);
+    stream(report).access.span_bytes = 1 << 30;
+}
+
+#[test]
+fn what_may_be_the_thing_compared_is_named_and_not_refused() {
+    type Change = fn(&mut Report);
+    let table: [(&str, Change); 9] = [
+        ("kernel", |r| r.machine.kernel = "Linux 6.18.5".into()),
+        ("CPU", |r| r.machine.cpu = Ok("another".into())),
+        ("file system ext4 -> xfs", |r| fs(r).kind = "xfs".into()),
+        ("mount options", |r| fs(r).options = "rw,noatime".into()),
+        ("engine io_uring -> libaio", |r| stream(r).engine = "libaio".into()),
+        ("device", |r| r.machine.places[0].layers[0].model = Some("ACME".into())),
+        ("queue/scheduler", |r| {
+            r.machine.places[0].layers[0].queue.insert("scheduler".into(), "none [bfq]".into());
+        }),
+        ("limits none -> io.max: 254:0 riops=1000", |r| {
+            let text = "/sys/fs/cgroup/a/io.max: 254:0 riops=1000\n".to_owned();
+            r.machine.facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
+        }),
+        ("host", |r| r.hosts = vec!["other".into()]),
+    ];
+    for (words, change) in table {
+        let mut b = rated(&Forge::honest(), 0.9);
+        change(&mut b);
+        let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+        assert_eq!(comparison.answer, Answer::Slower, "{words}: {}", comparison.sentence);
+        assert!(
+            comparison.sentence.contains(&format!("The difference between these: {words}")),
+            "{}",
+            comparison.sentence
+        );
+        assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Finding, Some(Severity::Note))));
+    }
+}
+
+fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
+    report.machine.places[0].file_system.as_mut().unwrap()
+}
+
+#[test]
+fn what_is_not_known_of_both_is_not_checked() {
+    let mut b = rated(&Forge::honest(), 0.9);
+    b.machine.cpu = Err("no file".into());
+    let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+    let answer = answers(&comparison, "E14");
+    assert!(
+        answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_for_the_same() {
+    let direct = judged(&Forge { cache: Cache::Buffered, ..Forge::honest() });
+    let cached = judged(&Forge { cache: Cache::Buffered, delivered: 0.0, ..Forge::honest() });
+    let comparison = compare(&direct, &cached, &options());
+    assert_eq!(comparison.answer, Answer::Incomparable);
+    for words in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
+        assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
+    }
+    assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_ne!(compare(&cached, &cached, &options()).answer, Answer::Incomparable, "same name, same thing");
+
+    let accepted = Options { accept_differences: true, ..options() };
+    let comparison = compare(&direct, &cached, &accepted);
+    assert_ne!(comparison.answer, Answer::Incomparable);
+    assert!(comparison.sentence.contains("what was measured"), "{}", comparison.sentence);
+    let finding = answers(&comparison, "E14")[0];
+    assert!(finding.accepted && finding.severity == Some(Severity::Rename), "{finding:?}");
+}
+
+#[test]
+fn what_limited_the_same_work_is_named_only() {
+    let busy = Forge { cpu_share: 1.0, ..Forge::honest() };
+    let renamed = judged(&busy).findings.iter().any(|f| f.id == "D06" && f.outcome == Outcome::Finding);
+    assert!(renamed, "the forged record is limited by the CPU");
+    let comparison = compare(&rated(&Forge::honest(), 1.0), &rated(&busy, 0.9), &options());
+    assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
+    assert!(comparison.sentence.contains("what limited it"), "{}", comparison.sentence);
+}
+
+#[test]
+fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
+    let void = judged(&Forge { hole_share: 1.0, ..Forge::honest() });
+    for accept_differences in [false, true] {
+        let comparison =
+            compare(&judged(&Forge::honest()), &void, &Options { accept_differences, ..options() });
+        assert_eq!(comparison.answer, Answer::Incomparable);
+        assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
+    }
+    let nothing = judged(&Forge { runs: 0, ..Forge::honest() });
+    assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Incomparable);
+}
+
+#[test]
+fn few_runs_cannot_tell_and_say_what_to_type() {
+    let one = Forge { runs: 1, ..Forge::honest() };
+    let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
+    assert_eq!(comparison.answer, Answer::CannotTell);
+    assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
+}
+
+#[test]
+fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
+    let forge = Forge::honest();
+    let (a, b) = ([rated(&forge, 1.0), rated(&forge, 1.08)], [rated(&forge, 1.1), rated(&forge, 1.1)]);
+    let comparison = compare_sides(&a, &b, &options());
+    let metric = &comparison.pairs[0].metrics[0];
+    assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
+    assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
+    assert_eq!(comparison.answer, Answer::CannotTell);
+    assert_eq!(outcome(&comparison, "E15"), Some((Outcome::Finding, Some(Severity::Biased))));
+
+    let apart = compare_sides(&a, &[rated(&forge, 2.0)], &options());
+    assert_eq!((apart.answer, outcome(&apart, "E15")), (Answer::Faster, Some((Outcome::Holds, None))));
+
+    let mut other = rated(&forge, 1.0);
+    other.machine.kernel = "Linux 6.18.5".into();
+    let mixed = compare_sides(&[rated(&forge, 1.0), other], &b, &options());
+    assert_eq!(mixed.answer, Answer::Incomparable);
+    assert!(
+        mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
+        "{}",
+        mixed.sentence
+    );
+}
+
+#[test]
+fn results_are_paired_by_name_and_what_is_left_is_said() {
+    let several = Forge { jobs: 2, ..Forge::honest() };
+    let named = |names: [&str; 2]| {
+        let mut report = rated(&several, 1.0);
+        report.results.iter_mut().zip(names).for_each(|(r, name)| r.name = name.into());
+        report.results[1].true_name = "another".into();
+        report
+    };
+    let comparison = compare(&named(["one", "two"]), &named(["three", "one"]), &options());
+    assert_eq!(comparison.pairs.len(), 1);
+    assert_eq!(
+        (comparison.only_in_a, comparison.only_in_b),
+        (vec!["two".to_owned()], vec!["three".to_owned()])
+    );
+    let apart = compare(&named(["one", "two"]), &named(["three", "four"]), &options());
+    assert_eq!(apart.answer, Answer::Incomparable);
+    assert!(
+        apart.sentence.contains("one, two") && apart.sentence.contains("three, four"),
+        "{}",
+        apart.sentence
+    );
+    // A single result on each side is meant, whatever it is called.
+    let mut renamed = rated(&Forge::honest(), 0.9);
+    renamed.results[0].name = "mine".into();
+    assert_eq!(compare(&rated(&Forge::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
+}
+
+#[test]
+fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
+    let many = Forge { jobs: 8, ..Forge::honest() };
+    let mut a = rated(&many, 1.0);
+    for (i, result) in a.results.iter_mut().enumerate() {
+        result.name = format!("job {i}");
+        result.true_name = format!("true {i}");
+    }
+    a.headline.name = "true 0".into();
+    let mut b = a.clone();
+    // Runs that vary by 3 % and differ by 6 %.
+    let varied = [0.94, 0.97, 0.91, 0.94, 0.95];
+    for result in &mut b.results {
+        result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
+    }
+    let comparison = compare(&a, &b, &options());
+    let words: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
+    assert_eq!(words[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
+    assert!(words[1..].iter().all(|w| *w == Answer::CannotTell), "{words:?}");
+    assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
+    assert_eq!(outcome(&comparison, "E16"), Some((Outcome::Finding, Some(Severity::Biased))));
+}
+
+#[test]
+fn a_percentile_that_was_added_up_is_void_and_not_compared() {
+    let (a, mut b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 1.0));
+    let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
+    let p99 = percentiles.get_mut("99").unwrap();
+    *p99 = p99.map(|ns| 8 * ns);
+    let comparison = compare(&a, &b, &options());
+    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::Finding, Some(Severity::Void))));
+    let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
+    assert!(!names.contains(&"read p99") && names.contains(&"read p50"), "{names:?}");
+    let old = |mut report: Report| {
+        report.results[0].runs.iter_mut().for_each(|r| r.percentiles_ns.clear());
+        report
+    };
+    let comparison = compare(&old(a.clone()), &old(a), &options());
+    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::NotChecked, None)));
+}
+
+#[test]
+fn a_number_that_some_runs_lack_is_left_out_and_said() {
+    let (a, mut b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 1.0));
+    b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
+    let comparison = compare(&a, &b, &options());
+    assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs do not have it"]);
+    b.results[0].runs[2].iops = 0.0;
+    let comparison = compare(&a, &b, &options());
+    assert!(comparison.pairs[0].metrics.iter().all(|m| m.name != "IOPS"), "zero has no logarithm");
+}
+
+#[test]
+fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
+    let first =
+        |forge: &Forge| compare(&judged(forge), &judged(forge), &options()).pairs[0].metrics[0].name.clone();
+    assert_eq!(first(&Forge::honest_sequential()), "MB/s");
+    assert_eq!(first(&Forge::honest_open()), "read p99");
+}
+
+#[test]
+fn the_gate_fails_only_surely() {
+    let gate = |factor: f64| {
+        let limit = Some(Limit { share: 0.05, all: false });
+        let options = Options { fail_if_slower: limit, ..options() };
+        compare(&rated(&Forge::honest(), 1.0), &rated(&Forge::honest(), factor), &options).gate.unwrap()
+    };
+    assert_eq!(
+        [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
+        [Passing::Failed, Passing::Undecided, Passing::Passed]
+    );
+    assert!(gate(0.95).sentence.contains("does not fail"), "{}", gate(0.95).sentence);
+}
+
+#[test]
+fn no_report_whatever_it_says_makes_it_panic() {
+    type Damage = fn(&mut Report);
+    let honest = rated(&Forge::honest(), 1.0);
+    let damages: [Damage; 9] = [
+        |r| r.results.clear(),
+        |r| r.results[0].runs.clear(),
+        |r| r.results[0].runs.iter_mut().for_each(|run| run.iops = f64::NAN),
+        |r| r.results[0].runs.iter_mut().for_each(|run| run.iops = f64::MAX),
+        |r| r.results[0].runs.iter_mut().for_each(|run| run.iops = -1.0),
+        |r| r.results[0].job.phases.clear(),
+        |r| r.results[0].phase = u32::MAX,
+        |r| r.machine.places.clear(),
+        |r| r.headline.name.clear(),
+    ];
+    for damage in damages {
+        let mut broken = honest.clone();
+        damage(&mut broken);
+        for (a, b) in [(&honest, &broken), (&broken, &honest), (&broken, &broken)] {
+            let comparison = compare(a, b, &options());
+            assert!(!comparison.sentence.is_empty());
+            let metrics = comparison.pairs.iter().flat_map(|p| &p.metrics);
+            for m in metrics {
+                assert!([m.a, m.b, m.ratio, m.ratio_by_ranks].iter().all(|v| v.is_finite()), "{m:?}");
+            }
+        }
+    }
+    assert_eq!(compare_sides(&[], &[], &options()).answer, Answer::Incomparable);
+}

@@ -1,0 +1,293 @@
+//! Weighing: what the runs of two sides say about one number.
+//!
+//! For: the four words, from Welch's interval on logarithms with the ranks as a second witness. Not for: which numbers.
+//!
+//! A difference is called one where its 95 % interval lies beyond the margin, where that is no more likely by chance after
+//! allowing for all numbers that are looked at (Holm), and where the ranks agree. `SAME` is proven as well: the whole interval
+//! lies within the margin. All else is `CANNOT TELL`.
+
+use super::measures::Measure;
+use super::welch::{ALLOWED, Shift, mean};
+use super::{bootstrap, ranks};
+use crate::two_samples;
+use model::comparison::{Answer, Metric};
+use model::units::show_share;
+
+/// Share below which a difference of a rate is of no interest, unless the user says more.
+pub(super) const MARGIN: f64 = 0.01;
+/// The same of a percentile, which is known to the 0.8 % of a bucket.
+const MARGIN_OF_PERCENTILE: f64 = 0.02;
+/// Pairs of sessions of one side from which their 95th percentile is less than the largest.
+const SURE_OF_FLOOR: f64 = 0.95;
+
+/// What the runs say, before it is known how many numbers are looked at.
+pub(super) struct Weighed {
+    measure: Measure,
+    /// Logarithms of all runs.
+    a: Vec<f64>,
+    b: Vec<f64>,
+    shift: Option<Shift>,
+    /// Of the logarithm of the ratio.
+    interval: Option<[f64; 2]>,
+    /// Logarithm of one more than the margin, and the margin.
+    log_margin: f64,
+    margin: f64,
+    floor: Option<f64>,
+    by_ranks: f64,
+    p_ranks: Option<f64>,
+}
+
+/// Weighs a number, with the margin that the user gave.
+pub(super) fn weigh(measure: Measure, asked_margin: f64) -> Weighed {
+    let logs = |side: &[Vec<f64>]| side.iter().flatten().map(|v| v.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(&measure.a), logs(&measure.b));
+    let shift = Shift::new(&a, &b);
+    let drawn = measure.percentile && a.len().min(b.len()) >= bootstrap::FEWEST;
+    let interval =
+        shift.and_then(|s| if drawn { bootstrap::interval(&a, &b, s.degrees()) } else { Some(s.interval()) });
+    let floor = floor(&measure.a, &measure.b);
+    let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
+    let margin = least.max(asked_margin).max(floor.unwrap_or(0.0));
+    Weighed {
+        by_ranks: two_samples::shift(&a, &b).unwrap_or(f64::NAN),
+        p_ranks: ranks::chance(&a, &b),
+        log_margin: margin.ln_1p(),
+        margin,
+        floor,
+        measure,
+        a,
+        b,
+        shift,
+        interval,
+    }
+}
+
+/// How far sessions of one side lie apart, as a share: the 95th percentile of all pairs, or the largest where they are few.
+/// `None` where each side is one session.
+fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
+    let mut apart: Vec<f64> = Vec::new();
+    for side in [a, b] {
+        let centres: Vec<f64> =
+            side.iter().map(|s| mean(&s.iter().map(|v| v.ln()).collect::<Vec<_>>())).collect();
+        for (i, x) in centres.iter().enumerate() {
+            apart.extend(centres[..i].iter().map(|y| (x - y).abs()).filter(|d| d.is_finite()));
+        }
+    }
+    apart.sort_unstable_by(f64::total_cmp);
+    let at = (SURE_OF_FLOOR * apart.len() as f64).ceil() as usize;
+    apart.get(at.checked_sub(1)?).map(|d| d.exp_m1())
+}
+
+impl Weighed {
+    /// Chance of such a difference where there is none; 1 where nothing is known.
+    pub(super) fn chance(&self) -> f64 {
+        self.shift.map_or(1.0, |s| s.chance_beyond(self.log_margin))
+    }
+
+    /// The answer, with the chance that allows for the others, of which there are so many.
+    pub(super) fn answered(self, chance: f64, looks: usize) -> Metric {
+        let (answer, why) = self.answer(chance, looks);
+        let needed = || self.shift.and_then(|s| s.runs_needed(self.log_margin, looks));
+        let runs_needed = (answer == Answer::CannotTell).then(needed).flatten();
+        // With too few runs for ranks nothing could have been seen.
+        let seeing = self.shift.filter(|_| ranks::least(self.a.len(), self.b.len()) <= ALLOWED);
+        Metric {
+            name: self.measure.name,
+            unit: self.measure.unit.into(),
+            more_is_better: self.measure.more_is_better,
+            answer,
+            why,
+            a: mean(&self.a).exp(),
+            b: mean(&self.b).exp(),
+            ratio: (mean(&self.b) - mean(&self.a)).exp(),
+            interval: self.interval.map(|i| i.map(f64::exp)).filter(|i| i.iter().all(|v| v.is_finite())),
+            margin: self.margin,
+            floor: self.floor,
+            could_have_seen: seeing
+                .map(|s| s.visible(self.log_margin, looks).exp_m1())
+                .filter(|v| v.is_finite()),
+            // What these runs could not show takes more of them, whatever their variation says.
+            runs_needed: runs_needed.map(|n| n.max(self.a.len().min(self.b.len()) as u32 + 1)),
+            p: self.shift.map(|_| chance),
+            p_ranks: self.p_ranks,
+            ratio_by_ranks: self.by_ranks.exp(),
+            a_runs: self.measure.a.concat(),
+            b_runs: self.measure.b.concat(),
+        }
+    }
+
+    fn answer(&self, chance: f64, looks: usize) -> (Answer, String) {
+        let cannot = |why: String| (Answer::CannotTell, why);
+        let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
+            let few = self.a.len().min(self.b.len());
+            return cannot(format!(
+                "{few} on a side: it takes three runs on each to know how much they vary"
+            ));
+        };
+        let margin = self.log_margin;
+        let grows = low > margin;
+        if low > -margin && high < margin {
+            return if self.by_ranks.abs() < margin {
+                (Answer::Same, String::new())
+            } else {
+                cannot("the mean says the same, and the median of the runs does not".into())
+            };
+        }
+        if !grows && high >= -margin {
+            return cannot(self.neither(low, high));
+        }
+        if chance > ALLOWED {
+            return cannot(format!(
+                "by itself it differs, and among {looks} numbers one does so by chance (p {chance:.2}, Holm)"
+            ));
+        }
+        if let Some(why) = self.doubt(grows) {
+            return cannot(why);
+        }
+        let better = grows == self.measure.more_is_better;
+        (if better { Answer::Faster } else { Answer::Slower }, String::new())
+    }
+
+    /// Why the interval says neither.
+    fn neither(&self, low: f64, high: f64) -> String {
+        let within = show_share(self.margin);
+        if low > 0.0 || high < 0.0 {
+            format!("there is a difference, and it may be less than {within}")
+        } else {
+            format!("the interval holds both no difference and one of more than {within}")
+        }
+    }
+
+    /// What the second witness has against a difference.
+    fn doubt(&self, grows: bool) -> Option<String> {
+        let (n, m) = (self.a.len(), self.b.len());
+        let least = ranks::least(n, m);
+        if least > ALLOWED {
+            return Some(format!(
+                "{n} runs against {m}: no order of their ranks is less likely by chance than {}; it takes 4 against 4",
+                show_share(least)
+            ));
+        }
+        let p = self.p_ranks.unwrap_or(1.0);
+        if p > ALLOWED {
+            return Some(format!(
+                "the ranks of the runs do not bear it out (p {p:.2}): a few of them make the mean"
+            ));
+        }
+        if self.by_ranks.abs() <= self.log_margin || (self.by_ranks > 0.0) != grows {
+            return Some("the mean differs, and the median of the runs does not".into());
+        }
+        let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
+        overlap.then(|| {
+            format!(
+                "a percentile of fewer than {} runs on a side differs surely only where no run of A is among those of B",
+                bootstrap::FEWEST
+            )
+        })
+    }
+
+    /// Whether all runs of one side lie beyond all of the other.
+    fn apart(&self) -> bool {
+        let ends = |side: &[f64]| {
+            side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
+        };
+        let ((low_a, high_a), (low_b, high_b)) = (ends(&self.a), ends(&self.b));
+        high_a < low_b || high_b < low_a
+    }
+}
+
+#[cfg(test)]
+pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
+    Measure {
+        name: "IOPS".into(),
+        unit: "IOPS",
+        more_is_better: true,
+        percentile: false,
+        a: vec![a.to_vec()],
+        b: vec![b.to_vec()],
+    }
+}
+
+#[cfg(test)]
+fn said(measure: Measure) -> Metric {
+    let weighed = weigh(measure, 0.0);
+    let chance = weighed.chance();
+    weighed.answered(chance, 1)
+}
+
+#[cfg(test)]
+const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
+
+#[test]
+fn the_four_words_and_their_direction() {
+    let times = |factor: f64| RUNS.map(|v| v * factor);
+    for (factor, expected) in [(1.1, Answer::Faster), (0.9, Answer::Slower), (1.02, Answer::CannotTell)] {
+        let metric = said(rates(&RUNS, &times(factor)));
+        assert_eq!(metric.answer, expected, "{metric:?}");
+        assert!(
+            (metric.ratio / factor - 1.0).abs() < 1e-9 && (metric.ratio_by_ranks / factor - 1.0).abs() < 0.01
+        );
+        assert_eq!(metric.why.is_empty(), expected != Answer::CannotTell);
+        assert_eq!(metric.runs_needed.is_some(), expected == Answer::CannotTell);
+        let latency = Measure { more_is_better: false, ..rates(&RUNS, &times(factor)) };
+        let turned = match expected {
+            Answer::Faster => Answer::Slower,
+            Answer::Slower => Answer::Faster,
+            other => other,
+        };
+        assert_eq!(said(latency).answer, turned);
+    }
+    let quiet = RUNS.map(|v| 10_000.0 + (v - 10_000.0) / 10.0);
+    assert_eq!(said(rates(&quiet, &quiet.map(|v| v * 1.002))).answer, Answer::Same);
+}
+
+#[test]
+fn three_against_three_are_never_told_apart_and_four_are() {
+    let of = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
+    let three = said(rates(&of(3, 1.0), &of(3, 2.0)));
+    assert_eq!(three.answer, Answer::CannotTell);
+    assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
+    assert_eq!(three.could_have_seen, None);
+    assert_eq!(said(rates(&of(4, 1.0), &of(4, 2.0))).answer, Answer::Faster);
+    assert_eq!(said(rates(&of(3, 1.0), &of(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
+    let two = said(rates(&of(2, 1.0), &of(5, 2.0)));
+    assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
+    // Three may well be the same.
+    assert_eq!(said(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
+}
+
+#[test]
+fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_drawn() {
+    let latency = |a: &[f64], b: &[f64]| Measure { more_is_better: false, percentile: true, ..rates(a, b) };
+    let apart = said(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
+    assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
+    let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
+    let few = said(latency(&RUNS, &touching[1..6].iter().map(|v| v - 750.0).collect::<Vec<_>>()));
+    assert_eq!(few.answer, Answer::CannotTell, "{few:?}");
+    let many = [RUNS.as_slice(), &[9_980.0, 10_020.0]].concat();
+    let drawn = said(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
+    let [low, high] = drawn.interval.unwrap();
+    assert!(drawn.answer == Answer::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
+}
+
+#[test]
+fn sessions_of_one_side_that_differ_widen_the_margin() {
+    let sessions = |factors: &[f64]| factors.iter().map(|f| RUNS.map(|v| v * f).to_vec()).collect::<Vec<_>>();
+    let apart = Measure { a: sessions(&[1.0, 1.06]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
+    let metric = said(apart);
+    assert!(metric.floor.is_some_and(|f| (f - 0.06).abs() < 1e-9) && Some(metric.margin) == metric.floor);
+    assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
+    let alike = Measure { a: sessions(&[1.0, 1.001]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
+    assert_eq!(said(alike).answer, Answer::Faster);
+    assert_eq!(said(rates(&RUNS, &RUNS)).floor, None);
+}
+
+#[test]
+fn an_outlier_does_not_make_a_difference() {
+    // The mean of the logarithms moves by a third, and the ranks do not move.
+    let mut odd = RUNS;
+    odd[2] = 60_000.0;
+    let metric = said(rates(&RUNS, &odd));
+    assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
+    assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
+}

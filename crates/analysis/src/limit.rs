@@ -1,0 +1,279 @@
+//! The load curve of a record: a row per load, the knee, and how far the promise holds.
+//!
+//! For: what `fathom limit` concludes. Not for: which load to offer next (the strategy of that name), nor whether a load was
+//! served (E10, E11).
+
+use crate::checks::{COORDINATED_OMISSION, GENERATOR_LATE, OVERLOADED};
+use crate::figures::{PERCENTILES, is_late};
+use crate::findings::Answered;
+use crate::knee;
+use crate::name;
+use crate::strategy::Summary;
+use crate::strategy::limit::{self as strategy, Point};
+use model::finding::{Finding, Outcome};
+use model::histogram::Histogram;
+use model::job::Kind;
+use model::load::{Kept, Knee, LoadCurve, LoadPoint, LoadState};
+use model::plan::{Promise, Strategy};
+use model::record::{Record, RunEnding};
+use model::report::{Headline, Measured};
+use model::units::{show_count, show_ns, show_share};
+use std::collections::BTreeMap;
+
+/// The load whose latency is quoted where nothing was promised, by the capacity: a fair headline of what users meet.
+const QUOTED: f64 = 0.7;
+/// How near a load must be to it.
+const NEAR: f64 = 0.02;
+
+/// What was promised, where the record has a load curve.
+fn promise(record: &Record) -> Option<Promise> {
+    if let Strategy::Limit(promise) = record.header.plan.strategy { Some(promise) } else { None }
+}
+
+/// The complete runs of the closed loop, or of the loads, as the strategy saw them.
+fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
+    let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
+    let complete =
+        runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
+    complete
+        .map(|(r, end)| {
+            Summary::of(r.start.job, r.start.repeat, r.start.offered_iops, std::slice::from_ref(end))
+        })
+        .collect()
+}
+
+/// Operations per second of the closed loop that loads are shares of; `None` where the record has none.
+pub(crate) fn capacity(record: &Record) -> Option<f64> {
+    promise(record).and_then(|_| strategy::capacity(&summaries(record, false)))
+}
+
+/// The load curve; `None` where the record is about something else.
+pub(crate) fn limit(record: &Record, answered: &[Answered], results: &[Measured]) -> Option<LoadCurve> {
+    let promise = promise(record)?;
+    let done = summaries(record, true);
+    let measured = strategy::points(&done);
+    let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
+    let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
+    let total = closed.and_then(|r| r.total.as_ref());
+    let capacity_iops = total.map(|t| t.iops);
+    let mut points: Vec<LoadPoint> = Vec::new();
+    for (result, (answered, figures)) in answered.iter().zip(results).enumerate() {
+        let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
+            continue;
+        };
+        let of_this = row(answered, figures, point, &promise);
+        let share = capacity_iops.map(|c| point.offered as f64 / c);
+        points.push(LoadPoint { result, share, ..of_this });
+    }
+    let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
+    let knee = knee::knee(&strategy::costs(&sound)).map(|k| Knee {
+        iops: k.iops,
+        share: capacity_iops.map(|c| k.iops / c),
+        reached: k.reached,
+    });
+    let curve = LoadCurve {
+        capacity_iops,
+        capacity_interval: total.and_then(|t| t.iops_interval),
+        capacity_result,
+        knee,
+        promise: promise.latency_ns.map(|latency_ns| kept(&points, &promise, latency_ns)),
+        points,
+        sentence: String::new(),
+        rests_on: Vec::new(),
+    };
+    let quoted = quoted(&curve);
+    let (on, sentence) = match &curve.promise {
+        Some(kept) => {
+            let end = kept.kept_iops.or(kept.broken_iops);
+            (end.and_then(|iops| at(&curve, iops)), of_promise(&curve, kept))
+        }
+        None => (quoted, of_latency(quoted, &rank(promise.quantile))),
+    };
+    let rests_on = on.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
+    Some(LoadCurve { rests_on, sentence, ..curve })
+}
+
+fn is_void(points: &[LoadPoint], offered: u64) -> bool {
+    points.iter().any(|p| p.offered_iops == offered && p.state == LoadState::Void)
+}
+
+/// Everything about a load but its place.
+fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise) -> LoadPoint {
+    let late = lateness(answered);
+    let voided_otherwise = answered.void_by().any(|id| id != GENERATOR_LATE && id != OVERLOADED);
+    let mut state = match () {
+        () if voided_otherwise => LoadState::Void,
+        () if answered.is_void() || point.is_overloaded() => LoadState::Overload,
+        () => LoadState::Served,
+    };
+    let served = state == LoadState::Served;
+    let mut percentiles = BTreeMap::new();
+    for (name, q) in PERCENTILES {
+        let value = point.latency.supported_quantile_ns(*q).filter(|_| served);
+        let own = value.filter(|ns| is_late(*ns, &late, *q));
+        if own.is_some() {
+            state = LoadState::Late;
+        }
+        percentiles.insert((*name).to_owned(), value.filter(|_| own.is_none()));
+    }
+    let depths: Vec<f64> = figures.runs.iter().filter_map(|r| Some(r.device?.depth_mean)).collect();
+    LoadPoint {
+        result: 0,
+        offered_iops: point.offered,
+        achieved_iops: figures.total.as_ref().filter(|_| state != LoadState::Void).map(|t| t.iops),
+        share: None,
+        runs: figures.runs.len() as u32,
+        mean_ns: point.latency.mean_ns().filter(|_| served),
+        percentiles_ns: percentiles,
+        lateness_p99_ns: late.quantile_ns(0.99),
+        device_depth: (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / depths.len() as f64),
+        state,
+        kept: match state {
+            LoadState::Void => None,
+            LoadState::Overload => promise.latency_ns.map(|_| false),
+            LoadState::Served | LoadState::Late => point.keeps(promise),
+        },
+    }
+}
+
+/// Lateness of the hand-overs of all directions.
+fn lateness(answered: &Answered) -> Histogram {
+    let mut whole = Histogram::new();
+    let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
+    parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| whole.merge(&part.lateness));
+    whole
+}
+
+/// Up to which load the promise was kept, among those that nothing voids.
+fn kept(points: &[LoadPoint], promise: &Promise, latency_ns: u64) -> Kept {
+    let that = |said: bool| points.iter().filter(move |p| p.kept == Some(said)).map(|p| p.offered_iops);
+    let kept_iops = that(true).max();
+    let broken_iops = that(false).filter(|iops| kept_iops.is_none_or(|kept| *iops > kept)).min();
+    Kept { percentile: rank(promise.quantile), latency_ns, kept_iops, broken_iops }
+}
+
+/// The name of a rank in the contract, without its `p`.
+fn rank(quantile: f64) -> String {
+    let named = PERCENTILES.iter().find(|(_, q)| (q - quantile).abs() < 1e-9);
+    named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
+}
+
+fn at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
+    curve.points.iter().find(|p| p.offered_iops == offered)
+}
+
+/// The load whose latency is quoted.
+fn quoted(curve: &LoadCurve) -> Option<&LoadPoint> {
+    let off = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|off| *off <= NEAR);
+    let near = curve.points.iter().filter_map(|p| Some((off(p)?, p)));
+    near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
+}
+
+/// `p99 950 us`, or why there is none.
+fn latency_at(point: &LoadPoint, rank: &str) -> String {
+    match (point.percentiles_ns.get(rank).copied().flatten(), point.state) {
+        (Some(ns), _) => format!("p{rank} {}", show_ns(ns as f64)),
+        (None, LoadState::Overload) => "overload".into(),
+        (None, LoadState::Void) => "void".into(),
+        (None, LoadState::Late) => format!("p{rank} is mostly lateness of fathom's own"),
+        (None, LoadState::Served) => format!("too few operations to tell p{rank}"),
+    }
+}
+
+fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
+    let Kept { percentile: rank, latency_ns, .. } = kept;
+    let limit = show_ns(*latency_ns as f64);
+    let load = |iops: u64| {
+        let latency = at(curve, iops).map(|p| latency_at(p, rank)).unwrap_or_default();
+        format!("{} a second ({latency})", show_count(iops as f64))
+    };
+    let broken = kept.broken_iops.map(&load);
+    let late = kept.broken_iops.and_then(|iops| at(curve, iops)).is_some_and(|p| p.state == LoadState::Late);
+    let late = if late {
+        " There the hand-overs were late (E10): with more --depth or --workers the storage may bear more."
+    } else {
+        ""
+    };
+    match (kept.kept_iops.map(&load), broken) {
+        (Some(kept), Some(broken)) => {
+            format!("p{rank} stays within {limit} up to {kept}; {broken} break it.{late}")
+        }
+        (Some(kept), None) => {
+            format!("p{rank} stays within {limit} up to {kept}, the highest load that was offered.")
+        }
+        (None, Some(broken)) => {
+            format!("No load that was offered keeps p{rank} within {limit}; {broken} break it.{late}")
+        }
+        (None, None) => {
+            format!("Whether any load keeps p{rank} within {limit} is not known; type a longer --time.")
+        }
+    }
+}
+
+fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
+    let Some(point) = quoted else {
+        return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
+    };
+    let load = show_count(point.offered_iops as f64);
+    format!("At {} of the capacity ({load} a second): {}.", show_share(QUOTED), latency_at(point, rank))
+}
+
+/// The number that would be quoted: the highest rate that keeps the promise, or else a latency with its load.
+pub(crate) fn headline(curve: &LoadCurve, promised: f64, answered: &[Answered]) -> Headline {
+    let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
+    let work = on.map_or_else(|| "nothing".into(), |a| name::work(&a.case, &a.renames()));
+    if let Some(kept) = &curve.promise {
+        let limit = show_ns(kept.latency_ns as f64);
+        return Headline {
+            name: format!("highest rate with p{} <= {limit}, {work}", kept.percentile),
+            value: kept.kept_iops.map(|iops| iops as f64),
+            unit: "IOPS".into(),
+            interval: None,
+        };
+    }
+    let (rank, point) = (rank(promised), quoted(curve));
+    let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
+    Headline {
+        name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
+        value: point.and_then(|p| p.percentiles_ns.get(&rank).copied().flatten()).map(|ns| ns as f64 / 1e3),
+        unit: "us".into(),
+        interval: None,
+    }
+}
+
+/// The rank that was asked about.
+pub(crate) fn quantile(record: &Record) -> f64 {
+    promise(record).map_or(0.99, |p| p.quantile)
+}
+
+/// Whether a finding is what a load curve is there to show: loads beyond what is served or kept in time, and a closed loop that
+/// hides the tail of which the loads tell.
+pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
+    if promise(record).is_none() || finding.outcome != Outcome::Finding {
+        return false;
+    }
+    let loads = match finding.id.as_str() {
+        GENERATOR_LATE | OVERLOADED => true,
+        COORDINATED_OMISSION => false,
+        _ => return false,
+    };
+    let mine =
+        |name: &String| answered.iter().any(|a| a.case.name == *name && a.case.offered.is_some() == loads);
+    finding.about.iter().all(mine)
+}
+
+/// Accepts the expected findings, and says so.
+pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
+        finding.accepted = true;
+        ids.push(finding.id.clone());
+    }
+    ids.dedup();
+    (!ids.is_empty()).then(|| {
+        format!(
+            "what {} found is what a load curve is there to show: it voids and withholds what stands at that load, and does not count for the verdict",
+            ids.join(", ")
+        )
+    })
+}

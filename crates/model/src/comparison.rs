@@ -1,0 +1,211 @@
+//! The comparison: what two sides of results say against each other. Its JSON form is a contract, as that of the report.
+//!
+//! For: the value that every format renders. Not for: computing it (crate `analysis`), nor laying it out (crate `report`).
+//! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
+
+use crate::finding::Finding;
+use crate::report::{Producer, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Two sides held against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Which program and contract made this.
+    pub fathom: Producer,
+    /// The first word: what is said of the headline of A.
+    pub answer: Answer,
+    /// The same in one or two sentences, with its numbers.
+    pub sentence: String,
+    /// What the other side is held against.
+    pub a: Side,
+    /// The other side.
+    pub b: Side,
+    /// Results that both sides have, in the order of A.
+    pub pairs: Vec<Pair>,
+    /// Names of results that only A has.
+    pub only_in_a: Vec<String>,
+    /// Names of results that only B has.
+    pub only_in_b: Vec<String>,
+    /// Answers of the checks that are asked of comparisons, findings first.
+    pub findings: Vec<Finding>,
+    /// Whether B is slower by more than is allowed; `None` where no limit was given.
+    pub gate: Option<Gate>,
+}
+
+/// The words of a comparison: what is said of B, held against A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Answer {
+    /// Surely better by more than the margin: more operations, or less time.
+    #[serde(rename = "FASTER")]
+    Faster,
+    /// Surely worse by more than the margin.
+    #[serde(rename = "SLOWER")]
+    Slower,
+    /// Surely within the margin.
+    #[serde(rename = "SAME")]
+    Same,
+    /// None of these could be shown with these runs.
+    #[serde(rename = "CANNOT TELL")]
+    CannotTell,
+    /// The two are numbers of different things, or one of them is no number.
+    #[serde(rename = "INCOMPARABLE")]
+    Incomparable,
+}
+
+/// What was put on one side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// One per session: its runs count as runs of one.
+    pub sessions: Vec<Source>,
+}
+
+/// A session of a side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// The session file that its report was judged from; `None` where that is not known.
+    pub session: Option<String>,
+    /// What was measured, as `bench cdm`.
+    pub title: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Its own first word.
+    pub verdict: Verdict,
+    /// Version of the program that judged it.
+    pub judged_by: String,
+}
+
+/// A result that both sides have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pair {
+    /// The job's name on side A.
+    pub name: String,
+    /// What it turned out to be on side A.
+    pub true_name_a: String,
+    /// What it turned out to be on side B.
+    pub true_name_b: String,
+    /// Index of the phase.
+    pub phase: u32,
+    /// Index of the stream.
+    pub stream: u32,
+    /// Whether it is the headline of A.
+    pub headline: bool,
+    /// Why the numbers are not compared; `None` where they are.
+    pub refused: Option<String>,
+    /// What differs between the two, beside the numbers.
+    pub differences: Vec<Difference>,
+    /// Numbers that both have. In the pair of the headline its own number is the first.
+    pub metrics: Vec<Metric>,
+    /// Numbers that only some runs have, and why they are left out.
+    pub left_out: Vec<String>,
+}
+
+/// A circumstance that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// What it is: `kernel`, `block size`.
+    pub aspect: String,
+    /// Its value on side A.
+    pub a: String,
+    /// Its value on side B.
+    pub b: String,
+    /// Whether it makes the numbers those of different work. Otherwise it may be the very thing that is compared.
+    pub refuses: bool,
+}
+
+/// One number of one result on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// `IOPS`, `MB/s`, `read p99`, `CPU per operation`.
+    pub name: String,
+    /// `IOPS`, `MB/s` or `ns`.
+    pub unit: String,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+    /// What is said of it.
+    pub answer: Answer,
+    /// Why nothing better than `CANNOT TELL` is said; empty for the other words.
+    pub why: String,
+    /// Geometric mean over the runs of A. Of a percentile: that of a typical run.
+    pub a: f64,
+    /// The same of B.
+    pub b: f64,
+    /// One value per run of A.
+    pub a_runs: Vec<f64>,
+    /// One value per run of B.
+    pub b_runs: Vec<f64>,
+    /// B by A.
+    pub ratio: f64,
+    /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
+    pub interval: Option<[f64; 2]>,
+    /// Share below which a difference is of no interest.
+    pub margin: f64,
+    /// Largest difference between sessions of one side, as a share: what no change at all makes here. `None` where each
+    /// side is one session.
+    pub floor: Option<f64>,
+    /// Smallest difference, as a share, that four of five such comparisons would call `FASTER` or `SLOWER`.
+    pub could_have_seen: Option<f64>,
+    /// Runs on each side with which four of five such comparisons would end with another word; only where it is
+    /// `CANNOT TELL`, and `None` where it would take more than a thousand.
+    pub runs_needed: Option<u32>,
+    /// Chance of a difference so far beyond the margin where there is none, allowing for all numbers that are looked at
+    /// (Welch, Holm).
+    pub p: Option<f64>,
+    /// Chance of ranks this uneven where there is no difference (Mann and Whitney, exact).
+    pub p_ranks: Option<f64>,
+    /// B by A by the median of all pairs of runs (Hodges and Lehmann).
+    pub ratio_by_ranks: f64,
+}
+
+/// Whether B is slower by more than is allowed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// Share of slowness that is allowed: 0.05.
+    pub limit: f64,
+    /// What it comes to.
+    pub outcome: Passing,
+    /// Which numbers, in one sentence.
+    pub sentence: String,
+}
+
+/// What a gate comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Passing {
+    /// Surely within the limit.
+    Passed,
+    /// Neither could be shown, which does not fail.
+    Undecided,
+    /// Surely slower by more than the limit.
+    Failed,
+}
+
+impl Answer {
+    /// The word that every format shows.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "FASTER",
+            Self::Slower => "SLOWER",
+            Self::Same => "SAME",
+            Self::CannotTell => "CANNOT TELL",
+            Self::Incomparable => "INCOMPARABLE",
+        }
+    }
+}
+
+impl Comparison {
+    /// The pair whose number is the answer; `None` where the two have none in common.
+    pub fn headline(&self) -> Option<&Pair> {
+        self.pairs.iter().find(|p| p.headline)
+    }
+}
+
+impl Metric {
+    /// A value of it with its unit: `78,912 IOPS`, `1.20 ms`.
+    pub fn show(&self, value: f64) -> String {
+        match self.unit.as_str() {
+            "ns" => crate::units::show_ns(value),
+            unit => format!("{} {unit}", crate::units::show_rate(value)),
+        }
+    }
+}

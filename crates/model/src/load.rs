@@ -1,0 +1,96 @@
+//! The load curve, as it stands in a report: latency against the load that was offered, its knee, and a promise.
+//!
+//! For: data of the JSON contract (format 1), key `limit`. Not for: computing it (the crate `analysis`) nor laying it out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Latency against offered load, up to and beyond what the storage serves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadCurve {
+    /// Operations per second of the closed loop, which shares count from: geometric mean over runs. `None` where it has no
+    /// complete run or a finding voids it.
+    pub capacity_iops: Option<f64>,
+    /// Its 95 % interval over runs; `None` with fewer than three.
+    pub capacity_interval: Option<[f64; 2]>,
+    /// Index of its result; `None` where no run of it was complete.
+    pub capacity_result: Option<usize>,
+    /// Loads that were offered in an open loop, ascending.
+    pub points: Vec<LoadPoint>,
+    /// Where more load begins to cost more latency than it gains; `None` where too few loads have a latency.
+    pub knee: Option<Knee>,
+    /// Whether the promise holds, and up to which load; `None` where none was asked for.
+    pub promise: Option<Kept>,
+    /// What the headline says, with all its numbers, in one sentence.
+    pub sentence: String,
+    /// Indices of the results that the headline rests on.
+    pub rests_on: Vec<usize>,
+}
+
+/// One load that was offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPoint {
+    /// Index of its result.
+    pub result: usize,
+    /// Operations per second that arrived.
+    pub offered_iops: u64,
+    /// Operations per second that completed: geometric mean over runs; `None` where none did.
+    pub achieved_iops: Option<f64>,
+    /// The offered load by the capacity; `None` where that is not known.
+    pub share: Option<f64>,
+    /// Complete runs.
+    pub runs: u32,
+    /// Mean latency of all directions from the intended start in ns; `None` in overload, and where a finding voids it.
+    pub mean_ns: Option<f64>,
+    /// Percentile (`"99.9"`) of the same to ns, all runs together; `None` besides where fewer than ten operations lie beyond
+    /// it, or lateness of our own is more than a tenth of it.
+    pub percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// 99th percentile of the lateness of hand-overs in ns; `None` where no operation completed.
+    pub lateness_p99_ns: Option<u64>,
+    /// Mean requests in the queue of the topmost device; `None` where it was not counted.
+    pub device_depth: Option<f64>,
+    /// What became of the load.
+    pub state: LoadState,
+    /// Whether the promise was kept at this load; `None` where none was asked for or too few operations tell.
+    pub kept: Option<bool>,
+}
+
+/// What became of an offered load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadState {
+    /// It was served as it came.
+    Served,
+    /// It was served, and some percentiles are withheld because hand-overs were late.
+    Late,
+    /// More came than was served: latency is the length of the run, and withheld.
+    Overload,
+    /// A finding voids what was measured.
+    Void,
+}
+
+/// The load of greatest power: operations per second by mean latency. Below it a percent more load costs less than a percent
+/// of latency, above it more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knee {
+    /// Operations per second.
+    pub iops: f64,
+    /// By the capacity; `None` where that is not known.
+    pub share: Option<f64>,
+    /// Whether a higher load was measured that has less power; else the knee is at this load at least.
+    pub reached: bool,
+}
+
+/// Up to which load a promise is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// Name of the percentile: `99`.
+    pub percentile: String,
+    /// What it must not exceed in ns.
+    pub latency_ns: u64,
+    /// The highest load that kept it; `None` where none did.
+    pub kept_iops: Option<u64>,
+    /// The lowest load above that which broke it; `None` where none did.
+    pub broken_iops: Option<u64>,
+}

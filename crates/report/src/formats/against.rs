@@ -1,0 +1,47 @@
+//! An earlier session, measured again beside this one.
+//!
+//! For: the numbers of both sides below the table of this one, and whether the machine is still the same. Not for: the findings
+//! about the earlier workloads, nor every number of many results; the JSON has them.
+
+use super::text::{Page, ruled};
+use crate::comparison::rows::{HEADINGS, LEGEND, Row, rows};
+use model::comparison::{Answer, Comparison, Pair};
+use model::report::Against;
+
+pub(super) fn show(out: &mut Page, against: &Against) {
+    let beside = &against.beside;
+    out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
+    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
+    if !beside.pairs.is_empty() {
+        let mut table = ruled(&HEADINGS);
+        let alone = beside.pairs.len() == 1;
+        table.add_rows(beside.pairs.iter().flat_map(|p| some_rows(p, alone)));
+        out.table_of(&table);
+        out.prose("", "", LEGEND);
+    }
+    out.prose("  ", "    ", &since(&against.since));
+    out.line("");
+}
+
+/// All numbers of a single result; of several the first of each, below its name.
+fn some_rows(pair: &Pair, alone: bool) -> impl Iterator<Item = Row> {
+    rows(pair).into_iter().take(if alone { usize::MAX } else { 2 })
+}
+
+/// Whether the machine is what it was.
+fn since(since: &Comparison) -> String {
+    let Some(pair) = since.headline() else { return format!("A then: {}", since.sentence) };
+    let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
+    let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
+    let word = match metric.answer {
+        Answer::Same => "the machine is what it was".to_owned(),
+        Answer::CannotTell | Answer::Incomparable => {
+            format!("whether the machine is what it was cannot be told: {}", metric.why)
+        }
+        other => format!("{}: the machine is not what it was", other.word()),
+    };
+    let different: Vec<String> =
+        pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();
+    let different = if different.is_empty() { String::new() } else { format!(" ({})", different.join("; ")) };
+    format!("{numbers}; {word}{different}.")
+}

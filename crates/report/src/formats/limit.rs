@@ -1,0 +1,151 @@
+//! The load curve as a table and a small drawing: what each offered load became, the knee, and the promise.
+//!
+//! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
+
+use super::text::{Page, ruled};
+use model::load::{LoadCurve, LoadPoint, LoadState};
+use model::units::{show_ns, show_rate, show_share};
+
+const HEADINGS: [&str; 10] =
+    ["load", "offered/s", "served/s", "mean", "p50", "p99", "p99.9", "late p99", "device depth", "state"];
+/// Columns and rows of the drawing.
+const WIDTH: usize = 64;
+const HEIGHT: usize = 8;
+
+pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
+    let mut table = ruled(&HEADINGS);
+    for point in &curve.points {
+        table.add_row(cells(point, curve));
+    }
+    out.table_of(&table);
+    out.line(
+        "Latencies count from when an operation should have begun; - = too few to say, late, or overload.",
+    );
+    if let Some(capacity) = curve.capacity_iops {
+        let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
+            format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
+        });
+        out.prose(
+            "  ",
+            "    ",
+            &format!("Capacity: {} a second in a closed loop{interval}.", show_rate(capacity)),
+        );
+    }
+    if let Some(words) = knee(curve) {
+        out.prose("  ", "    ", &words);
+    }
+    out.prose("  ", "    ", &curve.sentence);
+    out.line("");
+    for line in drawing(curve) {
+        out.line(&line);
+    }
+}
+
+/// The percentile that the promise is about; the 99th where there is none.
+fn rank(curve: &LoadCurve) -> &str {
+    curve.promise.as_ref().map_or("99", |p| &p.percentile)
+}
+
+fn cells(point: &LoadPoint, curve: &LoadCurve) -> [String; HEADINGS.len()] {
+    let none = || "-".to_owned();
+    let at = |rank: &str| {
+        point.percentiles_ns.get(rank).copied().flatten().map_or_else(none, |ns| show_ns(ns as f64))
+    };
+    [
+        point.share.map_or_else(none, show_share),
+        show_rate(point.offered_iops as f64),
+        point.achieved_iops.map_or_else(none, show_rate),
+        point.mean_ns.map_or_else(none, show_ns),
+        at("50"),
+        at("99"),
+        at("99.9"),
+        point.lateness_p99_ns.map_or_else(none, |ns| show_ns(ns as f64)),
+        point.device_depth.map_or_else(none, show_rate),
+        state(point, curve),
+    ]
+}
+
+/// `kept`, `overload, broken`, ...; with the promised percentile where no column has it.
+fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
+    let mut words = Vec::new();
+    let rank = rank(curve);
+    if !["50", "99", "99.9"].contains(&rank)
+        && let Some(ns) = point.percentiles_ns.get(rank).copied().flatten()
+    {
+        words.push(format!("p{rank} {}", show_ns(ns as f64)));
+    }
+    match point.state {
+        LoadState::Served => {}
+        LoadState::Late => words.push("late".into()),
+        LoadState::Overload => words.push("overload".into()),
+        LoadState::Void => words.push("void".into()),
+    }
+    words.extend(point.kept.map(|kept| if kept { "kept".into() } else { "broken".into() }));
+    words.join(", ")
+}
+
+fn knee(curve: &LoadCurve) -> Option<String> {
+    let knee = curve.knee?;
+    let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
+    let load = format!("{} a second{share}", show_rate(knee.iops));
+    Some(if knee.reached {
+        format!("Knee: {load}. Beyond it a percent more load costs more than a percent of mean latency.")
+    } else {
+        format!(
+            "Knee: not below {load}. Up to there a percent more load costs less than a percent of mean latency."
+        )
+    })
+}
+
+/// The percentile over the load, on a logarithmic scale: a mark for each load, `!` where it is overload; the promise as a line.
+fn drawing(curve: &LoadCurve) -> Vec<String> {
+    let rank = rank(curve);
+    let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
+    let promised = curve.promise.as_ref().map(|p| p.latency_ns.max(1) as f64);
+    let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(promised).collect();
+    let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);
+    let (low, high) = seen.iter().fold((f64::MAX, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
+    if curve.points.iter().filter_map(value).count() < 3 || curve.capacity_iops.is_none() {
+        return Vec::new();
+    }
+    let row = |ns: f64| {
+        let part = (ns / low).ln() / (high / low).ln().max(f64::MIN_POSITIVE);
+        HEIGHT - 1 - (part * (HEIGHT - 1) as f64).round() as usize
+    };
+    let mut cells = vec![vec![' '; WIDTH + 1]; HEIGHT];
+    let mut put = |row: usize, column: usize, mark: char| {
+        if let Some(cell) = cells.get_mut(row).and_then(|r| r.get_mut(column)) {
+            *cell = mark;
+        }
+    };
+    let line = promised.map(row);
+    line.into_iter().for_each(|row| (0..=WIDTH).for_each(|column| put(row, column, '-')));
+    for point in &curve.points {
+        let Some(share) = point.share else { continue };
+        let column = (share / most * WIDTH as f64).round() as usize;
+        match value(point) {
+            Some(ns) => put(row(ns), column, '*'),
+            None if point.state == LoadState::Overload => put(0, column, '!'),
+            None => {}
+        }
+    }
+    let label = |at: usize| match at {
+        0 => show_ns(high),
+        at if Some(at) == line => promised.map_or_else(String::new, show_ns),
+        at if at == HEIGHT - 1 => show_ns(low),
+        _ => String::new(),
+    };
+    let mut lines = vec![format!(
+        "  p{rank} over load (* measured, ! overload{})",
+        if line.is_some() { ", --- promised" } else { "" }
+    )];
+    lines.extend(cells.iter().enumerate().map(|(at, row)| {
+        let drawn: String = row.iter().collect();
+        format!("  {:>8} |{}", label(at), drawn.trim_end())
+    }));
+    lines.push(format!("  {:>8} +{}", "", "-".repeat(WIDTH + 1)));
+    let end = format!("{} of capacity", show_share(most));
+    lines.push(format!("  {:>8} 0 %{end:>width$}", "", width = WIDTH - 1));
+    lines.push(String::new());
+    lines
+}

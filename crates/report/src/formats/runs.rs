@@ -1,0 +1,182 @@
+//! The runs of each result in one line: their course, their rates, the interval, and whether the rate was steady.
+//!
+//! For: seeing at a glance whether the figure above describes the runs. Not for: the course second by second (`course`).
+
+use super::text::{Page, ruled};
+use crate::prose::WIDTH;
+use model::report::{Measured, RunFigures, Second};
+use model::steadiness::{Snia, State, Steadiness};
+use model::units::{show_rate, show_share};
+
+const HEADINGS: [&str; 5] = ["runs", "course", "IOPS", "95 % interval", "steadiness, drift"];
+/// Columns that a course may take: more where the other columns leave room.
+const COURSE: usize = 12;
+/// Heights of a bar, from nearly nothing to the highest of the result.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Between the columns.
+const GAP: usize = 2;
+
+/// The table, and what there is to say of a result that stands alone. Nothing where no run has a course.
+pub(super) fn show(out: &mut Page, results: &[Measured]) {
+    let shown: Vec<&Measured> =
+        results.iter().filter(|r| !r.void && !r.runs.is_empty() && !r.series.is_empty()).collect();
+    if shown.is_empty() {
+        return;
+    }
+    let others: Vec<[String; HEADINGS.len()]> = shown.iter().map(|r| cells(r)).collect();
+    let width = |i: usize| {
+        let cells = others.iter().map(|c| c[i].chars().count());
+        cells.chain([HEADINGS[i].chars().count()]).max().unwrap_or(0) + GAP
+    };
+    let room = WIDTH.saturating_sub([0, 2, 3, 4].map(width).iter().sum::<usize>()).max(COURSE);
+    let mut table = ruled(&HEADINGS);
+    for (result, mut cells) in shown.iter().zip(others) {
+        cells[1] = course(&result.series, room);
+        table.add_row(cells);
+    }
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    out.line("");
+    out.table_of(&table);
+    if let [only] = results {
+        alone(out, only);
+    }
+}
+
+/// Everything but the course.
+fn cells(result: &Measured) -> [String; HEADINGS.len()] {
+    let (rates, interval) = match result.runs.as_slice() {
+        [only] => (show_rate(only.iops), within(only)),
+        runs => (spread(runs), over(result)),
+    };
+    let steadiness = result.steadiness.as_ref().map_or_else(|| "-".into(), words);
+    [result.name.clone(), String::new(), rates, interval, steadiness]
+}
+
+/// The smallest and the largest rate of the runs.
+fn spread(runs: &[RunFigures]) -> String {
+    let rates = runs.iter().map(|r| r.iops);
+    let (low, high) = rates.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    format!("{} to {}", show_rate(low), show_rate(high))
+}
+
+fn over(result: &Measured) -> String {
+    let interval = result.total.as_ref().and_then(|t| t.iops_interval);
+    interval.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
+}
+
+/// What one run says about itself, and not about the next.
+fn within(run: &RunFigures) -> String {
+    let of = |[low, high]: [f64; 2]| format!("{} to {} within this run", show_rate(low), show_rate(high));
+    run.iops_within.map_or_else(|| "-".into(), of)
+}
+
+/// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
+fn words(steadiness: &Steadiness) -> String {
+    let word = steadiness.state.word();
+    let Some(drift) = steadiness.drift_per_minute else { return word.into() };
+    let percent = |share: f64| 100.0 * share;
+    let [low, high] = drift.interval.map(percent);
+    format!("{word}, {:+.1} %/min ({low:.1} to {high:.1})", percent(drift.value))
+}
+
+/// What a result that stands alone has room for: why, and what the SNIA would say.
+fn alone(out: &mut Page, result: &Measured) {
+    let Some(steadiness) = &result.steadiness else { return };
+    if steadiness.state != State::Steady {
+        out.prose("  ", "  ", &format!("{}: {}", steadiness.state.word(), steadiness.sentence));
+    }
+    if let Some(snia) = &steadiness.snia {
+        out.prose("  ", "  ", &snia_words(snia));
+    }
+}
+
+fn snia_words(snia: &Snia) -> String {
+    format!(
+        "SNIA steady state: {} in the last 5 of {} rounds (apart by {} of their mean, 20 % allowed; their line by {}, 10 % allowed).",
+        if snia.met { "met" } else { "not met" },
+        snia.rounds,
+        show_share(snia.excursion),
+        show_share(snia.slope)
+    )
+}
+
+/// A bar for each second of each run, or for several where there is no room; runs stand apart where there is room for that.
+/// Heights count from zero, so that noise does not look like a cliff.
+fn course(series: &[Second], room: usize) -> String {
+    let runs: Vec<&[Second]> = series.chunk_by(|a, b| a.run == b.run).collect();
+    let apart = 2 * runs.len() <= room + 1;
+    let gaps = if apart { runs.len().saturating_sub(1) } else { 0 };
+    let each = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
+    let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| squeezed(run, each)).collect();
+    if !apart {
+        // More runs than columns: what neighbours had in common.
+        let all: Vec<f64> = bars.concat();
+        let per = all.len().div_ceil(room.max(1)).max(1);
+        bars = vec![all.chunks(per).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];
+    }
+    let highest = bars.iter().flatten().copied().fold(0.0, f64::max);
+    let drawn = |run: &Vec<f64>| run.iter().map(|rate| bar(*rate, highest)).collect::<String>();
+    bars.iter().map(drawn).collect::<Vec<_>>().join(" ")
+}
+
+/// The rates of a run in at most so many columns, each the mean over its time.
+fn squeezed(run: &[Second], most: usize) -> Vec<f64> {
+    let mean = |part: &[Second]| {
+        let seconds: f64 = part.iter().map(|s| s.seconds).sum();
+        part.iter().map(|s| s.iops * s.seconds).sum::<f64>() / seconds.max(f64::MIN_POSITIVE)
+    };
+    run.chunks(run.len().div_ceil(most.max(1)).max(1)).map(mean).collect()
+}
+
+/// The bar of a rate; a dot where nothing was done.
+fn bar(rate: f64, highest: f64) -> char {
+    if rate <= 0.0 || highest <= 0.0 {
+        return '.';
+    }
+    let eighth = (rate / highest * BARS.len() as f64).round() as usize;
+    BARS[eighth.clamp(1, BARS.len()) - 1]
+}
+
+#[cfg(test)]
+fn seconds(runs: &[&[f64]]) -> Vec<Second> {
+    let second = |run: usize, at: usize, iops: f64| Second {
+        run: run as u32,
+        start_s: at as f64,
+        seconds: 1.0,
+        iops,
+        mb_per_s: iops * 4096.0 / 1e6,
+        p99_at_most_ns: None,
+        device: None,
+    };
+    let of = |(run, rates): (usize, &&[f64])| {
+        rates.iter().enumerate().map(move |(at, iops)| second(run, at, *iops)).collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of).collect()
+}
+
+#[test]
+fn bars_count_from_zero_and_runs_stand_apart() {
+    // Noise of a tenth is no cliff; a fall to a quarter is one; a standstill is a dot.
+    assert_eq!(course(&seconds(&[&[100.0, 90.0, 95.0, 100.0]]), 30), "█▇██");
+    assert_eq!(course(&seconds(&[&[100.0, 25.0, 0.0], &[100.0]]), 30), "█▂. █");
+    assert_eq!(course(&seconds(&[&[0.0, 0.0]]), 30), "..");
+    assert_eq!(course(&[], 30), "");
+}
+
+#[test]
+fn a_long_course_is_squeezed_and_many_runs_stand_together() {
+    let long: Vec<f64> = (0..120).map(|i| if i < 60 { 100.0 } else { 50.0 }).collect();
+    assert_eq!(course(&seconds(&[&long]), 12), "██████▄▄▄▄▄▄");
+    let one: &[f64] = &[100.0, 100.0];
+    let few = course(&seconds(&[one; 6]), 12);
+    assert_eq!(few, "█ █ █ █ █ █");
+    let many = course(&seconds(&[one; 50]), 12);
+    assert!(many.chars().count() <= 12 && many.chars().all(|c| c == '█'), "{many}");
+}
+
+#[test]
+fn a_rate_that_is_no_number_is_no_panic() {
+    assert_eq!(course(&seconds(&[&[f64::NAN, f64::INFINITY, -1.0]]), 30).chars().count(), 3);
+}

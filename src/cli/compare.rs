@@ -1,0 +1,79 @@
+//! `fathom compare`: its flags.
+
+use crate::compare::Wish;
+use crate::failure::Failure;
+use analysis::compare::{Limit, Options};
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use model::wish::number;
+use report::comparison::{FORMS, find};
+
+/// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
+///
+/// A and B are what `fathom show` takes (a file, an id or a part of one, last, last~1), or a JSON report that -o wrote.
+/// Several sessions of one configuration are one side: with commas (a,b,c), or from one to another with all between (a..b).
+/// Their runs count as runs of one, and how far they lie apart is taken for what no change at all makes.
+///
+/// FASTER and SLOWER: the 95 % interval of B by A lies beyond the margin, and the ranks of the runs agree; that takes at least
+/// 4 runs on each side. SAME: the whole interval lies within the margin. All else is CANNOT TELL, with the runs that would
+/// settle it. INCOMPARABLE: numbers of different work, and what differs.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared."
+)]
+pub struct Args {
+    /// What is held against
+    a: String,
+    /// What is held against A
+    b: String,
+    /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %
+    #[arg(long, value_name = "PERCENT", value_parser = share, default_value = "1%")]
+    margin: f64,
+    /// Exit with 1 where B is surely slower by more than this, in percent; CANNOT TELL does not fail
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    fail_if_slower: Option<f64>,
+    /// Which numbers count for --fail-if-slower
+    #[arg(long, value_enum, default_value = "headline", requires = "fail_if_slower")]
+    fail_on: Which,
+    /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
+    #[arg(long, value_name = "ID", value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
+    accept: Option<String>,
+    /// Form of the answer
+    #[arg(long, default_value = "text", value_parser = PossibleValuesParser::new(FORMS.iter().map(|f| f.name)))]
+    format: String,
+}
+
+/// The words of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// The number that the answer is about
+    Headline,
+    /// Every number
+    All,
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn wish(self) -> Result<Wish, Failure> {
+        let form = find(&self.format).ok_or_else(|| Failure::Usage(format!("--format {}", self.format)))?;
+        let all = self.fail_on == Which::All;
+        let options = Options {
+            margin: self.margin,
+            accept_differences: self.accept.is_some(),
+            fail_if_slower: self.fail_if_slower.map(|share| Limit { share, all }),
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        Ok(Wish { a: self.a, b: self.b, options, form })
+    }
+}
+
+/// A share in percent, as a share. The whole of it would be no limit at all.
+fn share(text: &str) -> Result<f64, String> {
+    match number::share(text)? {
+        percent if percent < 100.0 => Ok(percent / 100.0),
+        _ => Err(format!("'{text}' is all of it; type less than 100, such as 5%")),
+    }
+}

@@ -1,0 +1,38 @@
+//! `fathom export`: its flags.
+
+use crate::history::{Export, SESSION_FORM};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::path::PathBuf;
+
+/// Hand sessions on: as they are, for `fathom import` on another machine, or as reports.
+///
+/// Each is written under its id, with its tags and notes beside it, and the names are printed. Nothing is written over.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Sessions: files, ids or parts of them, tags, `last`, `last~1`
+    #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Where to: a directory, the file for one session, or - for standard output
+    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    output: PathBuf,
+    /// Form [default: by the extension of the file, else session]
+    #[arg(long, value_parser = forms())]
+    format: Option<String>,
+    /// Print the JSON schema of a report instead, for programs that read one
+    #[arg(long)]
+    schema: bool,
+}
+
+fn forms() -> PossibleValuesParser {
+    let session = PossibleValue::new(SESSION_FORM).help("the session file, which import takes");
+    let reports = report::FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about));
+    PossibleValuesParser::new([session].into_iter().chain(reports))
+}
+
+impl Args {
+    /// What was said; `None` where the schema is asked for.
+    pub fn wish(self) -> Option<Export> {
+        let wish = Export { sessions: self.sessions, form: self.format, to: self.output };
+        (!self.schema).then_some(wish)
+    }
+}

@@ -1,0 +1,116 @@
+//! `fathom limit`: its flags.
+
+use super::common::{Choice, Measuring, ShowingArgs};
+use crate::failure::Failure;
+use crate::request::{Request, Work};
+use crate::show::Showing;
+use model::plan::Promise;
+use model::units::parse_duration_ns;
+use model::wish::keys::{self, Key};
+use std::path::PathBuf;
+
+/// All keys but those that say a pace or a stop of their own: the load is what is varied.
+#[derive(Debug)]
+struct AnyLoad;
+
+impl Choice for AnyLoad {
+    fn takes(key: &Key) -> bool {
+        const NOT: [&str; 11] = [
+            keys::TARGET,
+            keys::LINE,
+            "sharing",
+            "rate",
+            "limit-iops",
+            "limit-bandwidth",
+            "think",
+            "burst",
+            "delay",
+            "ops",
+            "bytes",
+        ];
+        !NOT.contains(&key.name)
+    }
+}
+
+/// The promise: at most one.
+#[derive(clap::Args, Debug)]
+#[group(multiple = false)]
+#[command(next_help_heading = "Promise")]
+struct PromiseArgs {
+    /// Find the highest rate at which half of all operations take no longer
+    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    p50: Option<u64>,
+    /// The same for 90 in a hundred
+    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    p90: Option<u64>,
+    /// The same for 95 in a hundred
+    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    p95: Option<u64>,
+    /// The same for 99 in a hundred, such as --p99 1ms
+    #[arg(long, value_name = "DURATION", value_parser = latency)]
+    p99: Option<u64>,
+    /// The same for 999 in a thousand
+    #[arg(long = "p99.9", value_name = "DURATION", value_parser = latency)]
+    p99_9: Option<u64>,
+}
+
+/// Measure latency against offered load, and find the highest rate that keeps a promise.
+///
+/// First a closed loop, which tells the capacity. Then an open loop at 10, 30, 50, 70, 80, 90 and 95 % of it, in random order,
+/// and around the knee: arrivals come whatever the storage does, and latency counts from when an operation should have begun.
+/// With a promise such as --p99 1ms it goes on to the highest rate that keeps it, between one that does and one that does not.
+/// Flags say the work as for `fathom run`; --depth and --workers are those of the closed loop.
+///
+/// A file or device of yours is only read, unless --destroy names it.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    promise: PromiseArgs,
+    #[command(flatten)]
+    measuring: Measuring<AnyLoad>,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+/// A latency that can be promised.
+fn latency(text: &str) -> Result<u64, String> {
+    match parse_duration_ns(text)? {
+        0 => Err("no operation takes no time; type a duration such as 1ms or 500us".into()),
+        ns => Ok(ns),
+    }
+}
+
+impl PromiseArgs {
+    /// What was promised; p99 is what the curve shows where nothing was.
+    fn promise(&self) -> Promise {
+        let said =
+            [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
+        let found = said.into_iter().find(|(_, ns)| ns.is_some());
+        let (quantile, latency_ns) = found.unwrap_or((0.99, None));
+        Promise { quantile, latency_ns }
+    }
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn request(self) -> Result<(Request, Showing), Failure> {
+        let promise = self.promise.promise();
+        let mut request = self.measuring.request(Work::Job, self.target, None);
+        let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
+        // It is about the open loop, and the closed one has the same flags.
+        let arrivals = streams.next().and_then(|s| s.arrivals.take());
+        request.work = Work::Limit(promise, arrivals);
+        if let Some(problem) = request.job.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
+        Ok((request, self.showing.showing(self.explain)?))
+    }
+}

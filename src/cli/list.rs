@@ -1,0 +1,84 @@
+//! `fathom list`: its flags.
+
+use crate::history::{self, Filter, Form, Listing};
+use clap::ValueEnum;
+use model::report::Verdict;
+
+/// List earlier sessions, newest first.
+///
+/// The session files are the truth; an index beside them (history.db, SQLite) makes the list quick and holds nothing else.
+/// Files that were copied there or removed by hand are noticed. A verdict is that of the version which indexed the session;
+/// --rebuild judges all of them again.
+///
+/// Nothing is ever removed but by `fathom delete`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Only those with this in the path of a target
+    #[arg(long, value_name = "PATH")]
+    target: Option<String>,
+    /// Only those with this in the name, model or serial number of a device below
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Only those with this in what was measured or in the name of a job
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    /// Only those with this verdict
+    #[arg(long, value_enum, ignore_case = true)]
+    verdict: Option<VerdictWord>,
+    /// Only those with this tag
+    #[arg(long, value_name = "WORD")]
+    tag: Option<String>,
+    /// Only those that began then or later: 2026-11-21, or 2026-11-21T16:00
+    #[arg(long, value_name = "DATE", value_parser = history::since)]
+    since: Option<i64>,
+    /// Only those that began then or before; a day counts whole
+    #[arg(long, value_name = "DATE", value_parser = history::until)]
+    until: Option<i64>,
+    /// The newest N of them, 0 for all [default: 40 as text, all otherwise]
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Read and judge every session again first
+    #[arg(long)]
+    rebuild: bool,
+    /// Form of the list
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormWord,
+}
+
+/// The words of `--verdict`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum VerdictWord {
+    Valid,
+    Suspect,
+    Invalid,
+}
+
+/// The words of `--format`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormWord {
+    /// A table to read
+    Text,
+    /// An array of sessions, everything about each
+    Json,
+    /// A line per session, lists joined by semicolons
+    Csv,
+}
+
+impl Args {
+    /// What was said.
+    pub fn wish(self) -> Listing {
+        let verdict = self.verdict.map(|v| match v {
+            VerdictWord::Valid => Verdict::Valid,
+            VerdictWord::Suspect => Verdict::Suspect,
+            VerdictWord::Invalid => Verdict::Invalid,
+        });
+        let form = match self.format {
+            FormWord::Text => Form::Text,
+            FormWord::Json => Form::Json,
+            FormWord::Csv => Form::Csv,
+        };
+        let Self { target, device, job, tag, since, until, limit, rebuild, .. } = self;
+        let filter = Filter { target, device, job, verdict, tag, since, until };
+        Listing { filter, limit, rebuild, form }
+    }
+}

@@ -1,0 +1,194 @@
+//! Comparing: from words that mean sessions to two sides, and from their comparison to bytes and the exit code.
+//!
+//! For: what A and B are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
+
+use crate::failure::Failure;
+use crate::show::print_bytes;
+use crate::{history, session};
+use analysis::Judging;
+use analysis::compare::{Options, compare_sides};
+use model::comparison::{Answer, Comparison, Passing};
+use model::report::{FORMAT, Report};
+use report::Style;
+use report::comparison::Form;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Largest JSON report that is read. One of a thousand runs of eight jobs has some MiB.
+const MOST_BYTES: u64 = 256 << 20;
+/// Between the first and the last session of a range.
+const RANGE: &str = "..";
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Wish {
+    /// What the other side is held against, as typed.
+    pub a: String,
+    /// The other side.
+    pub b: String,
+    /// Margin, limit and what is accepted.
+    pub options: Options,
+    /// The form of the answer.
+    pub form: &'static Form,
+}
+
+/// Compares, prints, and gives the exit code.
+///
+/// # Errors
+/// [`Failure::Usage`] where a side is no session or report, or the two have one in common.
+pub fn compare(wish: &Wish) -> Result<ExitCode, Failure> {
+    let sides = [files(&wish.a)?, files(&wish.b)?];
+    refuse_twice(sides.iter().flatten())?;
+    let read = |files: &[PathBuf]| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, Failure>>();
+    let [a, b] = [read(&sides[0])?, read(&sides[1])?];
+    refuse_one_session(a.iter().chain(&b))?;
+    let comparison = compare_sides(&a, &b, &wish.options);
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    print_bytes(&(wish.form.render)(&comparison, Style { colour, ..Style::default() }));
+    Ok(exit_code(&comparison))
+}
+
+/// 2 where the two cannot be compared, which nobody could do; 1 where B is surely slower by more than is allowed; else 0.
+fn exit_code(comparison: &Comparison) -> ExitCode {
+    let failed = comparison.gate.as_ref().is_some_and(|g| g.outcome == Passing::Failed);
+    match comparison.answer {
+        Answer::Incomparable => ExitCode::from(2),
+        _ if failed => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The files of a side: `a,b,c`, each a word of the history or a path, or `a..b` for these and all between them.
+fn files(side: &str) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for word in side.split(',').map(str::trim) {
+        if word.is_empty() {
+            return Err(Failure::Usage(format!(
+                "'{side}': a session is missing; type an id, a part of one, last, last~1, or a file, several with commas"
+            )));
+        }
+        match ends(word) {
+            Some((first, last)) => all.extend(range(word, &first, &last)?),
+            None => all.push(history::find(word)?),
+        }
+    }
+    Ok(all)
+}
+
+/// The first and the last session of a range, where a word is one. Paths hold two points too, so both ends must be there.
+fn ends(word: &str) -> Option<(PathBuf, PathBuf)> {
+    let there = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let split = |at: usize| Some((there(&word[..at])?, there(&word[at + RANGE.len()..])?));
+    word.match_indices(RANGE).find_map(|(at, _)| split(at))
+}
+
+/// The sessions from the first to the last of a directory, both included: their names are the times when they began.
+fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
+    if first.parent() != last.parent() {
+        return Err(usage("a range goes from one session to another of the same directory".into()));
+    }
+    if first > last {
+        return Err(usage(
+            "the first session of a range is the older one; type it the other way round".into(),
+        ));
+    }
+    let dir = first.parent().unwrap_or(Path::new(""));
+    let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", dir.display())))?;
+    let paths = entries.flatten().map(|e| e.path());
+    let mut all: Vec<PathBuf> = paths
+        .filter(|p| p.extension() == first.extension() && (first..=last).contains(&p.as_path()))
+        .collect();
+    all.sort();
+    Ok(all)
+}
+
+/// Refuses a file that is named twice: against itself it is the same, and beside itself it would count double.
+fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        // What cannot be resolved is told when it is read.
+        let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !seen.insert(whole) {
+            return Err(same(&file.display().to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a session that is named as itself and as its JSON report.
+fn refuse_one_session<'r>(reports: impl Iterator<Item = &'r Report>) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for report in reports.filter(|r| r.session.is_some()) {
+        if !seen.insert((&report.session, &report.started)) {
+            return Err(same(report.session.as_deref().unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+fn same(what: &str) -> Failure {
+    Failure::Usage(format!(
+        "{what} is named twice; a comparison needs two measurements: type the id of another session, or measure again"
+    ))
+}
+
+/// A JSON report as it was judged, or a session judged now.
+fn report(file: &Path) -> Result<Report, Failure> {
+    if !is_json(file)? {
+        let judging = Judging {
+            session: Some(file.display().to_string()),
+            version: env!("CARGO_PKG_VERSION").into(),
+            ..Judging::default()
+        };
+        return Ok(analysis::judge(&session::read(file)?, &judging));
+    }
+    let fail = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(|e| fail(e.to_string()))?;
+    opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(fail(format!("more than {} MiB, which no report has", MOST_BYTES >> 20)));
+    }
+    let report: Report = serde_json::from_slice(&bytes)
+        .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", file.display())))?;
+    if report.fathom.format > FORMAT {
+        let (its, ours) = (report.fathom.format, FORMAT);
+        return Err(fail(format!(
+            "a report of format {its}, and this fathom reads {ours}; take a newer fathom"
+        )));
+    }
+    Ok(report)
+}
+
+/// Whether a file begins as JSON does: a session file begins with its name.
+fn is_json(file: &Path) -> Result<bool, Failure> {
+    let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", file.display()));
+    let mut start = [0; 64];
+    let read = File::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
+    Ok(start[..read].trim_ascii_start().starts_with(b"{"))
+}
+
+#[test]
+fn sides_are_split_at_commas_and_ranges_are_those_between() {
+    let dir = std::env::temp_dir().join(format!("fathom-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap_or_default();
+    let path = |name: &str| dir.join(name);
+    for name in ["1.fathom", "2.fathom", "3.fathom", "4.fathom", "3.txt"] {
+        std::fs::write(path(name), "").unwrap_or_default();
+    }
+    let names = |word: &str| -> Result<Vec<String>, String> {
+        let found = files(&word.replace('@', &format!("{}/", dir.display())));
+        let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        found.map(|f| f.iter().map(name).collect()).map_err(|f| f.words().to_owned())
+    };
+    assert_eq!(names("@1.fathom,@3.txt"), Ok(vec!["1.fathom".into(), "3.txt".into()]));
+    let three = ["2.fathom", "3.fathom", "4.fathom"].map(str::to_owned).to_vec();
+    assert_eq!(names("@2.fathom..@4.fathom"), Ok(three));
+    assert!(names("@4.fathom..@2.fathom").is_err_and(|why| why.contains("other way round")));
+    assert!(names("@1.fathom,").is_err_and(|why| why.contains("missing")));
+    std::fs::remove_dir_all(&dir).unwrap_or_default();
+}

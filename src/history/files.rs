@@ -1,0 +1,142 @@
+//! The files of the history: which sessions there are, where, and when they last changed.
+//!
+//! For: names, sizes and times of thousands of files in a moment. Not for: opening any of them.
+
+use crate::session::{self, EXTENSION};
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What the names of files with the user's words end in, behind the id.
+pub(super) const WORDS: &str = ".words.json";
+
+/// Every session file, wherever sessions may lie.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// By id. Of two with one id the first directory's.
+    pub(super) by_id: BTreeMap<String, Found>,
+    /// Directories that could not be read, with the reason.
+    pub(super) problems: Vec<String>,
+}
+
+/// A session file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+}
+
+/// What changes when a session or the words about it change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Size of the session file.
+    pub(super) bytes: i64,
+    /// Its last change, ns since 1970.
+    pub(super) changed_ns: i64,
+    /// The last change of the file with the user's words; `None` where there is none.
+    pub(super) words_changed_ns: Option<i64>,
+}
+
+impl Files {
+    /// Looks at all directories.
+    pub(super) fn look() -> Self {
+        let mut files = Self::default();
+        for dir in session::directories() {
+            if let Err(e) = files.look_in(&dir)
+                && e.kind() != io::ErrorKind::NotFound
+            {
+                files.problems.push(format!("{} cannot be read: {e}", dir.display()));
+            }
+        }
+        files
+    }
+
+    /// Looks at one directory.
+    pub(super) fn look_in(&mut self, dir: &Path) -> io::Result<()> {
+        let mut words = BTreeMap::new();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let session = name.strip_suffix(EXTENSION).and_then(|n| n.strip_suffix('.'));
+            // What is removed while we look is not there.
+            let (Some(id), Ok(facts)) = (session.or(name.strip_suffix(WORDS)), entry.metadata()) else {
+                continue;
+            };
+            if id.is_empty() || !facts.is_file() {
+                continue;
+            }
+            if session.is_some() {
+                found.push((id.to_owned(), entry.path(), facts));
+            } else {
+                words.insert(id.to_owned(), changed_ns(&facts));
+            }
+        }
+        for (id, path, facts) in found {
+            let stamp = Stamp {
+                bytes: i64::try_from(facts.len()).unwrap_or(i64::MAX),
+                changed_ns: changed_ns(&facts),
+                words_changed_ns: words.get(&id).copied(),
+            };
+            self.by_id.entry(id.clone()).or_insert(Found { id, path, stamp });
+        }
+        Ok(())
+    }
+
+    /// The file of a session, found without looking at the others.
+    pub(super) fn of(id: &str) -> Option<PathBuf> {
+        let mut paths = session::directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
+        paths.find(|p| p.is_file())
+    }
+
+    /// Bytes of all of them.
+    pub(super) fn bytes(&self) -> u64 {
+        self.by_id.values().map(|f| f.stamp.bytes.unsigned_abs()).sum()
+    }
+}
+
+fn changed_ns(facts: &Metadata) -> i64 {
+    facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_seen_with_their_words_and_nothing_else_is() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in
+            ["b.fathom", "a.fathom", "a.words.json", "c.words.json", ".fathom", "x.json", ".import-1.new"]
+        {
+            std::fs::write(dir.path().join(name), name)?;
+        }
+        std::fs::create_dir(dir.path().join("d.fathom"))?;
+        let mut files = Files::default();
+        files.look_in(dir.path())?;
+        assert_eq!(files.by_id.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(files.by_id["a"].stamp.words_changed_ns.is_some());
+        assert_eq!(files.by_id["b"].stamp.words_changed_ns, None);
+        assert_eq!((files.by_id["a"].stamp.bytes, files.bytes()), (8, 16));
+        assert_eq!(
+            files.look_in(&dir.path().join("none")).map_err(|e| e.kind()),
+            Err(io::ErrorKind::NotFound)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn of_two_with_one_id_the_first_directorys_counts() -> io::Result<()> {
+        let dirs = [tempfile::tempdir()?, tempfile::tempdir()?];
+        let mut files = Files::default();
+        for (i, dir) in dirs.iter().enumerate() {
+            std::fs::write(dir.path().join("a.fathom"), "x".repeat(i))?;
+            files.look_in(dir.path())?;
+        }
+        assert_eq!((files.by_id.len(), files.by_id["a"].stamp.bytes), (1, 0));
+        Ok(())
+    }
+}

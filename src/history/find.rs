@@ -1,0 +1,88 @@
+//! Finding: from a word that a person can type to the session that it means.
+//!
+//! For: paths, ids and parts of them, `last`, tags. Not for: filters over many sessions (`fathom list`).
+
+use super::files::Files;
+use super::index::{self, Filter};
+use crate::failure::Failure;
+use std::path::{Path, PathBuf};
+
+/// Ids that are named where a word means several.
+const NAMED: usize = 5;
+
+/// The session file that a word means: a path; an id; `last`, or `last~2` for the second before; a tag that only one session
+/// has; or any part of an id that only one has.
+///
+/// # Errors
+/// [`Failure::Usage`] where there is none or several, with what could be typed instead.
+pub fn find(word: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(word);
+    if path.is_file() || word.contains('/') {
+        return Ok(path.to_owned());
+    }
+    if let Some(path) = Files::of(word) {
+        return Ok(path);
+    }
+    let files = Files::look();
+    find_in(&files, word).map(|id| files.by_id[&id].path.clone())
+}
+
+/// The id of the session that a word means; it is among the files.
+pub(super) fn find_in(files: &Files, word: &str) -> Result<String, Failure> {
+    if files.by_id.contains_key(word) {
+        return Ok(word.to_owned());
+    }
+    if let Some(back) = back_from_last(word)? {
+        let newest = index::with(files, |index| index.newest(back))?;
+        return newest.ok_or_else(|| usage(word, &how_many(files.by_id.len())));
+    }
+    let tagged =
+        index::with(files, |index| index.ids(&Filter { tag: Some(word.into()), ..Filter::default() }))?;
+    if !tagged.is_empty() {
+        return only(word, "that tag", tagged);
+    }
+    let parts = files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
+    only(word, "that in their id", parts)
+}
+
+/// How many sessions before the newest is meant; `None` where the word is no such one.
+fn back_from_last(word: &str) -> Result<Option<u32>, Failure> {
+    match word.split_once('~') {
+        None if word == "last" => Ok(Some(0)),
+        Some(("last", back)) => {
+            back.parse().map(Some).map_err(|_| usage(word, "behind last~ stands a number, such as last~1"))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The only one of them.
+fn only(word: &str, what: &str, mut ids: Vec<String>) -> Result<String, Failure> {
+    match ids.len() {
+        0 => Err(usage(
+            word,
+            "neither a file, nor a tag, nor a part of a session's id; `fathom list` shows all",
+        )),
+        1 => Ok(ids.remove(0)),
+        n => {
+            let more = if n > NAMED { ", ..." } else { "" };
+            ids.truncate(NAMED);
+            Err(usage(
+                word,
+                &format!("{n} sessions have {what}; type the id of one: {}{more}", ids.join(", ")),
+            ))
+        }
+    }
+}
+
+fn how_many(sessions: usize) -> String {
+    match sessions {
+        0 => "there are no sessions yet; `fathom bench` makes one".into(),
+        1 => "there is one session".into(),
+        n => format!("there are {n} sessions"),
+    }
+}
+
+fn usage(word: &str, why: &str) -> Failure {
+    Failure::Usage(format!("{word}: {why}"))
+}

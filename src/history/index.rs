@@ -1,0 +1,561 @@
+//! The index: an SQLite database beside the session files, made from them and thrown away without loss.
+//!
+//! For: finding entries among thousands without opening a session file. Not for: anything that is not in the files too.
+//!
+//! A table `session` has a row per session file: id, size and time of change by which a change is noticed, the time that it
+//! began, and the entry as JSON, so that `sqlite3 history.db "select id, entry ->> 'verdict' from session"` answers.
+
+use super::entry::Entry;
+use super::files::{Files, Found, Stamp};
+use crate::failure::Failure;
+use crate::session;
+use model::report::Verdict;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, TransactionBehavior, params};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Its file, in the directory above the sessions.
+const NAME: &str = "history.db";
+/// How long another fathom may hold it.
+const BUSY: Duration = Duration::from_secs(5);
+/// Sessions that are read before their entries are written: what a kill in between costs.
+const BATCH: usize = 200;
+/// New sessions from which it takes long enough to be said.
+const MANY: usize = 200;
+
+/// What makes each version out of the one before; the first out of nothing. A step whose entries would lack something deletes
+/// them, and they are read again.
+const STEPS: &[&str] = &["
+    CREATE TABLE session (
+        id TEXT PRIMARY KEY,
+        bytes INTEGER NOT NULL,
+        changed_ns INTEGER NOT NULL,
+        words_changed_ns INTEGER,
+        started_ns INTEGER NOT NULL,
+        entry TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX session_by_time ON session (started_ns, id);
+"];
+
+/// Newest first; of two that began at once the larger id.
+const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, id DESC";
+
+/// What an entry must be like.
+const MATCHES: &str = "
+    (:target IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.targets') WHERE instr(value, :target) > 0))
+    AND (:device IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.devices') WHERE
+        instr(value ->> 'name', :device) > 0 OR instr(coalesce(value ->> 'model', ''), :device) > 0
+        OR instr(coalesce(value ->> 'serial', ''), :device) > 0))
+    AND (:job IS NULL OR instr(coalesce(entry ->> 'title', ''), :job) > 0
+        OR EXISTS (SELECT 1 FROM json_each(entry, '$.jobs') WHERE instr(value, :job) > 0))
+    AND (:verdict IS NULL OR entry ->> 'verdict' = :verdict)
+    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.words.tags') WHERE value = :tag))
+    AND (:since IS NULL OR started_ns >= :since)
+    AND (:until IS NULL OR started_ns < :until)
+";
+
+/// Which entries are wanted; `None` for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// A part of the path of one of its targets.
+    pub target: Option<String>,
+    /// A part of the name, model or serial number of a device below.
+    pub device: Option<String>,
+    /// A part of its title or of the name of one of its jobs.
+    pub job: Option<String>,
+    /// Its verdict.
+    pub verdict: Option<Verdict>,
+    /// A tag of it.
+    pub tag: Option<String>,
+    /// The first ns since 1970.
+    pub since: Option<i64>,
+    /// The first ns that is too late.
+    pub until: Option<i64>,
+}
+
+/// An open index.
+#[derive(Debug)]
+pub(super) struct Index {
+    db: Connection,
+}
+
+/// Why an index is of no use.
+#[derive(Debug)]
+enum Trouble {
+    /// A later fathom made it: its version.
+    Future(i64),
+    /// It cannot be read or written here; another place may do.
+    Place(String),
+    /// It is no index, or not what it was when it was written.
+    Damaged(String),
+}
+
+/// Asks the index after bringing it up to date. It lies in the first directory that can be written, else in memory.
+///
+/// # Errors
+/// [`Failure::Refused`] where a later fathom made it.
+pub(super) fn with<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Result<T>) -> Result<T, Failure> {
+    let mut refused = None;
+    for path in places() {
+        match attempt(&path, files, &ask) {
+            Ok(answer) => return Ok(answer),
+            Err(Trouble::Future(version)) => return Err(from_the_future(&path, version)),
+            Err(Trouble::Place(why)) => refused = Some(format!("{}: {why}", path.display())),
+            Err(Trouble::Damaged(why)) => {
+                let Ok(aside) = set_aside(&path, "damaged") else { continue };
+                eprintln!(
+                    "fathom: the index {} is damaged ({why}); it is made anew from the session files, and what it was is now {}",
+                    path.display(),
+                    aside.display()
+                );
+                if let Ok(answer) = attempt(&path, files, &ask) {
+                    return Ok(answer);
+                }
+            }
+        }
+    }
+    if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
+        eprintln!("fathom: no index can be kept ({why}), so every session is read each time");
+    }
+    attempt(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
+        Trouble::Future(_) => Failure::Refused("the index in memory is from the future".into()),
+        Trouble::Place(why) | Trouble::Damaged(why) => {
+            Failure::Refused(format!("the history cannot be indexed: {why}"))
+        }
+    })
+}
+
+/// Makes it anew: every session is read and judged again. One that a later fathom made is set aside.
+///
+/// # Errors
+/// As [`with`].
+pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
+    for path in places().filter(|p| p.exists()) {
+        if let Err(Trouble::Future(version)) = Index::open(&path) {
+            let aside = set_aside(&path, &format!("version-{version}"))
+                .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
+            eprintln!("fathom: the index of a later fathom is now {}", aside.display());
+        }
+    }
+    with(&Files::default(), |_| Ok(()))?;
+    with(files, |_| Ok(()))
+}
+
+/// Where it may lie: above each directory that holds sessions.
+fn places() -> impl Iterator<Item = PathBuf> {
+    let dirs = session::directories().into_iter().filter(|d| d.is_dir());
+    dirs.filter_map(|d| Some(d.parent()?.join(NAME)))
+}
+
+fn attempt<T>(
+    path: &Path,
+    files: &Files,
+    ask: impl Fn(&mut Index) -> rusqlite::Result<T>,
+) -> Result<T, Trouble> {
+    let mut index = Index::open(path)?;
+    index.refresh(files, Entry::read)?;
+    Ok(ask(&mut index)?)
+}
+
+fn from_the_future(path: &Path, version: i64) -> Failure {
+    Failure::Refused(format!(
+        "{} was made by a later fathom (its version is {version}, and this one knows {}); use that fathom, or type `fathom list \
+         --rebuild`, which sets it aside and makes one from the session files",
+        path.display(),
+        STEPS.len()
+    ))
+}
+
+/// Gives an index and what belongs to it another name, in the place of an older one that has it.
+fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
+    let named = |path: &Path, behind: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(behind);
+        PathBuf::from(name)
+    };
+    let aside = named(path, &format!(".{why}"));
+    std::fs::rename(path, &aside)?;
+    for part in ["-wal", "-shm"] {
+        // Left behind they would be taken for the next one's; there is none after a clean end.
+        let _ = std::fs::rename(named(path, part), named(&aside, part));
+    }
+    Ok(aside)
+}
+
+impl Index {
+    fn open(path: &Path) -> Result<Self, Trouble> {
+        let mut db = Connection::open(path)?;
+        db.busy_timeout(BUSY)?;
+        // Where this is refused, as on file systems without shared memory, the journal stays what it is: slower, and as safe.
+        db.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+        // The last entries may be lost with the power; they are read again then.
+        db.pragma_update(None, "synchronous", "normal")?;
+        migrate(&mut db, STEPS)?;
+        Ok(Self { db })
+    }
+
+    /// Reads what is new or has changed, and forgets what is gone.
+    fn refresh(&mut self, files: &Files, mut read: impl FnMut(&Found) -> Entry) -> rusqlite::Result<()> {
+        let known = self.stamps()?;
+        let gone = known.keys().filter(|id| !files.by_id.contains_key(*id));
+        self.forget(gone)?;
+        let new: Vec<&Found> = files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
+        if new.len() >= MANY {
+            eprintln!("fathom: {} sessions are new to the index and are read now", new.len());
+        }
+        for batch in new.chunks(BATCH) {
+            // Read first, so that nobody waits for the database meanwhile.
+            let entries: Vec<(&Found, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
+            self.put(&entries)?;
+        }
+        Ok(())
+    }
+
+    fn stamps(&self) -> rusqlite::Result<BTreeMap<String, Stamp>> {
+        let mut rows = self.db.prepare("SELECT id, bytes, changed_ns, words_changed_ns FROM session")?;
+        let stamp = |r: &rusqlite::Row<'_>| {
+            Ok((r.get(0)?, Stamp { bytes: r.get(1)?, changed_ns: r.get(2)?, words_changed_ns: r.get(3)? }))
+        };
+        rows.query_map([], stamp)?.collect()
+    }
+
+    fn forget<'a>(&mut self, ids: impl Iterator<Item = &'a String>) -> rusqlite::Result<()> {
+        let mut ids = ids.peekable();
+        if ids.peek().is_none() {
+            return Ok(());
+        }
+        let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut delete = writing.prepare("DELETE FROM session WHERE id = ?1")?;
+            for id in ids {
+                delete.execute([id])?;
+            }
+        }
+        writing.commit()
+    }
+
+    fn put(&mut self, entries: &[(&Found, Entry)]) -> rusqlite::Result<()> {
+        let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut insert =
+                writing.prepare("INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+            for (found, entry) in entries {
+                let Stamp { bytes, changed_ns, words_changed_ns } = found.stamp;
+                let json = serde_json::to_string(entry)
+                    .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
+                insert.execute(params![
+                    found.id,
+                    bytes,
+                    changed_ns,
+                    words_changed_ns,
+                    entry.started_ns(&found.stamp),
+                    json
+                ])?;
+            }
+        }
+        writing.commit()
+    }
+
+    /// The id of the newest session, or of the one so many before it.
+    pub(super) fn newest(&self, back: u32) -> rusqlite::Result<Option<String>> {
+        let sql = format!("SELECT id FROM session {NEWEST_FIRST} LIMIT 1 OFFSET {back}");
+        self.db.query_row(&sql, [], |r| r.get(0)).optional()
+    }
+
+    /// Ids of the entries that are wanted, newest first.
+    pub(super) fn ids(&self, filter: &Filter) -> rusqlite::Result<Vec<String>> {
+        self.select("id", filter, None, |r| r.get(0))
+    }
+
+    /// Entries that are wanted, newest first; no more than so many.
+    pub(super) fn entries(&self, filter: &Filter, most: Option<u32>) -> rusqlite::Result<Vec<Entry>> {
+        self.select("entry", filter, most, |r| {
+            let json: String = r.get(0)?;
+            serde_json::from_str(&json).map_err(|e| {
+                rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, e.into())
+            })
+        })
+    }
+
+    /// How many are wanted in all.
+    pub(super) fn count(&self, filter: &Filter) -> rusqlite::Result<u64> {
+        let counted: Vec<i64> = self.select("count(*)", filter, None, |r| r.get(0))?;
+        Ok(counted.iter().sum::<i64>().unsigned_abs())
+    }
+
+    fn select<T>(
+        &self,
+        what: &str,
+        filter: &Filter,
+        most: Option<u32>,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let most = most.map_or(-1, i64::from);
+        let sql = format!("SELECT {what} FROM session WHERE {MATCHES} {NEWEST_FIRST} LIMIT {most}");
+        // The word that the entry has.
+        let verdict = filter.verdict.and_then(|v| serde_json::to_value(v).ok());
+        let verdict = verdict.as_ref().and_then(|v| v.as_str());
+        let bound: &[(&str, &dyn ToSql)] = &[
+            (":target", &filter.target),
+            (":device", &filter.device),
+            (":job", &filter.job),
+            (":verdict", &verdict),
+            (":tag", &filter.tag),
+            (":since", &filter.since),
+            (":until", &filter.until),
+        ];
+        self.db.prepare(&sql)?.query_map(bound, read)?.collect()
+    }
+}
+
+/// Brings a database to the last of the versions that the steps make.
+fn migrate(db: &mut Connection, steps: &[&str]) -> Result<(), Trouble> {
+    let version = |db: &Connection| db.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
+    let last = steps.len() as i64;
+    let found = version(db)?;
+    if found > last {
+        return Err(Trouble::Future(found));
+    }
+    if found == last {
+        return Ok(());
+    }
+    let writing = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another fathom may have gone ahead while this one waited.
+    let found = usize::try_from(version(&writing)?).unwrap_or(0);
+    for step in steps.iter().skip(found) {
+        writing.execute_batch(step)?;
+    }
+    writing.pragma_update(None, "user_version", last)?;
+    Ok(writing.commit()?)
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        let why = error.to_string();
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::NoLargeFileSupport
+                | ErrorCode::OutOfMemory,
+            ) => Self::Place(why),
+            _ => Self::Damaged(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{Device, Mark};
+    use super::*;
+    use model::words::Words;
+
+    type Tried = Result<(), Box<dyn std::error::Error>>;
+
+    /// A session that began so many seconds after 1970, and what its file says.
+    fn session(second: i64) -> (Found, Entry) {
+        let id = format!("{second:05}");
+        let stamp = Stamp { bytes: 100, changed_ns: second, words_changed_ns: None };
+        let found = Found { path: PathBuf::from(format!("/nowhere/{id}.fathom")), id: id.clone(), stamp };
+        let entry = Entry {
+            id,
+            started: jiff::Timestamp::from_second(second).ok().map(|t| t.to_string()),
+            targets: vec![format!("/data/{second}")],
+            ..Entry::default()
+        };
+        (found, entry)
+    }
+
+    fn files(seconds: impl IntoIterator<Item = i64>) -> Files {
+        let found = seconds.into_iter().map(|s| session(s).0).map(|f| (f.id.clone(), f));
+        Files { by_id: found.collect(), problems: Vec::new() }
+    }
+
+    fn entry_of(found: &Found) -> Entry {
+        session(found.id.parse().unwrap_or(-1)).1
+    }
+
+    fn in_memory() -> Result<Index, String> {
+        Index::open(Path::new(":memory:")).map_err(|e| format!("{e:?}"))
+    }
+
+    /// Refreshes, and gives how many session files were opened for it.
+    fn opened(index: &mut Index, files: &Files) -> rusqlite::Result<usize> {
+        let mut count = 0;
+        index.refresh(files, |found| {
+            count += 1;
+            entry_of(found)
+        })?;
+        Ok(count)
+    }
+
+    #[test]
+    fn ten_thousand_sessions_are_opened_once_and_then_only_what_changed() -> Tried {
+        let mut index = in_memory()?;
+        let mut files = files(0..10_000);
+        assert_eq!(opened(&mut index, &files)?, 10_000);
+        assert_eq!(opened(&mut index, &files)?, 0);
+        assert_eq!(index.count(&Filter::default())?, 10_000);
+        assert_eq!(index.entries(&Filter::default(), Some(40))?.len(), 40);
+
+        files.by_id.remove("00003");
+        for (id, stamp) in [
+            ("00007", Stamp { bytes: 101, changed_ns: 7, words_changed_ns: None }),
+            ("00008", Stamp { bytes: 100, changed_ns: 9, words_changed_ns: None }),
+            ("00009", Stamp { bytes: 100, changed_ns: 9, words_changed_ns: Some(1) }),
+        ] {
+            files.by_id.get_mut(id).ok_or("gone")?.stamp = stamp;
+        }
+        assert_eq!(opened(&mut index, &files)?, 3);
+        assert_eq!(opened(&mut index, &files)?, 0);
+        assert_eq!(index.count(&Filter::default())?, 9_999);
+        assert_eq!(index.ids(&Filter { target: Some("/data/3".into()), ..Filter::default() })?.len(), 1110);
+        Ok(())
+    }
+
+    #[test]
+    fn newest_first_by_the_time_of_beginning_whatever_the_id() -> Tried {
+        let mut index = in_memory()?;
+        let files = files(1..=4);
+        // The file called 00001 says that it began last; 00002 does not say, and its file has changed at 2 ns.
+        index.refresh(&files, |found| match found.id.as_str() {
+            "00001" => Entry { started: Some("1970-01-01T02:00:09+02:00".into()), ..entry_of(found) },
+            "00002" => Entry { started: Some("long ago".into()), ..entry_of(found) },
+            _ => entry_of(found),
+        })?;
+        assert_eq!(index.ids(&Filter::default())?, ["00001", "00004", "00003", "00002"]);
+        assert_eq!(index.newest(0)?.as_deref(), Some("00001"));
+        assert_eq!(index.newest(3)?.as_deref(), Some("00002"));
+        assert_eq!(index.newest(4)?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn each_filter_leaves_what_is_like_it() -> Tried {
+        let mut index = in_memory()?;
+        let files = files(1..=3);
+        index.refresh(&files, |found| {
+            let mut entry = entry_of(found);
+            if found.id == "00002" {
+                entry.title = Some("bench cdm".into());
+                entry.verdict = Some(Verdict::Suspect);
+                entry.jobs = vec!["RND4K Q1T1 read".into()];
+                entry.words = Words { tags: vec!["new".into()], notes: Vec::new() };
+                entry.findings = vec![Mark { id: "A01".into(), severity: None }];
+                entry.devices = vec![Device {
+                    name: "vda".into(),
+                    model: Some("Disk 'n' \"roll\"".into()),
+                    serial: Some("S1".into()),
+                }];
+            }
+            entry
+        })?;
+        let some = |word: &str| Some(word.to_owned());
+        let all = Filter::default();
+        let only = [
+            Filter { target: some("data/2"), ..all.clone() },
+            Filter { device: some("vd"), ..all.clone() },
+            Filter { device: some("'n' \"r"), ..all.clone() },
+            Filter { device: some("S1"), ..all.clone() },
+            Filter { job: some("cdm"), ..all.clone() },
+            Filter { job: some("Q1T1"), ..all.clone() },
+            Filter { verdict: Some(Verdict::Suspect), ..all.clone() },
+            Filter { tag: some("new"), ..all.clone() },
+            Filter { since: Some(2_000_000_000), until: Some(2_000_000_001), ..all.clone() },
+            Filter { tag: some("new"), verdict: Some(Verdict::Suspect), ..all.clone() },
+        ];
+        for filter in only {
+            assert_eq!(index.ids(&filter)?, ["00002"], "{filter:?}");
+            assert_eq!(index.count(&filter)?, 1, "{filter:?}");
+            assert_eq!(index.entries(&filter, None)?[0].id, "00002");
+        }
+        let none = [
+            Filter { tag: some("ne"), ..all.clone() },
+            Filter { verdict: Some(Verdict::Valid), ..all.clone() },
+            Filter { device: some("%"), ..all.clone() },
+            Filter { until: Some(1_000_000_000), ..all.clone() },
+        ];
+        for filter in none {
+            assert_eq!(index.ids(&filter)?, Vec::<String>::new(), "{filter:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn every_older_version_becomes_the_newest_and_a_newer_one_is_refused() -> Tried {
+        let dir = tempfile::tempdir()?;
+        let later: Vec<&str> =
+            STEPS.iter().copied().chain(["ALTER TABLE session ADD COLUMN stars INTEGER"]).collect();
+        for have in 0..=later.len() {
+            let path = dir.path().join(format!("{have}.db"));
+            let mut db = Connection::open(&path)?;
+            migrate(&mut db, &later[..have]).map_err(|e| format!("{e:?}"))?;
+            migrate(&mut db, &later).map_err(|e| format!("{e:?}"))?;
+            db.prepare("SELECT stars, entry FROM session")?;
+            drop(db);
+            let opened = Index::open(&path);
+            assert!(matches!(opened, Err(Trouble::Future(found)) if found == later.len() as i64));
+        }
+        let words = from_the_future(Path::new("/x/history.db"), 7);
+        assert!(["/x/history.db", "7", "--rebuild"].iter().all(|w| words.words().contains(w)), "{words:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_index_is_damaged_and_what_cannot_be_written_is_another_place() -> Tried {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join(NAME);
+        std::fs::write(&path, "this is no database, and long enough to be looked at as one".repeat(20))?;
+        assert!(matches!(Index::open(&path), Err(Trouble::Damaged(_))));
+        std::fs::write(dir.path().join("history.db-wal"), "x")?;
+        let aside = set_aside(&path, "damaged")?;
+        assert_eq!(aside, dir.path().join("history.db.damaged"));
+        assert!(dir.path().join("history.db.damaged-wal").exists() && !path.exists());
+        std::fs::create_dir(&path)?;
+        assert!(matches!(Index::open(&path), Err(Trouble::Place(_))));
+
+        // A database of somebody else's, with our version and none of our tables; and a row that is no entry.
+        let other = dir.path().join("other.db");
+        let db = Connection::open(&other)?;
+        db.pragma_update(None, "user_version", STEPS.len() as i64)?;
+        assert!(matches!(attempt(&other, &Files::default(), |_| Ok(())), Err(Trouble::Damaged(_))));
+        let mut index = in_memory()?;
+        index.refresh(&files([1]), entry_of)?;
+        index.db.execute("UPDATE session SET entry = '{}'", [])?;
+        let asked = index.entries(&Filter::default(), None).map_err(Trouble::from);
+        assert!(matches!(asked, Err(Trouble::Damaged(_))));
+        Ok(())
+    }
+
+    #[test]
+    fn two_at_once_write_one_after_the_other() -> Tried {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join(NAME);
+        let threads: Vec<_> = (0..2_i64)
+            .map(|half| {
+                let path = path.clone();
+                std::thread::spawn(move || -> Result<(), String> {
+                    for round in 0..20 {
+                        let mut index = Index::open(&path).map_err(|e| format!("{e:?}"))?;
+                        let (found, entry) = session(half * 100 + round);
+                        index.put(&[(&found, entry)]).map_err(|e| e.to_string())?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().map_err(|_| "a panic")??;
+        }
+        let index = Index::open(&path).map_err(|e| format!("{e:?}"))?;
+        assert_eq!(index.count(&Filter::default())?, 40);
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! The jobs of `fathom limit`: a closed loop that tells the capacity, and the same work as an open loop.
+//!
+//! For: how many operations the open loop may have in flight. Not for: which loads it offers (the strategy, while measuring).
+
+use super::DraftJob;
+use super::origins::Origins;
+use model::job::{Arrivals, Pace, Stream};
+use model::units::{MIB, show_bytes};
+
+/// Places of the open loop by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
+/// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
+const PLACES: u64 = 32;
+/// Fewest places: a stall of 100 ms at 1000 a second fills as many.
+const FEWEST_PLACES: u64 = 128;
+/// Most bytes that their buffers take.
+const MOST_BYTES: u64 = 256 * MIB;
+/// Most threads, for engines that carry one operation each.
+const MOST_WORKERS: u64 = 256;
+
+/// The open loop beside a closed one.
+pub(super) fn open(closed: &DraftJob, arrivals: Option<Arrivals>, origins: &mut Origins) -> DraftJob {
+    let mut open = closed.clone();
+    open.name = format!("{}, loads", closed.name);
+    let arrivals =
+        origins.choose("--arrivals", arrivals, Arrivals::default(), |a| format!("{a:?}").to_lowercase());
+    for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
+        // The strategy says the rate of each run; this is none.
+        draft.stream.pace = Pace::Open { iops: 0.0, arrivals };
+        places(&mut draft.stream, draft.engine.max_depth);
+        let Stream { depth, workers, access, .. } = &draft.stream;
+        let buffers = u64::from(*depth) * u64::from(*workers) * u64::from(access.largest_bytes());
+        let value = format!(
+            "{} in flight: depth {depth}, workers {workers}, {} of buffers",
+            u64::from(*depth) * u64::from(*workers),
+            show_bytes(buffers)
+        );
+        origins.fixed("places of the open loop", &value, "32 times those of the closed loop, 128 at least");
+    }
+    open
+}
+
+/// Gives a stream enough places: deeper queues first, then more workers where an engine has no deeper ones.
+fn places(stream: &mut Stream, max_depth: u32) {
+    // Targets are not known yet; there is one.
+    let closed = u64::from(stream.depth) * u64::from(stream.workers);
+    let block = u64::from(stream.access.largest_bytes()).max(1);
+    let wanted = (PLACES * closed).max(FEWEST_PLACES).min((MOST_BYTES / block).max(closed));
+    let workers = u64::from(stream.workers);
+    let depth = wanted.div_ceil(workers).clamp(1, u64::from(max_depth));
+    stream.workers = wanted.div_ceil(depth).clamp(workers, MOST_WORKERS.max(workers)) as u32;
+    stream.depth = depth as u32;
+}
+
+#[cfg(test)]
+fn of(block_bytes: u32, depth: u32, workers: u32, max_depth: u32) -> (u32, u32) {
+    let access = model::job::Access::plain(model::job::Pattern::Random, block_bytes, 100);
+    let mut stream = Stream::plain(access, depth, workers, "io_uring");
+    places(&mut stream, max_depth);
+    (stream.depth, stream.workers)
+}
+
+#[test]
+fn there_are_places_for_a_tail_of_eight_means_four_times() {
+    assert_eq!(of(4096, 32, 1, 16_384), (1024, 1));
+    assert_eq!(of(4096, 1, 1, 16_384), (128, 1));
+    assert_eq!(of(4096, 1, 1, 1), (1, 128), "one operation per worker");
+    assert_eq!(of(4096, 1, 8, 1), (1, 256));
+    assert_eq!(of(4096, 1, 512, 1), (1, 512), "never fewer workers than were asked for");
+    assert_eq!(of(1 << 20, 8, 4, 16_384), (64, 4), "256 MiB of buffers");
+    assert_eq!(of(1 << 30, 2, 1, 16_384), (2, 1), "what was asked for has room");
+}

@@ -1,0 +1,117 @@
+//! Preconditioning: what is written before the first run, so that the storage is in the state that lasts.
+//!
+//! For: who writes what how often, and how long that may go on. Not for: doing it (`run::precondition`), nor whether a rate
+//! has settled (crate `analysis`).
+
+use super::origins::Origins;
+use super::streams;
+use crate::failure::Failure;
+use crate::request::Request;
+use engine::engines::{self, Entry};
+use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
+use model::plan::{Precondition, Role, Target};
+use model::units::{show_block, show_bytes, show_ns};
+use model::wish::StreamWish;
+
+/// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
+/// independent preconditioning).
+const PASSES: u32 = 2;
+const BLOCK_BYTES: u32 = 128 << 10;
+/// Writes in flight: enough that a fast drive is not kept waiting.
+const DEPTH: u32 = 32;
+/// Rounds of the SNIA's, after which a rate that has not settled is not going to.
+const ROUNDS_AT_MOST: u32 = 25;
+
+/// What preconditioning means for these jobs; `None` where nobody asked for it.
+pub(super) fn meant(
+    request: &Request,
+    jobs: &[Job],
+    targets: &[Target],
+    origins: &mut Origins,
+) -> Result<Option<Precondition>, Failure> {
+    if request.job.precondition != Some(true) {
+        return Ok(None);
+    }
+    let mut fills: Vec<Stream> = Vec::new();
+    for stream in jobs.iter().flat_map(streams) {
+        for index in &stream.targets {
+            let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
+            // Jobs of this session were asked for with the right to write; those of an earlier one need not have been.
+            if !target.writable {
+                return Err(refused(Failure::Usage(format!(
+                    "{} is only read by the session that is measured again; leave --precondition out",
+                    target.path
+                ))));
+            }
+            let fill = fill(stream, *index, target)?;
+            if !fills.contains(&fill) {
+                fills.push(fill);
+            }
+        }
+    }
+    if fills.is_empty() {
+        return Err(Failure::Usage(
+            "--precondition changes nothing here: no target is touched; leave it out".into(),
+        ));
+    }
+    let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
+    let writing = jobs.iter().enumerate().filter(|(_, job)| writes(job)).map(|(at, _)| at).collect();
+    let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
+    origins.note("--precondition", request.job.precondition, |_| words(&meant, jobs));
+    Ok(Some(meant))
+}
+
+/// Why a target may not be written by it, where the work itself would only read.
+pub(super) fn refused(why: Failure) -> Failure {
+    let with = |text: String| format!("--precondition writes over the target before it is measured: {text}");
+    match why {
+        Failure::Usage(text) => Failure::Usage(with(text)),
+        Failure::Refused(text) => Failure::Refused(with(text)),
+        Failure::Interrupted => Failure::Interrupted,
+    }
+}
+
+/// What writes the part of a target that a stream touches. Never more: the rest is somebody's.
+fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failure> {
+    let access = &stream.access;
+    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
+    if left < u64::from(BLOCK_BYTES) {
+        return Err(Failure::Usage(format!(
+            "--precondition writes {} at once, and only {} of {} are touched; type a larger --size, or leave --precondition out",
+            show_bytes(u64::from(BLOCK_BYTES)),
+            show_bytes(left),
+            target.path
+        )));
+    }
+    let engine = writer(stream);
+    let access = Access {
+        offset_bytes: access.offset_bytes,
+        span_bytes: access.span_bytes,
+        ..Access::plain(Pattern::Sequential, BLOCK_BYTES, 0)
+    };
+    let plain = Stream::plain(access, DEPTH.min(engine.max_depth), 1, engine.name);
+    Ok(Stream { targets: vec![index], ..plain })
+}
+
+/// The stream's own engine, which works here if any does; another where that cannot write past the page cache.
+fn writer(stream: &Stream) -> &'static Entry {
+    let able = |e: &&Entry| e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
+    let own = engines::find(&stream.engine).filter(able);
+    let usual = || engines::find(super::engine::default_of(&StreamWish::default()));
+    own.or_else(usual).unwrap_or(&engines::ENGINES[0])
+}
+
+fn words(meant: &Precondition, jobs: &[Job]) -> String {
+    let block = show_block(u64::from(BLOCK_BYTES));
+    let fill = format!("all written {} times over ({block}, direct)", meant.passes);
+    let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
+    if meant.jobs.is_empty() {
+        return format!("{fill}; nothing here writes, so no rounds");
+    }
+    let round: u64 = meant.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
+    let longest = show_ns(round as f64 * f64::from(meant.rounds_at_most));
+    format!(
+        "{fill}, then rounds of the work until its rate settles, {} at most ({longest})",
+        meant.rounds_at_most
+    )
+}

@@ -1,0 +1,211 @@
+//! Preconditioning: everything written from end to end, then the work itself until its rate settles.
+//!
+//! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
+//! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
+
+use super::{Bench, COLLECT_EVERY, add_totals, interval_ns};
+use crate::collector::Collector;
+use crate::failure::Failure;
+use analysis::settled::is_settled;
+use analysis::strategy::Summary;
+use engine::crew::Crew;
+use model::job::{Cache, Kind, Limit, Phase, Stream};
+use model::plan::Precondition;
+use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
+use model::units::show_bytes;
+use model::wish::limits::MAX_TIME_NS;
+use std::time::{Duration, Instant};
+
+/// Number of the first phase here: no run has one as large, so none writes the same data or goes to the same places.
+const FIRST_NUMBER: usize = 1 << 23;
+
+/// Why a part did not come to its end.
+enum Cut {
+    /// This ends the session, and what was seen is kept.
+    Ended(RunEnding),
+    /// Not even that can be written.
+    Failed(Failure),
+}
+
+impl From<Failure> for Cut {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Bench {
+    /// Does what the plan asks for, and keeps what it came to. Gives how the session ends where it ends here.
+    pub(super) fn precondition(&mut self) -> Result<Option<RunEnding>, Failure> {
+        let Some(meant) = &self.plan.precondition else { return Ok(None) };
+        let mut done = Preconditioned::default();
+        match self.fill(meant, &mut done).and_then(|()| self.rounds(meant, &mut done)) {
+            Ok(()) => {}
+            Err(Cut::Ended(ending)) => return Ok(Some(ending)),
+            Err(Cut::Failed(failure)) => return Err(failure),
+        }
+        self.session.append(&Frame::Preconditioned(done))?;
+        Ok(None)
+    }
+
+    /// Writes everything from end to end, as often as the plan says.
+    fn fill(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+        let began = Instant::now();
+        for (number, fill) in meant.fills.iter().enumerate() {
+            let stream = self.writer(fill, meant.passes, &mut done.notes);
+            let bytes = stream.limit.bytes.unwrap_or(0);
+            self.live.begin(&format!("preconditioning: writing {} from end to end", show_bytes(bytes)));
+            let phase = Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: vec![stream] };
+            done.filled_bytes += written(&self.exercise(&phase, 0, number)?);
+        }
+        self.settle()?;
+        done.filled_ns = began.elapsed().as_nanos() as u64;
+        Ok(())
+    }
+
+    /// A writer of the plan, with what only the prepared target tells: where it ends, and whether it can be written past the
+    /// page cache.
+    fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
+        let mut stream = fill.clone();
+        for ready in fill.targets.iter().map(|t| &self.targets[*t]) {
+            let span = ready.bytes().saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes);
+            let block = u64::from(fill.access.largest_bytes());
+            // A pass ends where no whole block fits any more, and the next one begins again at the first byte.
+            let pass = span - span % block.max(1);
+            stream.limit = Limit { operations: None, bytes: Some(pass.saturating_mul(u64::from(passes))) };
+            if ready.open(&self.root, fill.cache, true).is_err() {
+                stream.cache = Cache::Buffered;
+                notes
+                    .push("preconditioning wrote through the page cache: direct I/O is refused there".into());
+            }
+        }
+        stream
+    }
+
+    /// Does the jobs that write in rounds, until all their rates have settled or there were enough rounds.
+    fn rounds(&self, meant: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+        if meant.jobs.is_empty() {
+            return Ok(());
+        }
+        let began = Instant::now();
+        done.rounds = meant.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
+        for round in 0..meant.rounds_at_most {
+            for at in 0..done.rounds.len() {
+                let job = done.rounds[at].job;
+                let name = &self.plan.jobs[job].name;
+                let most = meant.rounds_at_most;
+                self.live.step(
+                    &format!("preconditioning: round {} of {most} at most  {name}", round + 1),
+                    self.left(),
+                );
+                let number = meant.fills.len() + round as usize * meant.jobs.len() + at;
+                let ends = self.round(job, number)?;
+                done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
+                done.rounds[at].iops.push(Summary::of(job, round, None, &ends).iops);
+            }
+            if done.rounds.iter().all(|r| is_settled(&r.iops)) {
+                break;
+            }
+        }
+        self.settle()?;
+        done.rounds_ns = began.elapsed().as_nanos() as u64;
+        done.settled = Some(done.rounds.iter().all(|r| is_settled(&r.iops)));
+        Ok(())
+    }
+
+    /// One job once: its phases one after another.
+    fn round(&self, job: usize, number: usize) -> Result<Vec<RunEnd>, Cut> {
+        let mut ends = Vec::new();
+        for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
+            let streams = self.exercise(phase, index, number)?;
+            ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
+        }
+        Ok(ends)
+    }
+
+    /// Carries out a phase of which only the totals are wanted.
+    fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
+        let specs = self.specs(phase, index, FIRST_NUMBER + number)?;
+        let mut crew = Crew::hire(specs).map_err(|why| failed(&why))?;
+        let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
+        crew.open();
+        let stuck = self.watch_exercise(&mut crew, &mut collector, phase);
+        crew.collect(|who, block| collector.add(who, block));
+        let outcomes = crew.finish();
+        let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        for (who, outcome) in &outcomes {
+            outcome.last.iter().for_each(|block| collector.add(*who, block));
+            add_totals(&mut collector.streams_mut()[who.stream], outcome);
+        }
+        match failure {
+            Some(why) => Err(failed(&why)),
+            None if self.stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
+            None => Ok(collector.finish()),
+        }
+    }
+
+    /// Takes over what workers hand in until all have ended, and shows how far it is. Gives the reason where one is stuck.
+    fn watch_exercise(&self, crew: &mut Crew, collector: &mut Collector, phase: &Phase) -> Option<String> {
+        let began = Instant::now();
+        while !crew.is_done() {
+            std::thread::sleep(COLLECT_EVERY);
+            crew.collect(|who, block| collector.add(who, block));
+            // Its course is not kept.
+            let _ = collector.take_rows(u64::MAX);
+            if self.stopped() || crew.any_failed() {
+                crew.stop();
+            }
+            if let Some(why) = crew.stuck() {
+                return Some(why);
+            }
+            let share = share_done(phase, collector.streams_mut(), began.elapsed());
+            let mut left = self.left();
+            left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
+            self.live.tick((share * 1e3) as u64, 1_000, left);
+        }
+        None
+    }
+
+    /// Makes what was written stable, so that the runs begin with nothing left to do.
+    fn settle(&self) -> Result<(), Cut> {
+        for (ready, target) in self.targets.iter().zip(&self.plan.targets) {
+            if let Some(Err(e)) = ready.handle().map(std::fs::File::sync_data) {
+                return Err(failed(&format!("{} could not be synced: {e}", target.path)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(why: &str) -> Cut {
+    Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
+}
+
+/// Bytes that were written, warm-up and drain included.
+fn written(ends: &[StreamEnd]) -> u64 {
+    ends.iter().filter_map(|e| e.issued.get(&Kind::Write)).map(|i| i.bytes).sum()
+}
+
+/// How much of a phase is done, from 0 to 1: by its time, or by the bytes after which it ends.
+fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
+    let total = (phase.warmup_ns + phase.time_ns + phase.cooldown_ns) as f64;
+    let by_time = elapsed.as_nanos() as f64 / total.max(1.0);
+    let bytes = |e: &StreamEnd| e.kinds.values().map(|k| k.bytes).sum::<u64>() as f64;
+    let limits =
+        phase.streams.iter().zip(streams).filter_map(|(s, e)| Some(bytes(e) / s.limit.bytes? as f64));
+    limits.fold(by_time, f64::max).clamp(0.0, 1.0)
+}
+
+#[test]
+fn progress_is_by_bytes_where_bytes_end_it_and_by_time_else() {
+    use model::job::{Access, Pattern};
+    use model::record::KindEnd;
+    let stream = Stream::plain(Access::plain(Pattern::Sequential, 4096, 0), 1, 1, "sync");
+    let mut phase = Phase { warmup_ns: 0, time_ns: 10_000, cooldown_ns: 0, streams: vec![stream] };
+    let kinds = [(Kind::Write, KindEnd { bytes: 750, ..KindEnd::default() })].into();
+    let ends = [StreamEnd { kinds, ..StreamEnd::default() }];
+    let near = |got: f64, known: f64| assert!((got - known).abs() < 1e-9, "{got} {known}");
+    near(share_done(&phase, &ends, Duration::from_nanos(2_500)), 0.25);
+    phase.streams[0].limit.bytes = Some(1_000);
+    near(share_done(&phase, &ends, Duration::from_nanos(2_500)), 0.75);
+    near(share_done(&phase, &ends, Duration::from_secs(1)), 1.0);
+}

@@ -1,0 +1,209 @@
+//! Comparisons: two sides told to the built binary, with the exit codes that a pipeline acts on.
+//!
+//! For: the four words where the truth is known, refusals by name, and what may be typed. Not for: how often the words are right;
+//! that is simulated beside the statistics.
+
+use crate::disk::{Disk, Image};
+use crate::group::Group;
+use crate::stage::{Outcome, Stage, is_root, wait};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The simulated device: 40,000 IOPS at depth 4, on a clock of its own.
+const SIM: &str = "run --engine sim --time 20ms --warmup 0 --quiet";
+
+/// A session of the simulated device, with its report as JSON.
+fn simulated(stage: &Stage, words: &str, name: &str) -> PathBuf {
+    let report = stage.path(name);
+    let out = stage.fathom(&format!("{SIM} {words} -o {}", report.display()), Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    report
+}
+
+fn compare(stage: &Stage, a: &str, b: &str, words: &str) -> Outcome {
+    stage.fathom(&format!("compare {a} {b} {words}"), Path::new(""))
+}
+
+/// The comparison as a value.
+fn value(out: &Outcome) -> Value {
+    serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"))
+}
+
+fn finding<'v>(comparison: &'v Value, id: &str) -> &'v Value {
+    let all = comparison["findings"].as_array().unwrap();
+    all.iter().find(|f| f["id"] == id).unwrap_or_else(|| panic!("no {id}: {all:#?}"))
+}
+
+#[test]
+fn the_same_thing_twice_is_the_same_in_every_form() {
+    let stage = Stage::new();
+    let a = simulated(&stage, "--depth 4 --runs 5", "a.json");
+    let b = simulated(&stage, "--depth 4 --runs 5", "b.json");
+    let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
+    let out = compare(&stage, a, b, "--format json --fail-if-slower 5%");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let comparison = value(&out);
+    assert_eq!(comparison["answer"], "SAME", "{comparison:#}");
+    assert_eq!(comparison["gate"]["outcome"], "passed");
+    let rate = &comparison["pairs"][0]["metrics"][0];
+    assert_eq!(
+        (&rate["name"], &rate["answer"], &rate["a_runs"].as_array().unwrap().len()),
+        (&"IOPS".into(), &"SAME".into(), &5)
+    );
+    assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
+    assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
+
+    // A session by its place in the history, held against a report.
+    let text = compare(&stage, a, "last", "");
+    assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
+    let markdown = compare(&stage, a, b, "--format markdown");
+    assert!(markdown.stdout.starts_with("**SAME** ") && markdown.stdout.contains("\n|---|"), "{markdown:?}");
+}
+
+#[test]
+fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
+    let stage = Stage::new();
+    let four = simulated(&stage, "--depth 4 --runs 5", "four.json");
+    let eight = simulated(&stage, "--depth 8 --runs 5", "eight.json");
+    let (four, eight) = (four.to_str().unwrap(), eight.to_str().unwrap());
+    let refused = compare(&stage, four, eight, "");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.stdout.starts_with("INCOMPARABLE  ") && refused.stdout.contains("depth 4 -> 8"),
+        "{refused:?}"
+    );
+
+    // Twice as many in flight of a device that takes any number: exactly twice as fast.
+    let out = compare(&stage, four, eight, "--accept E14 --format json --fail-if-slower 5%");
+    let comparison = value(&out);
+    assert_eq!((out.code, &comparison["answer"]), (Some(0), &"FASTER".into()), "{comparison:#}");
+    let ratio = comparison["pairs"][0]["metrics"][0]["ratio"].as_f64().unwrap();
+    assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
+    assert_eq!(finding(&comparison, "E14")["accepted"], true);
+    let back = compare(&stage, eight, four, "--accept E14 --fail-if-slower 5%");
+    assert_eq!(back.code, Some(1), "{back:?}");
+    assert!(
+        back.stdout.starts_with("SLOWER  ") && back.stdout.contains("Slower by more than 5.0 %"),
+        "{back:?}"
+    );
+}
+
+#[test]
+fn three_runs_tell_no_difference_and_say_how_many_would() {
+    let stage = Stage::new();
+    let four = simulated(&stage, "--depth 4 --runs 3", "four.json");
+    let eight = simulated(&stage, "--depth 8 --runs 3", "eight.json");
+    let words = "--accept E14 --format json";
+    let out = compare(&stage, four.to_str().unwrap(), eight.to_str().unwrap(), words);
+    let comparison = value(&out);
+    assert_eq!((out.code, &comparison["answer"]), (Some(0), &"CANNOT TELL".into()), "{comparison:#}");
+    assert_eq!(comparison["pairs"][0]["metrics"][0]["runs_needed"], 4, "{comparison:#}");
+}
+
+#[test]
+fn several_sessions_are_one_side() {
+    let stage = Stage::new();
+    for name in ["1.json", "2.json", "3.json", "4.json"] {
+        simulated(&stage, "--depth 4 --runs 3", name);
+    }
+    let all = stage.sessions();
+    let [one, two, three, four] = all.as_slice() else { panic!("{all:?}") };
+    let a = format!("{}..{}", one.display(), three.display());
+    let b = format!("{}", four.display());
+    let comparison = value(&compare(&stage, &a, &b, "--format json"));
+    let rate = &comparison["pairs"][0]["metrics"][0];
+    assert_eq!(comparison["a"]["sessions"].as_array().unwrap().len(), 3, "{comparison:#}");
+    assert_eq!(rate["a_runs"].as_array().unwrap().len(), 9);
+    assert_eq!((&rate["floor"], &comparison["answer"]), (&Value::from(0.0), &"SAME".into()), "{rate:#}");
+
+    let mixed = simulated(&stage, "--depth 8 --runs 3", "5.json");
+    let a = format!("{},{}", two.display(), mixed.display());
+    let out = compare(&stage, &a, &b, "");
+    assert_eq!(out.code, Some(2), "{out:?}");
+    assert!(out.stdout.contains("sessions of A") && out.stdout.contains("depth 4 -> 8"), "{out:?}");
+}
+
+#[test]
+fn the_page_cache_is_not_compared_with_the_device() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let measured = |cache: &str| {
+        let report = stage.path(&format!("{cache}.json"));
+        let words = "run --rw randread --depth 1 --time 300ms --warmup 0 --runs 3 --quiet";
+        let out = stage.fathom(&format!("{words} --cache {cache} -o {}", report.display()), &file);
+        assert!(out.code.is_some_and(|c| c < 2), "{out:?}");
+        report.to_str().unwrap().to_owned()
+    };
+    let (direct, buffered) = (measured("direct"), measured("buffered"));
+    let out = compare(&stage, &direct, &buffered, "");
+    assert_eq!(out.code, Some(2), "{out:?}");
+    assert!(out.stdout.starts_with("INCOMPARABLE  "), "{out:?}");
+    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["cache direct -> buffered", "E14 INCOMPARABLE (void)", "--accept E14"] {
+        assert!(said.contains(words), "{words}: {}", out.stdout);
+    }
+}
+
+#[test]
+fn a_throttled_side_fails_the_gate_and_is_named() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let mut reports = Vec::new();
+    for iops in [2000, 1000] {
+        let limit = ("blkio", "blkio.throttle.read_iops_device", format!("$NUMBER {iops}"));
+        let Some(group) = Group::limited(&disk, &(limit.0, limit.1, &limit.2)) else { return };
+        let report = stage.path(&format!("{iops}.json"));
+        let words = format!(
+            "run --rw randread --depth 4 --size 32m --time 1s --warmup 500ms --runs 4 --quiet -o {}",
+            report.display()
+        );
+        let inside = [disk.enter(), group.enter()].concat();
+        let out = wait(&mut stage.command(&inside, &words, &disk.dir));
+        assert!(out.code.is_some_and(|c| c < 2), "{out:?}");
+        reports.push(report.to_str().unwrap().to_owned());
+    }
+    let out = compare(&stage, &reports[0], &reports[1], "--fail-if-slower 5% --format json");
+    let comparison = value(&out);
+    assert_eq!((out.code, &comparison["answer"]), (Some(1), &"SLOWER".into()), "{comparison:#}");
+    let ratio = comparison["pairs"][0]["metrics"][0]["ratio"].as_f64().unwrap();
+    assert!((ratio - 0.5).abs() < 0.05, "{ratio}");
+    let sentence = comparison["sentence"].as_str().unwrap();
+    assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
+    let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
+    assert!(back.code == Some(0) && back.stdout.starts_with("FASTER  "), "{back:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
+    let stage = Stage::new();
+    let a = simulated(&stage, "--depth 4 --runs 1", "a.json");
+    let b = simulated(&stage, "--depth 4 --runs 1", "b.json");
+    let empty = stage.path("empty.json");
+    std::fs::write(&empty, "{}").unwrap();
+    let (a, b, empty) = (a.to_str().unwrap(), b.to_str().unwrap(), empty.to_str().unwrap());
+    let refused = |side_a: &str, side_b: &str, words: &str, expected: &str| {
+        let Outcome { code, stdout, stderr, .. } = compare(&stage, side_a, side_b, words);
+        let case = format!("{side_a} {side_b} {words}");
+        assert!(
+            code == Some(2) && stdout.is_empty() && stderr.contains(expected),
+            "{case}: {code:?} {stderr}"
+        );
+    };
+    refused(a, a, "", "named twice");
+    refused(&format!("{a},{a}"), b, "", "named twice");
+    refused(a, "last~1", "", "named twice");
+    refused("last", b, "", "named twice");
+    refused(a, "nothing-like-it", "", "nothing-like-it");
+    refused(a, empty, "", "no report of fathom");
+    refused(&format!("{a},"), b, "", "commas");
+    refused("last..last~1", b, "", "other way round");
+    refused(a, b, "--margin much", "percent");
+    refused(a, b, "--fail-if-slower 100%", "less than 100");
+    refused(a, b, "--fail-on all", "--fail-if-slower");
+    refused(a, b, "--accept A01", "E14");
+    refused(a, b, "--format html", "markdown");
+    refused(a, "", "", "<B>");
+}

@@ -1,0 +1,532 @@
+//! The history: sessions are listed, found again, given words, handed on, removed; and nothing is lost whatever happens.
+//!
+//! For: what a user sees of many sessions. Not for: what a report says of one.
+
+use crate::stage::{Outcome, Running, Stage, is_root, names};
+use model::record::{Frame, frame};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A run that is over at once, on a device that is none.
+const QUICK: &str = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 3 --quiet";
+/// Where a target is not wanted.
+const NOTHING: &str = "";
+
+impl Stage {
+    fn say(&self, words: &str) -> Outcome {
+        self.fathom(words, Path::new(NOTHING))
+    }
+
+    /// The program must do it; gives what it printed.
+    #[track_caller]
+    fn must(&self, words: &str) -> String {
+        let out = self.say(words);
+        assert_eq!(out.code, Some(0), "{words}: {out:?}");
+        out.stdout
+    }
+
+    /// The program must refuse it, for a reason with these words.
+    #[track_caller]
+    fn must_not(&self, code: i32, words: &str, why: &[&str]) {
+        let out = self.say(words);
+        assert_eq!(out.code, Some(code), "{words}: {out:?}");
+        for word in why {
+            assert!(out.stderr.contains(word), "'{word}' is not in: {}", out.stderr);
+        }
+    }
+
+    /// Measures so many sessions; gives their ids, oldest first.
+    fn measured(&self, sessions: usize) -> Vec<String> {
+        for _ in 0..sessions {
+            self.must(QUICK);
+        }
+        let mut all = self.list("");
+        all.reverse();
+        all.iter().map(id).collect()
+    }
+
+    /// The entries of `fathom list` with these words.
+    #[track_caller]
+    fn list(&self, words: &str) -> Vec<Value> {
+        let printed = self.must(&format!("list --format json {words}"));
+        let value: Value = serde_json::from_str(&printed).unwrap_or_else(|e| panic!("{e}: {printed}"));
+        value.as_array().unwrap().clone()
+    }
+
+    #[track_caller]
+    fn ids(&self, words: &str) -> Vec<String> {
+        self.list(words).iter().map(id).collect()
+    }
+
+    /// A file of the history's.
+    fn history(&self, name: &str) -> PathBuf {
+        self.path("xdg/fathom").join(name)
+    }
+
+    fn session(&self, id: &str) -> PathBuf {
+        self.history("sessions").join(format!("{id}.fathom"))
+    }
+}
+
+fn id(entry: &Value) -> String {
+    entry["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
+    let stage = Stage::new();
+    assert!(stage.must("list").contains("fathom bench"));
+    assert_eq!(stage.list(""), Vec::<Value>::new());
+    stage.must_not(2, "show last", &["no sessions yet"]);
+
+    let ids = stage.measured(3);
+    let all = stage.list("");
+    let newest = &all[0];
+    assert_eq!(newest["verdict"], "VALID", "{newest:#}");
+    assert_eq!(newest["ending"]["how"], "complete");
+    assert!(newest["headline"]["value"].as_f64().unwrap() > 1000.0);
+    assert!(newest["headline"]["interval"].is_array());
+    assert_eq!((&newest["runs"], &newest["title"]), (&3.into(), &"run".into()));
+    assert_eq!(newest["fingerprint"], all[2]["fingerprint"]);
+    assert!(newest["findings"].as_array().unwrap().iter().all(|f| f["id"].is_string()));
+    let begun: Vec<&str> = all.iter().map(|e| e["started"].as_str().unwrap()).collect();
+    assert!(begun.is_sorted_by(|a, b| a >= b), "{begun:?}");
+
+    let shown = |word: &str| {
+        let out = stage.say(&format!("show --format json {word}"));
+        let report = out.report().0;
+        PathBuf::from(report["session"].as_str().unwrap())
+    };
+    assert_eq!(shown("last"), stage.session(&ids[2]));
+    assert_eq!(shown("last~2"), stage.session(&ids[0]));
+    assert_eq!(shown(&ids[1]), stage.session(&ids[1]));
+    let (_, process) = ids[1].rsplit_once('-').unwrap();
+    assert_eq!(shown(process), stage.session(&ids[1]));
+    assert_eq!(shown(stage.session(&ids[0]).to_str().unwrap()), stage.session(&ids[0]));
+    stage.must_not(2, "show last~3", &["3 sessions"]);
+    stage.must_not(2, "show last~x", &["number"]);
+    stage.must_not(2, "show lastly", &["neither a file"]);
+    stage.must_not(2, "show 20", &["3 sessions have that in their id", &ids[1]]);
+    stage.must_not(2, "show nothing", &["neither a file", "fathom list"]);
+
+    let table = stage.must("list");
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("id ") && lines[2].starts_with(&ids[2]), "{table}");
+    assert!(lines[2].contains("VALID") && lines[2].contains(" IOPS"), "{table}");
+    let csv = stage.must("list --format csv");
+    assert_eq!(csv.lines().count(), 4);
+    assert!(csv.starts_with("id,started,verdict,"), "{csv}");
+    assert_eq!(stage.must("list --limit 1").lines().count(), 4);
+    assert!(stage.must("list --limit 1").ends_with("The newest 1 of 3; --limit 0 shows all.\n"));
+}
+
+#[test]
+fn filters_leave_what_is_like_them() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let first = stage.measured(1);
+    let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
+    assert!(matches!(stage.fathom(words, &folder).code, Some(0 | 1)));
+    let all = stage.ids("");
+    let second = vec![all[0].clone()];
+    assert_eq!(all[1..], first);
+
+    assert_eq!(stage.ids(&format!("--target {}", folder.display())), second);
+    assert_eq!(stage.ids("--job random"), all, "both read at random");
+    assert_eq!(stage.ids("--job nothing"), Vec::<String>::new());
+    assert!(stage.must("list --job nothing").contains("None of 2"));
+    let verdict = stage.list("--limit 1")[0]["verdict"].as_str().unwrap().to_lowercase();
+    assert!(stage.ids(&format!("--verdict {verdict}")).contains(&second[0]));
+    if let Some(device) = stage.list("--limit 1")[0]["devices"][0]["name"].as_str() {
+        assert_eq!(stage.ids(&format!("--device {device}")), second);
+    }
+    stage.must(&format!("tag {} kept", first[0]));
+    assert_eq!(stage.ids("--tag kept"), first);
+    assert_eq!(stage.ids("--since 2020-01-01"), all);
+    assert_eq!(stage.ids("--until 2020-01-01"), Vec::<String>::new());
+    let begun = stage.list("--limit 1")[0]["started"].as_str().unwrap().to_owned();
+    assert!(stage.ids(&format!("--since {begun} --until {}", &begun[..10])).contains(&second[0]));
+    stage.must_not(2, "list --since soon", &["'soon' is no date", "2026-11-21"]);
+    stage.must_not(2, "list --verdict good", &["valid, suspect, invalid"]);
+}
+
+#[test]
+fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
+    let stage = Stage::new();
+    let ids = stage.measured(2);
+    assert!(stage.must(&format!("tag {} baseline old-cable", ids[0])).contains("tags baseline old-cable"));
+    assert!(stage.must("note baseline measured before the move").contains("one note"));
+    let report = stage.say("show --format json baseline").report().0;
+    assert_eq!(report["words"]["tags"], serde_json::json!(["baseline", "old-cable"]));
+    assert_eq!(report["words"]["notes"][0]["text"], "measured before the move");
+    let text = stage.must("show baseline");
+    assert!(
+        text.contains("Tags    baseline old-cable\n") && text.contains("measured before the move"),
+        "{text}"
+    );
+    assert!(stage.must("list").contains("baseline old-cable"));
+
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(stage.history(&format!("history.db{suffix}")));
+    }
+    assert_eq!(stage.ids("--tag baseline"), ids[..1]);
+    assert_eq!(stage.ids("--tag baseline --rebuild"), ids[..1]);
+
+    // An edit by hand is noticed, and one that went wrong is said and never written over.
+    let words = stage.history("sessions").join(format!("{}.words.json", ids[0]));
+    std::fs::write(&words, r#"{"tags": ["by-hand"]}"#).unwrap();
+    assert_eq!(stage.ids("--tag by-hand"), ids[..1]);
+    std::fs::write(&words, "{").unwrap();
+    assert!(stage.must("list").contains(&format!("{}.words.json", ids[0])));
+    stage.must_not(2, &format!("tag {} new", ids[0]), &["repair it"]);
+    std::fs::remove_file(&words).unwrap();
+
+    stage.must_not(2, &format!("tag {} last", ids[0]), &["tag 'last'"]);
+    stage.must(&format!("tag {} both", ids[0]));
+    stage.must(&format!("tag {} both", ids[1]));
+    stage.must_not(2, "show both", &["2 sessions have that tag", &ids[0], &ids[1]]);
+    stage.must(&format!("tag {} both --remove", ids[1]));
+    stage.must("show both");
+    stage.must_not(2, &format!("tag {} both --remove", ids[1]), &["no such tag"]);
+}
+
+#[test]
+fn what_came_and_went_without_fathom_is_noticed() {
+    let stage = Stage::new();
+    let ids = stage.measured(3);
+    let away = stage.path("away.fathom");
+    std::fs::rename(stage.session(&ids[1]), &away).unwrap();
+    assert_eq!(stage.ids(""), [ids[2].clone(), ids[0].clone()]);
+    std::fs::rename(&away, stage.session(&ids[1])).unwrap();
+    assert_eq!(stage.ids("").len(), 3);
+
+    // Files that end early, or are something else.
+    let bytes = std::fs::read(stage.session(&ids[0])).unwrap();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(stage.history("sessions").join(name), bytes).unwrap();
+    put("20260101-000000-1.fathom", &bytes[..bytes.len() / 2]);
+    put("20260101-000000-2.fathom", &bytes[..20]);
+    put("20260101-000000-3.fathom", b"a letter to a friend\n");
+    put("20260101-000000-4.fathom", b"");
+    put("notes.txt", b"nothing of ours");
+    let all = stage.list("");
+    assert_eq!(all.len(), 7);
+    let of = |end: &str| all.iter().find(|e| id(e).ends_with(&format!("-000000-{end}"))).unwrap();
+    for cut in ["1", "2", "4"] {
+        assert_eq!(of(cut)["ending"]["how"], "cut", "{:#}", of(cut));
+    }
+    assert_eq!(of("2")["verdict"], Value::Null);
+    assert_eq!(of("3")["ending"], Value::Null);
+    let table = stage.must("list");
+    assert!(table.contains("unreadable") && table.contains("no session file"), "{table}");
+    assert!(stage.must("list --rebuild").contains("unreadable"));
+}
+
+#[test]
+fn a_session_travels_with_its_words_and_is_never_written_over() {
+    let here = Stage::new();
+    let ids = here.measured(2);
+    here.must(&format!("tag {} travelled", ids[0]));
+    let out = here.folder("out");
+    let printed = here.must(&format!("export {} {} -o {}", ids[0], ids[1], out.display()));
+    assert_eq!(printed.lines().count(), 3, "{printed}");
+    let report = here.path("report.json");
+    here.must(&format!("export last -o {}", report.display()));
+    let exported: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    assert_eq!(exported, here.say("show --format json last").report().0);
+    let whole = here.must("export last -o -");
+    assert_eq!(whole.as_bytes(), std::fs::read(here.session(&ids[1])).unwrap());
+    assert!(here.must("export last -o - --format text").starts_with("VALID"));
+    here.must_not(2, &format!("export last -o {}", report.display()), &["is there already"]);
+    here.must_not(
+        2,
+        &format!("export {} last -o {}", ids[0], here.path("one.json").display()),
+        &["directory"],
+    );
+    here.must_not(2, "export last -o x.pdf", &["x.pdf", ".json"]);
+    here.must_not(2, "export", &["SESSION"]);
+
+    let files = |names: &[&str]| {
+        names.iter().map(|n| out.join(n).display().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let (first, second) = (format!("{}.fathom", ids[0]), format!("{}.fathom", ids[1]));
+    assert_eq!(here.must(&format!("import {}", files(&[&first, &second]))).matches("skipped").count(), 2);
+    here.must(&format!("delete {} {}", ids[0], ids[1]));
+    assert_eq!(here.ids(""), Vec::<String>::new());
+    here.must(&format!("import {}", files(&[&first, &second])));
+    assert_eq!(here.ids("").iter().collect::<BTreeSet<_>>(), ids.iter().collect());
+    assert_eq!(here.ids("--tag travelled"), ids[..1]);
+
+    // Another name makes another id, the same one each time; another session under a known id is kept out.
+    for name in ["copy.fathom", "again.fathom"] {
+        std::fs::copy(out.join(&first), out.join(name)).unwrap();
+    }
+    assert!(here.must(&format!("import {}", files(&["copy.fathom"]))).contains("imported as 20"));
+    assert!(here.must(&format!("import {}", files(&["again.fathom"]))).contains("skipped"));
+    std::fs::copy(out.join(&second), out.join(&first)).unwrap();
+    here.must_not(2, &format!("import {}", files(&[&first])), &["another session has the id", &ids[0]]);
+    // What is none does not keep the others out.
+    here.must(&format!("delete {}", ids[1]));
+    std::fs::write(out.join("letter"), "to a friend").unwrap();
+    here.must_not(
+        2,
+        &format!("import {}", files(&["letter", "missing", &second])),
+        &["letter", "missing", "export"],
+    );
+    assert!(here.ids("").contains(&ids[1]));
+    here.must_not(2, &format!("import {}", report.display()), &["no session file"]);
+}
+
+#[test]
+fn only_what_was_named_exactly_is_removed() {
+    let stage = Stage::new();
+    let ids = stage.measured(3);
+    stage.must(&format!("tag {} old", ids[0]));
+    stage.must_not(2, "delete last", &[&format!("means {}", ids[2]), "--yes"]);
+    stage.must_not(2, "delete old", &[&ids[0]]);
+    stage.must_not(2, &format!("delete {} nothing", ids[0]), &["nothing"]);
+    stage.must_not(2, &format!("delete {}", stage.session(&ids[0]).display()), &["takes ids", "rm"]);
+    assert_eq!(stage.ids("").len(), 3);
+    let said = stage.must("delete old --yes");
+    assert!(said.contains(&ids[0]) && said.contains("what was said"), "{said}");
+    assert!(stage.must(&format!("delete {}", ids[2])).contains("KiB"));
+    assert_eq!(stage.ids(""), ids[1..2]);
+    let left: Vec<PathBuf> = names(&stage.history("sessions"));
+    assert_eq!(left, [stage.session(&ids[1])]);
+}
+
+#[test]
+fn a_session_under_way_is_listed_as_running_and_not_removed() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
+    let mut running = stage.start(words, &folder);
+    running.until_it_says("run 2 of");
+    let entry = &stage.list("")[0];
+    assert_eq!((&entry["running"], &entry["ending"]["how"]), (&true.into(), &"cut".into()));
+    assert!(stage.must("list").contains("running"));
+    stage.must_not(3, &format!("delete {}", id(entry)), &["right now"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+    let entry = &stage.list("")[0];
+    assert_eq!((&entry["running"], &entry["ending"]["how"]), (&false.into(), &"interrupted".into()));
+}
+
+#[test]
+fn without_history_nothing_stays() {
+    let stage = Stage::new();
+    let out = stage.say(&format!("{QUICK} --no-history"));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("Session not kept\n"), "{}", out.stdout);
+    let json = stage.say(&format!("{QUICK} --no-history --format json")).report().0;
+    assert_eq!(json["session"], Value::Null);
+    assert_eq!(json["results"][0]["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(stage.list(""), Vec::<Value>::new());
+    assert_eq!(names(&stage.path("tmp")), Vec::<PathBuf>::new());
+    assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
+    let stage = Stage::new();
+    let ids = stage.measured(2);
+    let db = stage.history("history.db");
+    // All of it; and of a whole one a piece in the middle.
+    std::fs::write(&db, "no database ".repeat(1000)).unwrap();
+    let out = stage.say("list --format json");
+    assert!(out.stderr.contains("damaged") && out.stderr.contains("made anew"), "{out:?}");
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&out.stdout).unwrap().len(), 2);
+    assert!(stage.history("history.db.damaged").exists());
+    let mut bytes = std::fs::read(&db).unwrap();
+    let third = bytes.len() / 3;
+    bytes[third..2 * third].fill(0xA5);
+    std::fs::write(&db, bytes).unwrap();
+    assert_eq!(stage.ids("").len(), 2);
+    assert_eq!(stage.ids("--limit 1"), ids[1..]);
+    std::fs::write(&db, "").unwrap();
+    assert_eq!(stage.ids("").len(), 2, "an empty one is a new one");
+}
+
+#[test]
+fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
+    let stage = Stage::new();
+    let ids = stage.measured(1);
+    let db = stage.history("history.db");
+    // Bytes 60 to 63 of an SQLite file hold the user version.
+    let mut bytes = std::fs::read(&db).unwrap();
+    bytes[60..64].copy_from_slice(&77_u32.to_be_bytes());
+    std::fs::write(&db, bytes).unwrap();
+    stage.must_not(3, "list", &["later fathom", "77", "--rebuild"]);
+    stage.must_not(3, "show last", &["later fathom"]);
+    stage.must(&format!("show {}", ids[0]));
+    stage.must(QUICK);
+    assert_eq!(stage.ids("--rebuild").len(), 2);
+    assert!(stage.history("history.db.version-77").exists());
+    assert_eq!(stage.ids("").len(), 2);
+}
+
+#[test]
+fn where_nothing_can_be_written_the_list_comes_from_the_files() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    assert_eq!(stage.fathom_as_nobody(QUICK, Path::new(NOTHING)).code, Some(0));
+    // From here on the directory is root's, and nobody may only read it.
+    let home = stage.path("xdg-of-nobody/fathom");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.join(format!("history.db{suffix}")));
+    }
+    std::os::unix::fs::chown(&home, Some(0), Some(0)).unwrap();
+    std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let out = stage.fathom_as_nobody("list --format json", Path::new(NOTHING));
+    let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    assert_eq!(all.len(), 1, "{out:?}");
+    assert!(!home.join("history.db").exists());
+}
+
+#[test]
+fn two_fathoms_at_once_lose_nothing() {
+    let stage = Stage::new();
+    let together: Vec<Running> = (0..4).map(|_| stage.start(QUICK, Path::new(NOTHING))).collect();
+    for one in together {
+        let out = one.end();
+        assert_eq!(out.code, Some(0), "{out:?}");
+        assert_eq!(out.stderr, "");
+    }
+    assert_eq!(stage.ids("").len(), 4);
+    let tagging: Vec<Running> =
+        (0..4).map(|n| stage.start(&format!("tag last tag-{n}"), Path::new(NOTHING))).collect();
+    for one in tagging {
+        assert_eq!(one.end().code, Some(0));
+    }
+    assert_eq!(stage.list("--limit 1")[0]["words"]["tags"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn ten_kills_lose_no_run_that_had_ended() {
+    let stage = Stage::new();
+    kills(&stage, 10);
+}
+
+/// Kills runs and imports at times that differ from one to the next; after each the list works, and nothing that had ended
+/// before is missing.
+pub(crate) fn kills(stage: &Stage, times: usize) {
+    let away = stage.folder("away");
+    let kept = stage.measured(2);
+    for session in &kept {
+        std::fs::copy(stage.session(session), away.join(format!("{session}.fathom"))).unwrap();
+    }
+    let other = "20200101-000000-1";
+    std::fs::copy(stage.session(&kept[0]), away.join(format!("{other}.fathom"))).unwrap();
+    let mut cut = 0;
+    for round in 0..times {
+        // Spread over the time that each takes, from its first instruction to its last.
+        let share = ((round * 37) % times) as u32;
+        let run =
+            stage.start("run --engine sim --time 10ms --warmup 0 --runs 40 --quiet", Path::new(NOTHING));
+        std::thread::sleep(Duration::from_millis(600) * share / times as u32);
+        run.signal(Signal::KILL);
+        cut += usize::from(run.end().code.is_none());
+        ended_are_there(stage, &kept);
+
+        let import = stage.start("import", &away.join(format!("{other}.fathom")));
+        std::thread::sleep(Duration::from_millis(60) * share / times as u32);
+        import.signal(Signal::KILL);
+        import.end();
+        ended_are_there(stage, &kept);
+        let imported = stage.session(other);
+        if imported.exists() {
+            assert_eq!(std::fs::read(&imported).unwrap(), std::fs::read(stage.session(&kept[0])).unwrap());
+            std::fs::remove_file(imported).unwrap();
+        }
+    }
+    println!("{cut} of {times} runs were killed before their end");
+    assert!(cut > 0, "every run had ended before its kill");
+}
+
+#[track_caller]
+fn ended_are_there(stage: &Stage, ids: &[String]) {
+    let out = stage.say("list --format json");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    let all: Vec<Value> = serde_json::from_str(&out.stdout).unwrap();
+    for known in ids {
+        let entry =
+            all.iter().find(|e| id(e) == *known).unwrap_or_else(|| panic!("{known} is lost: {all:#?}"));
+        assert_eq!((&entry["ending"]["how"], &entry["verdict"]), (&"complete".into(), &"VALID".into()));
+    }
+    let known: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
+    for entry in all.iter().filter(|e| !known.contains(e["id"].as_str().unwrap())) {
+        assert!(entry["problem"].is_null() || entry["ending"]["how"] == "cut", "{entry:#}");
+    }
+}
+
+/// Lists as many sessions as nobody has, made from one by leaving out its course; says how long that takes.
+pub(crate) fn list_many(stage: &Stage, many: usize) {
+    let origin = stage.session(&stage.measured(1)[0]);
+    let text = std::fs::read_to_string(origin).unwrap();
+    let frames: Vec<Frame> = text.lines().skip(1).map(|l| serde_json::from_str(&l[9..]).unwrap()).collect();
+    let small = frames.into_iter().filter(|f| !matches!(f, Frame::Evidence(_) | Frame::Intervals(_)));
+    let mut small: Vec<Frame> = small.collect();
+    for n in 1..many {
+        let Frame::Header(header) = &mut small[0] else { panic!("no header") };
+        header.started = format!("2020-01-01T{:02}:{:02}:{:02}+00:00", n / 3600, n / 60 % 60, n % 60);
+        let lines: String = small.iter().map(|f| frame::encode(f).unwrap()).collect();
+        let id = format!("20200101-{:02}{:02}{:02}-{n}", n / 3600, n / 60 % 60, n % 60);
+        std::fs::write(stage.session(&id), format!("{}{lines}", frame::MAGIC)).unwrap();
+    }
+    let first = stage.start("list", Path::new(NOTHING)).end_within(Duration::from_secs(1800));
+    assert!(first.stderr.contains("are new to the index"), "{}", first.stderr);
+    println!("{many} sessions were indexed in {:?}", first.took);
+    for words in
+        ["list", "list --tag none", "list --target data --verdict valid", "list --limit 0", "show last"]
+    {
+        let mut took: Vec<Duration> = (0..11).map(|_| stage.say(words)).map(|out| out.took).collect();
+        took.sort();
+        println!("{words}: {:?} (median of {}; {:?} to {:?})", took[5], took.len(), took[0], took[10]);
+    }
+    assert_eq!(stage.list("").len(), many);
+    assert_eq!(stage.must("list --limit 0").lines().count(), many + 2);
+}
+
+#[test]
+fn the_schema_is_that_of_every_report() {
+    let stage = Stage::new();
+    let schema: Value = serde_json::from_str(&stage.must("export --schema")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let folder = stage.folder("here");
+    let real = [
+        stage.say(&format!("{QUICK} --format json")),
+        stage.say(&format!("{QUICK} --rw randrw --mix 70 --rate 1000 --format json")),
+        stage.fathom(
+            "run --rw randwrite --size 16m --time 50ms --warmup 0 --runs 1 --fsync 8 --quiet --format json",
+            &folder,
+        ),
+        stage.fathom("layers --size 16m --time 50ms --runs 3 --quiet --format json", &folder),
+    ];
+    for out in &real {
+        conforms(&schema, &out.report().0);
+    }
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/tests/golden");
+    for path in names(&golden).iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
+        conforms(&schema, &serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap());
+    }
+    // It refuses what is none.
+    for (key, value) in [("verdict", "GREAT".into()), ("results", 7.into()), ("headline", Value::Null)] {
+        let mut bent = real[0].report().0;
+        bent[key] = value;
+        assert!(!schema.is_valid(&bent), "{key}");
+    }
+    let mut poor = real[0].report().0;
+    poor.as_object_mut().unwrap().remove("findings");
+    assert!(!schema.is_valid(&poor));
+}
+
+#[track_caller]
+fn conforms(schema: &jsonschema::Validator, report: &Value) {
+    let wrong: Vec<String> =
+        schema.iter_errors(report).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

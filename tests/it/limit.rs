@@ -1,0 +1,234 @@
+//! Load curves: capacity, knee and promises where the truth is known, and what becomes of a curve that is cut off.
+//!
+//! For: a simulated device whose queueing theory is solved, a throttle whose rate was typed in, a file that stalls. Not for: the
+//! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
+
+use crate::disk::{Disk, Image, Room};
+use crate::group::Group;
+use crate::stage::{Outcome, Report, Stage, is_root, skip, wait, wait_long};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const MS: f64 = 1e6;
+/// What an operation of the simulated device takes, in seconds.
+const SERVICE_S: f64 = 100e-6;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+fn curve(report: &Report) -> &Value {
+    let curve = &report.0["limit"];
+    assert!(curve.is_object(), "{:#}", report.0);
+    curve
+}
+
+fn points(report: &Report) -> &Vec<Value> {
+    curve(report)["points"].as_array().unwrap()
+}
+
+#[track_caller]
+fn near(what: &str, got: f64, truth: f64, share: f64) {
+    assert!((got / truth - 1.0).abs() <= share, "{what}: {got} for {truth}");
+}
+
+/// Chance that an arrival at a server with constant service and random arrivals waits no longer than so many services
+/// (Erlang 1909, M/D/1).
+fn waits_within(load: f64, services: u32) -> f64 {
+    let mut factorial = 1.0;
+    let terms = (0..=services).map(|k| {
+        factorial *= f64::from(k.max(1));
+        let x = load * (f64::from(k) - f64::from(services));
+        x.powi(k.cast_signed()) / factorial * (-x).exp()
+    });
+    (1.0 - load) * terms.sum::<f64>()
+}
+
+/// The load of such a server at which p99 of the latency is so many services.
+fn true_load(services: u32) -> f64 {
+    let (mut low, mut high) = (0.01, 0.99);
+    while high - low > 1e-9 {
+        let middle = f64::midpoint(low, high);
+        if waits_within(middle, services - 1) >= 0.99 { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// The same command before all others on this machine: what else runs here must not decide what users wait for.
+fn ahead_of_others(command: &Command) -> Command {
+    let mut ahead = Command::new("chrt");
+    ahead.args(["--rr", "10"]).arg(command.get_program()).args(command.get_args());
+    command.get_envs().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
+        ahead.env(key, value);
+    });
+    ahead
+}
+
+fn on_a_simulated_device(words: &str) -> Report {
+    let stage = Stage::new();
+    let words = format!("limit --time 20s --warmup 100ms --seed 7 --quiet --format json {words}");
+    let out = stage.fathom(&words, Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    out.report()
+}
+
+#[test]
+fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
+    let report = on_a_simulated_device("--engine sim:servers=1 --p99 500us");
+    let curve = curve(&report);
+    near("capacity", number(&curve["capacity_iops"]), 10_000.0, 0.01);
+    near("knee", number(&curve["knee"]["iops"]), 10_000.0 * (2.0 - 2_f64.sqrt()), 0.05);
+    let truth = true_load(5) / SERVICE_S;
+    let (kept, broken) = (&curve["promise"]["kept_iops"], &curve["promise"]["broken_iops"]);
+    near("kept", number(kept), truth, 0.03);
+    assert!(number(broken) > number(kept) && number(broken) <= 1.021 * number(kept), "{curve:#}");
+    assert_eq!(report.0["headline"]["value"], number(kept));
+    assert!(report.name().starts_with("highest rate with p99 <= 500 us"), "{}", report.name());
+    // Mean latency of M/D/1 at each load, by Pollaczek and Khinchine.
+    for point in points(&report) {
+        let load = number(&point["offered_iops"]) * SERVICE_S;
+        let mean = 1e9 * SERVICE_S * (1.0 + load / (2.0 * (1.0 - load)));
+        near("mean", number(&point["mean_ns"]), mean, if load < 0.9 { 0.03 } else { 0.3 });
+    }
+}
+
+#[test]
+fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
+    let report = on_a_simulated_device("--engine sim:servers=4");
+    near("capacity", number(&curve(&report)["capacity_iops"]), 40_000.0, 0.01);
+    assert!(curve(&report)["promise"].is_null());
+    let headline = &report.0["headline"];
+    assert_eq!(headline["unit"], "us");
+    assert!(report.name().contains("p99 at 70 % of capacity (28,000/s)"), "{headline:#}");
+    // Four servers at 70 % keep few waiting.
+    assert!((100.0..250.0).contains(&number(&headline["value"])), "{headline:#}");
+    let loads: Vec<f64> = points(&report).iter().map(|p| number(&p["offered_iops"])).collect();
+    for share in [10.0, 30.0, 50.0, 70.0, 80.0, 90.0, 95.0] {
+        assert!(loads.contains(&(400.0 * share)), "{share} % is not among {loads:?}");
+    }
+}
+
+#[test]
+fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
+    let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant");
+    let promise = &curve(&report)["promise"];
+    // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever was promised.
+    near("kept", number(&promise["kept_iops"]), 10_000.0, 0.02);
+    let broken = number(&promise["broken_iops"]);
+    let point = points(&report).iter().find(|p| number(&p["offered_iops"]) == broken).unwrap();
+    assert_eq!(point["state"], "overload", "{point:#}");
+    assert!(point["percentiles_ns"]["99"].is_null() && point["mean_ns"].is_null(), "{point:#}");
+    assert_eq!(report.verdict(), "VALID", "{}", report.0["verdict_reason"]);
+    assert!(report.0["notes"].as_array().unwrap().iter().any(|n| n.as_str().unwrap().contains("E1")));
+}
+
+/// A throttle of version 1 gives out so many operations at once and the next ones a tenth of a second later: a token bucket. With
+/// random arrivals, where its queue begins is a matter of how they bunch within that tenth, and so of the kernel. With evenly
+/// spaced ones the truth needs no kernel: nothing waits up to the rate that was typed in, and beyond it the backlog grows
+/// without end. So capacity, knee and promise are all that one rate.
+#[test]
+fn a_throttle_is_found_at_its_rate() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 2000");
+    let Some(group) = Group::limited(&disk, &limit) else { return };
+    let words = "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 2 \
+                 --p99 150ms --seed 3 --quiet --format json";
+    let inside = stage.command(&[disk.enter(), group.enter()].concat(), words, &disk.dir);
+    let report = wait_long(&mut ahead_of_others(&inside)).report();
+    let curve = curve(&report);
+    near("capacity", number(&curve["capacity_iops"]), 2000.0, 0.05);
+    near("knee", number(&curve["knee"]["iops"]), 2000.0, 0.05);
+    near("kept", number(&curve["promise"]["kept_iops"]), 2000.0, 0.05);
+    near("broken", number(&curve["promise"]["broken_iops"]), 2000.0, 0.05);
+    assert_eq!(report.0["limiter"]["name"], "throttle", "{:#}", report.0["limiter"]);
+}
+
+#[test]
+fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
+    if !is_root() {
+        return;
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return skip("there is no /dev/fuse");
+    }
+    let stage = Stage::new();
+    let dir = stage.folder("stalling");
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
+    let size = (64 << 20).to_string();
+    // 50 ms of silence after every 20 reads: some 380 a second, and a tail that grows where stalls follow one another.
+    let mut serve = Command::new("python3");
+    serve.arg(server).arg(&dir).args([&size, "20", "0.05"]);
+    let Some(room) = Room::keep(&mut ahead_of_others(&serve)) else { return };
+    let told = |words: &str| -> Outcome {
+        let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
+        wait_long(&mut ahead_of_others(&stage.command(&room.enter(), &words, &dir.join("file"))))
+    };
+    let report = told("limit --p99 140ms --time 2s --runs 2").report();
+    let promise = &curve(&report)["promise"];
+    let (kept, broken) = (number(&promise["kept_iops"]), number(&promise["broken_iops"]));
+    assert!(broken > kept && broken < 1.05 * kept, "{promise:#}");
+    // A tenth to either side of the bracket, measured for longer; places as the plan of the curve has them.
+    let p99 = |rate: f64| {
+        let out = told(&format!("run --rate {rate} --workers 128 --time 5s --runs 2"));
+        let latency = &out.report().0["results"][0]["read"]["latency_ns"];
+        // Beyond what is served there is no percentile, and the maximum tells.
+        latency["percentiles"]["99"].as_f64().unwrap_or_else(|| number(&latency["max"]))
+    };
+    let (below, above) = (p99(0.9 * kept), p99(1.1 * broken));
+    assert!(below <= 140.0 * MS, "p99 {below} at {} with a bracket of {kept} to {broken}", 0.9 * kept);
+    assert!(above > 140.0 * MS, "p99 {above} at {} with a bracket of {kept} to {broken}", 1.1 * broken);
+}
+
+#[test]
+fn what_makes_no_curve_is_refused_with_words_to_type() {
+    let stage = Stage::new();
+    let refused = |words: &str, expected: &str| {
+        let Outcome { code, stderr, .. } = stage.fathom(&format!("limit --quiet {words}"), Path::new(""));
+        assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
+    };
+    refused("--p99 soon", "3s");
+    refused("--p99 0", "1ms");
+    refused("--p99 1ms --p50 1ms", "--p50");
+    refused("--rate 500", "--rate");
+    refused("--arrivals often", "poisson");
+    refused("--engine sim:servers", "servers=N");
+    refused("--mix 70 --rw randread", "randrw");
+    let zero = stage.fathom("limit --quiet --engine sim:servers=0", Path::new(""));
+    assert!(zero.code == Some(3) && zero.stderr.contains("servers=1"), "{zero:?}");
+    assert_eq!(stage.sessions().len(), 1, "only what the engine refused has a session");
+}
+
+#[test]
+fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
+    let stage = Stage::new();
+    let file = stage.file("data", 16);
+    let words = "limit --depth 4 --time 200ms --warmup 0 --runs 1 --seed 2 --format json";
+    let mut running = stage.start(words, &file);
+    running.until_it_says("run 5 of");
+    running.signal(rustix::process::Signal::INT);
+    let out = running.end();
+    assert_eq!(out.code, Some(130), "{out:?}");
+    let report = out.report();
+    assert_eq!(points(&report).len(), 3, "{:#}", curve(&report));
+    assert!(curve(&report)["capacity_result"] == 0 && points(&report).iter().all(|p| p["runs"] == 1));
+    let again = stage.show().report();
+    assert_eq!(report.0["limit"], again.0["limit"]);
+    let text = wait(&mut stage.command(&[], "show", &stage.sessions()[0])).stdout;
+    assert!(text.contains("Interrupted") && text.contains("served/s"), "{text}");
+}
+
+#[test]
+fn the_plan_says_how_many_places_the_open_loop_has() {
+    let stage = Stage::new();
+    let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads"] {
+        assert!(out.stdout.contains(words), "{words}: {}", out.stdout);
+    }
+    assert_eq!(stage.sessions().len(), 0);
+}
