@@ -152,12 +152,12 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let mut reports = Vec::new();
-    for iops in [2000, 1000] {
+    for iops in [100, 50] {
         let limit = ("blkio", "blkio.throttle.read_iops_device", format!("$NUMBER {iops}"));
         let Some(group) = Group::limited(&disk, &(limit.0, limit.1, &limit.2)) else { return };
         let report = stage.path(&format!("{iops}.json"));
         let words = format!(
-            "run --rw randread --depth 4 --size 32m --time 1s --warmup 500ms --runs 4 --quiet -o {}",
+            "run --rw randread --depth 1 --size 32m --time 1s --warmup 300ms --runs 4 --quiet -o {}",
             report.display()
         );
         let inside = [disk.enter(), group.enter()].concat();
@@ -169,7 +169,7 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     let comparison = value(&out);
     assert_eq!((out.code, &comparison["answer"]), (Some(1), &"SLOWER".into()), "{comparison:#}");
     let ratio = comparison["pairs"][0]["metrics"][0]["ratio"].as_f64().unwrap();
-    assert!((ratio - 0.5).abs() < 0.05, "{ratio}");
+    assert!((ratio - 0.5).abs() < 0.1, "{ratio}");
     let sentence = comparison["sentence"].as_str().unwrap();
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");

@@ -119,7 +119,9 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         }
     };
     let line = promised.map(row);
-    line.into_iter().for_each(|row| (0..=WIDTH).for_each(|column| put(row, column, '-')));
+    for row in line {
+        (0..=WIDTH).for_each(|column| put(row, column, '-'));
+    }
     for point in &curve.points {
         let Some(share) = point.share else { continue };
         let column = (share / most * WIDTH as f64).round() as usize;
