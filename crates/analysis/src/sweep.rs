@@ -3,6 +3,7 @@
 //! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
+use crate::compare::welch::Shift;
 use crate::findings::Answered;
 use crate::interval;
 use crate::strategy::sweep::{Lane, Race, Search, samples};
@@ -171,37 +172,10 @@ fn others(count: usize) -> String {
     if count == 1 { "1 other cell".into() } else { format!("{} other cells", show_count(count as f64)) }
 }
 
-/// One rate by another with the 95 % interval of Welch; `None` where one has fewer than three runs.
+/// One rate by another; `None` where one has fewer than three runs.
 fn ratio(base: &[f64], other: &[f64]) -> Option<Estimate> {
-    let (a, b) = (Moments::of(base)?, Moments::of(other)?);
-    let (of_a, of_b) = (a.variance / a.n, b.variance / b.n);
-    let error = of_a + of_b;
-    let half = if error > 0.0 {
-        let degrees = error * error / (of_a * of_a / (a.n - 1.0) + of_b * of_b / (b.n - 1.0));
-        student::factor(degrees)? * error.sqrt()
-    } else {
-        0.0
-    };
-    let by = b.mean - a.mean;
-    Some(Estimate { value: by.exp(), interval: [(by - half).exp(), (by + half).exp()] })
-}
-
-struct Moments {
-    n: f64,
-    mean: f64,
-    variance: f64,
-}
-
-impl Moments {
-    fn of(logs: &[f64]) -> Option<Self> {
-        if logs.len() < interval::FEWEST_RUNS {
-            return None;
-        }
-        let n = logs.len() as f64;
-        let mean = logs.iter().sum::<f64>() / n;
-        let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Some(Self { n, mean, variance })
-    }
+    let shift = Shift::new(base, other)?;
+    Some(Estimate { value: shift.delta.exp(), interval: shift.interval().map(f64::exp) })
 }
 
 /// From where on an axis gains nothing, everything else as the winner has it.
