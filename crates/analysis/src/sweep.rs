@@ -119,8 +119,9 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
     });
     // Most cells were measured once: what they say of an axis is no better than a run.
-    let best =
-        winner.filter(|_| race.spread() <= MOST_SPREAD && !fell(race)).and_then(|w| grid.setting(w.job));
+    let best = winner
+        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && !fell(race))
+        .and_then(|w| grid.setting(w.job));
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
@@ -164,8 +165,9 @@ fn sentence(grid: &Grid, race: &Race) -> String {
         }
     };
     let failed = if seen < all { format!(" ({} could not be measured)", all - seen) } else { String::new() };
-    let spread = show_share(race.spread());
-    format!("{seen} cells{failed}, runs of one differ by {spread}: {how}.")
+    let spread =
+        race.spread().map_or_else(String::new, |s| format!(", runs of one differ by {}", show_share(s)));
+    format!("{seen} cells{failed}{spread}: {how}.")
 }
 
 fn others(count: usize) -> String {

@@ -226,8 +226,9 @@ pub struct Work {
     pub sentence: String,
     /// Runs of its cells.
     pub runs: usize,
-    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together.
-    pub spread: f64,
+    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together;
+    /// `None` where no cell was repeated.
+    pub spread: Option<f64>,
     /// The cheapest cell's rate by the winner's, with its 95 % interval; `None` where they are the same.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.

@@ -424,9 +424,11 @@ impl Race {
         all.into_iter().take(RIVALS).map(|(at, _)| at).collect()
     }
 
-    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together.
-    pub fn spread(&self) -> f64 {
-        Spread::of(&self.lanes).pooled.sqrt()
+    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together; `None` where no
+    /// cell was repeated.
+    pub fn spread(&self) -> Option<f64> {
+        let (squares, degrees) = repeats(&self.lanes);
+        (degrees > 0.0).then(|| (squares / degrees).sqrt())
     }
 
     /// The winner.
@@ -503,8 +505,7 @@ struct Spread {
 
 impl Spread {
     fn of(lanes: &[Lane]) -> Self {
-        let squares: f64 = lanes.iter().map(|l| squares(&l.logs)).sum();
-        let degrees: f64 = lanes.iter().map(|l| l.logs.len().saturating_sub(1) as f64).sum();
+        let (squares, degrees) = repeats(lanes);
         let (deviation, weight) = SUPPOSED;
         let pooled = (weight * deviation * deviation + squares) / (weight + degrees);
         Self { pooled, factor: student::quantile(1.0 - WRONGLY, weight + degrees).unwrap_or(f64::INFINITY) }
@@ -516,6 +517,12 @@ impl Spread {
         let own = (SUPPOSED.1 * self.pooled + squares(&lane.logs)) / (SUPPOSED.1 + n - 1.0);
         own / n
     }
+}
+
+/// Squares of what runs differ from the mean of their cell, and how many of them are free to.
+fn repeats(lanes: &[Lane]) -> (f64, f64) {
+    let degrees = |l: &Lane| l.logs.len().saturating_sub(1) as f64;
+    (lanes.iter().map(|l| squares(&l.logs)).sum(), lanes.iter().map(degrees).sum())
 }
 
 fn mean(values: &[f64]) -> f64 {
