@@ -1,7 +1,7 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
 use clap::Parser;
-use fathom_io::cli::{Cli, Command};
+use fathom_io::cli::{Cli, Command, SweepSaid};
 use fathom_io::failure::Failure;
 use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Sweep(args) => args.said().and_then(sweep),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::List(args) => history::list(&args.wish()),
@@ -34,8 +35,24 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     if showing.explain {
         return show::explain(&meant);
     }
-    let seen = run::measure(meant, request.keep, showing.quiet)?;
-    let code = judge(&seen.session, showing, Some(&seen))?;
+    conclude(&run::measure(meant, request.keep, showing.quiet)?, showing)
+}
+
+fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
+    match said {
+        SweepSaid::Measure(request, showing) => measure(&request, &showing),
+        SweepSaid::List(request) => plan::plan(&request).map(|(plan, _)| show::cells(&plan)),
+        SweepSaid::Skipped(request) => plan::plan(&request).map(|(plan, _)| show::skipped(&plan)),
+        SweepSaid::Resume(word, showing) => {
+            let before = session::read(&history::find(&word)?)?;
+            let (meant, keep) = plan::resume::again(&word, &before)?;
+            conclude(&run::resume(meant, before, keep, showing.quiet)?, &showing)
+        }
+    }
+}
+
+fn conclude(seen: &run::Seen, showing: &show::Showing) -> Result<ExitCode, Failure> {
+    let code = judge(&seen.session, showing, Some(seen))?;
     if seen.kept {
         history::remember();
     }

@@ -5,6 +5,7 @@
 use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
+use model::wish::axes::{Axes, Preset};
 use std::path::PathBuf;
 
 /// What the user said.
@@ -45,13 +46,35 @@ pub enum Work {
     Layers,
     /// The job that was said as a closed loop, and at loads up to what it serves and a promise bears.
     Limit(Promise),
+    /// The job that was said, at every setting of a grid.
+    Sweep(Box<SweepWish>),
+}
+
+/// The grid that was asked for, and how it is searched.
+#[derive(Clone, Debug)]
+pub struct SweepWish {
+    /// Values of each axis, those of the preset among them.
+    pub axes: Axes,
+    /// Axes that were said by flags.
+    pub flags: Vec<&'static str>,
+    /// The named grid.
+    pub preset: Option<&'static Preset>,
+    /// Most bytes of a cell's buffers.
+    pub memory: Option<u64>,
+    /// Measure every cell equally often.
+    pub exhaustive: bool,
+    /// Time for an adaptive search in ns.
+    pub budget: Option<u64>,
 }
 
 impl Request {
-    /// Where a setting that was said came from: `command line`, or the name of the job file.
+    /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset.
     pub fn origin(&self, key: &str) -> String {
-        match &self.file {
-            Some(file) if !self.flags.contains(&key) => file.display().to_string(),
+        match (&self.file, &self.work) {
+            (Some(file), _) if !self.flags.contains(&key) => file.display().to_string(),
+            (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
+                said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
+            }
             _ => "command line".into(),
         }
     }

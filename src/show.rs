@@ -10,7 +10,9 @@ use analysis::Judging;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
+use model::sweep::Search;
 use model::units::show_share;
+use model::wish::axes::preset;
 use report::Style;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -126,6 +128,9 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
 
 /// How often each job is measured, in words.
 fn repeats(plan: &Plan) -> String {
+    if plan.sweep.as_ref().is_some_and(|g| g.search != Search::Exhaustive) {
+        return "as often as the search asks".into();
+    }
     match plan.strategy {
         Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
         Strategy::Precision { share, at_most } => {
@@ -133,6 +138,32 @@ fn repeats(plan: &Plan) -> String {
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
     }
+}
+
+/// Prints the cells of a grid, one a line.
+pub fn cells(plan: &Plan) -> ExitCode {
+    let modes = plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
+    let mut out = String::new();
+    for setting in plan.sweep.iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
+        out += &setting.words();
+        let mode = modes.iter().find(|m| setting.mode.as_deref() == Some(m.name));
+        if let Some(mode) = mode.filter(|m| !m.remark.is_empty()) {
+            out += &format!(" ({})", mode.remark);
+        }
+        out.push('\n');
+    }
+    print_bytes(out.as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// Prints the cells of a grid that would not be measured, one a line with the reason.
+pub fn skipped(plan: &Plan) -> ExitCode {
+    let mut out = String::new();
+    for cell in plan.sweep.iter().flat_map(|g| &g.skipped) {
+        out += &format!("{}: {}\n", cell.setting.words(), cell.why);
+    }
+    print_bytes(out.as_bytes());
+    ExitCode::SUCCESS
 }
 
 /// Writes to standard output.

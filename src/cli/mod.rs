@@ -14,10 +14,12 @@ mod list;
 mod note;
 mod run;
 mod show;
+mod sweep;
 mod tag;
 mod verify;
 
 use clap::{Parser, Subcommand};
+pub use sweep::Said as SweepSaid;
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
@@ -47,6 +49,8 @@ pub enum Command {
     Layers(layers::Args),
     /// Measure latency against offered load, and find the highest rate that keeps a promise
     Limit(limit::Args),
+    /// Find the best setting: block size x depth x workers x engine x cache mode
+    Sweep(Box<sweep::Args>),
     List(list::Args),
     /// Judge and print a session again
     Show(show::Args),

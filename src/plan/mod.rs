@@ -10,7 +10,9 @@ mod limit;
 mod origins;
 mod precondition;
 mod repeats;
+pub mod resume;
 mod stream;
+mod sweep;
 mod target;
 
 use crate::failure::Failure;
@@ -20,14 +22,16 @@ use layers::Climb;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Plan, Promise, Role, Strategy};
+use model::plan::{Ladder, Plan, Promise, Role, Strategy};
 use model::profile::{PROFILES, Profile};
+use model::sweep::Grid;
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
 use origins::Origins;
 use std::borrow::Cow;
 use stream::Draft;
+pub(crate) use sweep::minutes;
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.
@@ -63,6 +67,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
             let runs = origins.choose("--runs", request.job.runs, LIMIT_RUNS, u32::to_string);
             (runs, Strategy::Limit(promise))
         }
+        // How often a cell is measured is told beside its time.
+        None if asked.grid.is_some() => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
         None => repeats::repeats(&request.job, &mut origins),
     };
     let against = request
@@ -79,7 +85,11 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
-    let cold = touched && (direct || ladder.is_some() || targets.iter().all(|t| t.role != Role::File));
+    let cold = touched
+        && (direct
+            || ladder.is_some()
+            || asked.grid.is_some()
+            || targets.iter().all(|t| t.role != Role::File));
     let words = match (cold, &ladder) {
         (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
         (true, None) => "yes: evicted before each run",
@@ -111,6 +121,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         expect_device,
         against,
         layers: ladder,
+        sweep: asked.grid,
         precondition,
     };
     Ok((plan, machine))
@@ -121,6 +132,7 @@ fn title(request: &Request) -> String {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
+        (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -149,20 +161,38 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
     job.phases.iter().flat_map(|p| &p.streams)
 }
 
+/// Jobs with what they are to one another.
+#[derive(Default)]
+struct Asked {
+    /// In the order of the plan.
+    wishes: Vec<JobWish>,
+    /// The layers that they are at, where that is the question.
+    ladder: Ladder,
+    /// Index of the job whose figure is the headline, where it is not the first.
+    headline: Option<usize>,
+    /// The settings that they have, where that is the question.
+    grid: Option<Grid>,
+}
+
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), Failure> {
+fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) => {
             origins.leave_out(OF_TESTS);
             let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
-            Climb { wishes: of_profile(profile, &request.job), ..Climb::default() }
+            Asked { wishes: of_profile(profile, &request.job), ..Asked::default() }
         }
-        Work::Job | Work::Limit(_) => Climb { wishes: vec![request.job.clone()], ..Climb::default() },
+        Work::Job | Work::Limit(_) => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
-            let climb = layers::climb(request, root, &mut origins)?;
+            let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
-            climb
+            Asked { wishes, ladder, headline, grid: None }
+        }
+        Work::Sweep(said) => {
+            let spread = sweep::spread(request, said, root, &mut origins)?;
+            origins.leave_out(sweep::OF_CELLS);
+            Asked { wishes: spread.wishes, grid: Some(spread.grid), ..Asked::default() }
         }
     };
     Ok((origins, asked))
@@ -265,7 +295,8 @@ fn times(
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
-        Work::Job => RUN_TIMES_NS,
+        // The cells of a sweep say theirs.
+        Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();

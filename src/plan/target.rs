@@ -375,7 +375,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
 }
 
 /// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
-fn direct_alignment(place: &Place) -> u32 {
+pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;
     }

@@ -7,6 +7,7 @@ mod precondition;
 mod self_test;
 mod specs;
 mod supplies;
+mod sweep;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
@@ -24,13 +25,16 @@ use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
-use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
+use model::record::{
+    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+};
 use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use supplies::Supplies;
+use sweep::Earlier;
 use sys::clock::Clock;
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
@@ -64,7 +68,27 @@ pub struct Seen {
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
+pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
+    begin(meant, None, keep, quiet)
+}
+
+/// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
+///
+/// # Errors
+/// As [`measure`]; and where nothing of it is left to measure.
+pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -> Result<Seen, Failure> {
+    if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
+        return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
+    }
+    begin(meant, Some(&Earlier::of(before)), keep, quiet)
+}
+
+fn begin(
+    (plan, mut machine): (Plan, Machine),
+    earlier: Option<&Earlier>,
+    keep: bool,
+    quiet: bool,
+) -> Result<Seen, Failure> {
     let root = Root::real();
     // Before any thread starts, so that every thread is counted.
     let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
@@ -86,10 +110,13 @@ pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) ->
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    let epoch = Instant::now();
+    // What is gone on with keeps its times, and those of now come after them.
+    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
+    let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
     name_leftovers(&plan, &live);
+    sweep::tell(&plan, &live);
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
         let left = time_left(&plan, &[]);
@@ -120,6 +147,9 @@ pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) ->
     };
     session.append(&Frame::Header(Box::new(header)))?;
     session.append(&Frame::Evidence(Box::new(before)))?;
+    for frame in earlier.into_iter().flat_map(Earlier::frames) {
+        session.append(&frame)?;
+    }
     let watch = Watch::new(root.clone(), &machine, epoch);
     let mut bench = Bench {
         plan,
@@ -134,8 +164,9 @@ pub fn measure((plan, mut machine): (Plan, Machine), keep: bool, quiet: bool) ->
         epoch,
         supplies,
         done: Vec::new(),
+        left: None,
     };
-    let ending = bench.all()?;
+    let ending = bench.all(earlier)?;
     bench.close(ending, keep)
 }
 
@@ -177,16 +208,21 @@ struct Bench {
     supplies: Supplies,
     /// What the runs so far came to.
     done: Vec<Summary>,
+    /// What was left of a sweep when its run began; anything else is counted from what is done.
+    left: Option<Left>,
 }
 
 impl Bench {
     /// The loop.
-    fn all(&mut self) -> Result<RunEnding, Failure> {
+    fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         if let Some(ended) = self.precondition()? {
             return Ok(ended);
         }
         self.keep_prepared()?;
         self.watch_idle()?;
+        if self.plan.sweep.is_some() {
+            return self.sweep(earlier);
+        }
         let budget = budget(&self.plan);
         while let Next::Measure { job, repeat, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
@@ -218,7 +254,7 @@ impl Bench {
 
     /// What is left of all.
     fn left(&self) -> Left {
-        time_left(&self.plan, &self.done)
+        self.left.unwrap_or_else(|| time_left(&self.plan, &self.done))
     }
 
     /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
@@ -256,9 +292,13 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
-        let specs = self.specs(&phase, start.phase, done)?;
+        let specs = match self.specs(&phase, start.phase, done) {
+            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why.words().into()),
+            specs => specs?,
+        };
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
+            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why),
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
@@ -443,6 +483,9 @@ fn budget(plan: &Plan) -> Budget {
 
 /// What the runs that are still to come will take.
 fn time_left(plan: &Plan, done: &[Summary]) -> Left {
+    if let Some(left) = sweep::time_left(plan) {
+        return left;
+    }
     let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
     let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
     let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());

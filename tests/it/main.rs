@@ -29,5 +29,6 @@ mod sim;
 mod stage;
 mod stored;
 mod sustained;
+mod sweep;
 mod trace;
 mod verify;

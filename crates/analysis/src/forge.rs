@@ -538,6 +538,7 @@ fn plan(forges: &[Forge]) -> Plan {
         expect_device: None,
         against: None,
         layers: None,
+        sweep: None,
         precondition: None,
     }
 }

@@ -49,6 +49,7 @@ mod stalls;
 mod steadiness;
 pub mod strategy;
 mod student;
+mod sweep;
 mod thermometers;
 mod two_samples;
 mod verdict;
@@ -95,9 +96,11 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let accepted =
         [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
     let limit = limit::limit(record, &answered, &results);
-    let headline = match &limit {
-        Some(curve) => limit::headline(curve, limit::quantile(record), &answered),
-        None => verdict::headline(record, &answered, &results),
+    let sweep = sweep::sweep(record, &answered);
+    let headline = match (&limit, &sweep) {
+        (Some(curve), _) => limit::headline(curve, limit::quantile(record), &answered),
+        (None, Some(sweep)) => sweep::headline(sweep, &results),
+        (None, None) => verdict::headline(record, &answered, &results),
     };
     let expected =
         |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
@@ -106,20 +109,32 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         result.verdict = verdict::of(result, &acting).0;
     }
     let of_headline_job = verdict::headline_result(record, &answered, &results);
-    let first = match &limit {
-        Some(curve) => curve.rests_on.first().and_then(|at| results.get(*at)),
-        None => of_headline_job,
+    let first = match (&limit, &sweep) {
+        (Some(curve), _) => curve.rests_on.first().and_then(|at| results.get(*at)),
+        (None, Some(sweep)) => sweep::first(sweep, &results),
+        (None, None) => of_headline_job,
     };
     let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
     if let (Some(curve), None) = (&limit, headline.value) {
         (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
     }
-    let beside = verdict::beside(first, &results);
+    if let (Some(sweep), None) = (&sweep, first) {
+        (verdict, verdict_reason) = sweep::undecided(sweep);
+    }
+    // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
+    let quoted = sweep.as_ref().map_or_else(|| results.iter().collect(), |s| sweep::finalists(s, &results));
+    let beside = verdict::beside(first, &quoted);
     // Of a load curve that is the closed loop: a load below the capacity is limited by nothing but itself.
-    let limiter = of_headline_job.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
+    let limited = if limit.is_some() { of_headline_job } else { first };
+    let limiter = limited.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
-    let mut deductions = deduce::deduce(&answered, &results);
-    deductions.extend(burst::bursts(&answered));
+    let mut deductions = match &sweep {
+        Some(sweep) => sweep::deduce(sweep),
+        None => deduce::deduce(&answered, &results),
+    };
+    if sweep.is_none() {
+        deductions.extend(burst::bursts(&answered));
+    }
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -145,6 +160,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         session: options.session.clone(),
         words: options.words.clone(),
         layers,
+        sweep,
         preconditioned: record.preconditioned.clone(),
         against: None,
         limit,

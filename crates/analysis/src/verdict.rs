@@ -68,9 +68,9 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
     (Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// Which results beside the headline do not hold; `None` where all do.
-pub(crate) fn beside(headline: Option<&Measured>, results: &[Measured]) -> Option<String> {
-    let others = || results.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(*r, h)));
+/// Which quoted results beside the headline do not hold; `None` where all do.
+pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
+    let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
     let named = |verdict: Verdict| -> Vec<String> {
         others().filter(|r| r.verdict == verdict).map(|r| r.name.clone()).collect()
     };

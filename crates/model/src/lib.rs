@@ -22,6 +22,7 @@ pub mod record;
 pub mod report;
 pub mod stamp;
 pub mod steadiness;
+pub mod sweep;
 pub mod units;
 pub mod verification;
 pub mod wish;

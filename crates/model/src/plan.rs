@@ -5,6 +5,7 @@
 
 use crate::job::{Arrivals, Job, Stream};
 use crate::report::Report;
+use crate::sweep::Grid;
 use serde::{Deserialize, Serialize};
 
 /// Everything that one invocation is going to measure.
@@ -45,6 +46,9 @@ pub struct Plan {
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
+    /// Which jobs are the same work at different settings; `None` where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Grid>,
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,

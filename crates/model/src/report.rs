@@ -11,6 +11,7 @@ use crate::load::LoadCurve;
 use crate::machine::Machine;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
+use crate::sweep::Sweep;
 use crate::words::Words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// The same work at every setting of a grid; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,

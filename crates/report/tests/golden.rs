@@ -155,6 +155,19 @@ fn layers_stand_in_place_of_the_results() -> Tried {
     Ok(())
 }
 
+#[test]
+fn a_sweep_stands_in_place_of_the_results() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.sweep = serde_json::from_slice(&read("pieces/sweep.json")?)?;
+    part_is(&report, false, "read: ", "pieces/sweep.txt")?;
+    part_is(&report, false, "  direct, io_uring: ", "pieces/sweep.map.txt")?;
+    let format = report::find("text").ok_or("there is no format text")?;
+    let shown = text(format, &report, false);
+    assert!(shown.lines().all(|l| l.chars().count() <= 110) && !shown.contains("p99.9"));
+    assert!(shown.contains("Skipped 1: its buffers") && shown.contains("over 5 runs"));
+    Ok(())
+}
+
 /// Gives a result runs of these rates, second by second, and a word for them.
 fn ran(result: &mut Measured, runs: &[&[f64]], state: State, drift: Option<[f64; 3]>) {
     let first = result.runs[0].clone();

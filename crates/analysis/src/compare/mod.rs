@@ -21,7 +21,7 @@ mod sides;
 #[cfg(test)]
 mod simulation;
 mod weighing;
-mod welch;
+pub(crate) mod welch;
 
 use checks::Asked;
 use fingerprint::{differences, fingerprint};

@@ -21,9 +21,9 @@ const RUNS_FOR_RANKS: u32 = 4;
 
 /// A difference of means, B less A, of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shift {
+pub(crate) struct Shift {
     /// The difference.
-    pub(super) delta: f64,
+    pub(crate) delta: f64,
     /// Its standard error.
     error: f64,
     /// Its degrees of freedom, by Welch and Satterthwaite; no number where nothing varies.
@@ -44,7 +44,7 @@ fn variance(values: &[f64]) -> f64 {
 
 impl Shift {
     /// The difference of two lists of logarithms; `None` with fewer than three on a side.
-    pub(super) fn new(a: &[f64], b: &[f64]) -> Option<Self> {
+    pub(crate) fn new(a: &[f64], b: &[f64]) -> Option<Self> {
         if a.len().min(b.len()) < FEWEST_RUNS {
             return None;
         }
@@ -62,7 +62,7 @@ impl Shift {
     }
 
     /// The 95 % interval of the difference.
-    pub(super) fn interval(&self) -> [f64; 2] {
+    pub(crate) fn interval(&self) -> [f64; 2] {
         let half = self.times_error(1.0 - ALLOWED / 2.0);
         [self.delta - half, self.delta + half]
     }

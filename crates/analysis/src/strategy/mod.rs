@@ -7,6 +7,7 @@ pub(crate) mod limit;
 pub mod precision;
 mod rounds;
 pub mod steady;
+pub mod sweep;
 
 use model::histogram::Histogram;
 use model::job::Kind;

@@ -3,6 +3,7 @@
 //! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
 //! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
 
+pub mod axes;
 mod check;
 pub mod keys;
 pub mod limits;

@@ -7,4 +7,5 @@ mod layers;
 mod ledger;
 mod limit;
 mod runs;
+mod sweep;
 pub(crate) mod text;

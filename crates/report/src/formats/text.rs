@@ -23,11 +23,12 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page::new(style.colour);
     out.head(report);
-    match (&report.layers, &report.limit) {
-        (Some(layers), _) => super::layers::show(&mut out, layers),
-        (None, Some(curve)) => super::limit::show(&mut out, curve),
-        (None, None) if report.results.is_empty() => {}
-        (None, None) => out.table(&report.results),
+    match (&report.layers, &report.limit, &report.sweep) {
+        (Some(layers), ..) => super::layers::show(&mut out, layers),
+        (None, Some(curve), _) => super::limit::show(&mut out, curve),
+        (None, None, Some(sweep)) => super::sweep::show(&mut out, sweep),
+        (None, None, None) if report.results.is_empty() => {}
+        (None, None, None) => out.table(&report.results),
     }
     if let Some(against) = &report.against {
         super::against::show(&mut out, against);
@@ -206,7 +207,8 @@ impl Page {
         if report.findings.is_empty() {
             return;
         }
-        let of = |outcome| report.findings.iter().filter(move |f| f.outcome == outcome);
+        let told = told(report);
+        let of = |outcome| told.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
@@ -247,12 +249,14 @@ impl Page {
             while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         // A check that found something about one result did not hold, whatever it says of the others.
-        let silent =
-            |f: &&Finding| !report.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+        let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
         let mut held: Vec<&str> = of(Outcome::Holds).filter(silent).map(|f| f.id.as_str()).collect();
         held.dedup();
         if !held.is_empty() {
             self.prose("Held  ", "      ", &held.join(" "));
+        }
+        if told.len() < report.findings.len() {
+            self.line("What was found about other cells is in the JSON.");
         }
         self.line("");
     }
@@ -293,7 +297,8 @@ impl Page {
 
 fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
-    let runs = report.results.iter().map(|r| r.runs.len()).max().unwrap_or(0);
+    let of_grid = report.sweep.as_ref().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
+    let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
     if let Some(curve) = &report.limit {
         return match curve.promise.as_ref().map(|p| p.broken_iops) {
@@ -432,6 +437,22 @@ pub(super) fn short_bytes(bytes: u64) -> String {
 fn renamed(result: &Measured) -> bool {
     let cache = result.job.phases.iter().flat_map(|p| &p.streams).next().map(|s| s.cache.word());
     cache.is_some_and(|word| !result.true_name.ends_with(word))
+}
+
+/// The findings that are told: of a grid those about its best cells, and of these only about these.
+fn told(report: &Report) -> Vec<Finding> {
+    let Some(sweep) = &report.sweep else { return report.findings.clone() };
+    let best = sweep.winner.values().chain(sweep.cheapest.values());
+    let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
+    let mut out = Vec::new();
+    for finding in &report.findings {
+        let about: Vec<String> =
+            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
+        if !about.is_empty() {
+            out.push(Finding { about, ..finding.clone() });
+        }
+    }
+    out
 }
 
 /// Which results a finding is about, where not all.

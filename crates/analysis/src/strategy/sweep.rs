@@ -1,0 +1,538 @@
+//! The search over a grid: which cell to measure next, and which one wins.
+//!
+//! For: a pure fold over what was measured so far, so that replaying it resumes a sweep and judges a record alike. Not for:
+//! measuring, nor for the report of it ([`crate::sweep`]).
+//!
+//! Cells of one work race. Every cell is measured once (or as often as an exhaustive search says) in random order. Then, in an
+//! adaptive search, always the leader or the cell that may beat it by most is measured again, whichever is known worse: the
+//! algorithm LUCB of Kalyanakrishnan et al. (ICML 2012) with bounds from the spread of repeats on logarithms. A race is closed
+//! when surely no cell is more than 3 % faster than the leader, or when the time is up. What is printed of the winner is
+//! measured afterwards: the best of many noisy figures is too good, and fresh runs are not.
+
+use crate::student;
+use model::job::{Job, Kind, Stream};
+use model::payload::split_mix;
+use model::record::{Record, RunEnd, RunEnding};
+use model::sweep::{Grid, SAME, Search as How, Setting};
+
+/// Runs of a winner after it has won, and of whatever it is held against: enough for an interval worth printing.
+pub const FRESH: usize = 5;
+/// Every so many runs one is of the reference cell.
+pub const REFERENCE_EVERY: usize = 12;
+/// Cheaper cells that are tried against a winner, the cheapest first.
+const RIVALS: usize = 3;
+/// Runs without which no cell wins: what was seen once may have been lucky once.
+const TWICE: usize = 2;
+/// Share of the winner's CPU time below which a cell of the same memory is cheaper.
+const LESS_CPU: f64 = 0.9;
+/// What is supposed of the spread of a cell's runs before any was repeated, and how many repeats that counts for.
+const SUPPOSED: (f64, f64) = (0.05, 2.0);
+/// Chance at which a cell that is faster than the leader is given up wrongly: one side, once.
+const WRONGLY: f64 = 0.01;
+
+/// One run of one cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Index of its job.
+    pub job: usize,
+    /// Bytes per second; `None` where the run failed or moved nothing.
+    pub bytes_per_s: Option<f64>,
+    /// CPU time of the workers per byte in ns.
+    pub cpu_ns_per_byte: Option<f64>,
+    /// Time that it took with everything around it, in ns.
+    pub took_ns: u64,
+}
+
+impl Sample {
+    /// What a run gave: all that was handed over by the time until the last of it completed, the soft limit of CCSIO. So
+    /// large operations on slow storage have a rate too, and none is cut at the end of a window. Writes that went to memory
+    /// count until the final sync has made them stable.
+    pub fn of(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
+        let streams = || job.phases.iter().flat_map(|p| &p.streams);
+        let moved: f64 = end.streams.iter().flat_map(|s| s.issued.iter()).map(bytes).sum();
+        let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+        let waits = streams().any(is_late);
+        // Without that sync nobody knows when the bytes were there.
+        let sync = if waits { end.sync_ns } else { Some(0) };
+        let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
+        let whole = end.ending == RunEnding::Complete && moved > 0.0;
+        let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
+        Self {
+            job: index,
+            bytes_per_s: seconds.filter(|s| whole && *s > 0.0).map(|s| moved / s),
+            cpu_ns_per_byte: (whole && cpu > 0.0).then(|| cpu / moved),
+            took_ns,
+        }
+    }
+}
+
+/// The runs of a record, in the order of happening; what was interrupted is none.
+pub fn samples(record: &Record) -> Vec<Sample> {
+    let mut out = Vec::new();
+    let mut before = None;
+    for run in &record.runs {
+        let Some(end) = &run.end else { continue };
+        let took = took_ns(before, end);
+        before = Some(end.at_ns);
+        if let Some(job) = record.header.plan.jobs.get(run.start.job)
+            && end.ending != RunEnding::Interrupted
+        {
+            out.push(Sample::of(run.start.job, job, end, took));
+        }
+    }
+    out
+}
+
+/// ns from the end of the run before to that of this one; of the first run what it took itself.
+pub fn took_ns(before: Option<u64>, end: &RunEnd) -> u64 {
+    let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+    let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
+    before.map_or(alone, |b| end.at_ns.saturating_sub(b))
+}
+
+fn bytes((kind, issued): (&Kind, &model::record::Issued)) -> f64 {
+    if *kind == Kind::Sync { 0.0 } else { issued.bytes as f64 }
+}
+
+/// Whether completed writes of a stream may still be in memory alone.
+fn is_late(stream: &Stream) -> bool {
+    stream.access.writes() && !stream.cache.is_direct() && !stream.cache.is_sync()
+}
+
+/// What one cell gave so far.
+#[derive(Clone, Debug, Default)]
+pub struct Lane {
+    /// Index of its job.
+    pub job: usize,
+    /// Bytes of its buffers.
+    memory: u64,
+    /// Logarithms of its rates while the race was open.
+    pub logs: Vec<f64>,
+    /// Those after it was closed.
+    pub fresh: Vec<f64>,
+    /// CPU times per byte of all its runs.
+    cpu: Vec<f64>,
+    /// A run of it failed, and it is out.
+    failed: bool,
+}
+
+/// The cells of one work.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// The work.
+    pub work: String,
+    /// Its cells.
+    pub lanes: Vec<Lane>,
+    /// Settings of well-known programs, which are measured when the race is closed.
+    pub yardsticks: Vec<Lane>,
+    /// How it was decided; `None` while it is open.
+    pub closed: Option<Closed>,
+}
+
+/// How a race was decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// Index of the winning lane; `None` where every cell failed.
+    pub winner: Option<usize>,
+    /// Other cells that may be more than 3 % faster for all that is known.
+    pub open: usize,
+    /// Cheaper lanes that may be as fast, the cheapest first.
+    rivals: Vec<usize>,
+}
+
+/// The search as far as it came.
+#[derive(Debug)]
+pub struct Search<'g> {
+    grid: &'g Grid,
+    /// Times each cell is measured by an exhaustive search.
+    runs: usize,
+    seed: u64,
+    /// One per work, in the order of the grid.
+    pub races: Vec<Race>,
+    done: usize,
+    spent_ns: u64,
+}
+
+impl<'g> Search<'g> {
+    /// A search of which nothing is done.
+    pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
+        let lane = |job: usize| {
+            let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
+            Lane { job, memory, ..Lane::default() }
+        };
+        let race = |work: String| Race {
+            lanes: grid.jobs_of(&work).into_iter().map(lane).collect(),
+            yardsticks: grid
+                .yardsticks
+                .iter()
+                .filter(|y| y.setting.work() == work)
+                .map(|y| lane(y.job))
+                .collect(),
+            closed: None,
+            work,
+        };
+        let races = grid.works().into_iter().map(race).collect();
+        Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0 }
+    }
+
+    /// The search after these runs.
+    pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+        let mut search = Self::new(grid, runs, seed);
+        for sample in samples {
+            search.take(sample);
+        }
+        search
+    }
+
+    /// Takes a run in.
+    pub fn take(&mut self, sample: &Sample) {
+        self.done += 1;
+        self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
+        for race in &mut self.races {
+            let closed = race.closed.is_some();
+            let lanes = race.lanes.iter_mut().chain(&mut race.yardsticks);
+            if let Some(lane) = lanes.into_iter().find(|l| l.job == sample.job) {
+                lane.take(sample, closed);
+            }
+        }
+        for at in 0..self.races.len() {
+            if self.races[at].closed.is_none() {
+                self.races[at].closed = self.closing(at);
+            }
+        }
+    }
+
+    /// The job to measure next; `None` where nothing is left.
+    pub fn next(&self) -> Option<usize> {
+        let pick = self.unseen().or_else(|| self.undecided()).or_else(|| self.unproven())?;
+        let reference = self.reference().filter(|_| self.done % REFERENCE_EVERY == REFERENCE_EVERY - 1);
+        Some(reference.unwrap_or(pick))
+    }
+
+    /// The cell that is measured again and again: the one in the middle of the first way through the first work.
+    pub fn reference(&self) -> Option<usize> {
+        let lanes = &self.races.first()?.lanes;
+        let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
+        let sound = || lanes.iter().filter(|l| !l.failed);
+        let first = way(sound().next()?);
+        let alike: Vec<&Lane> = sound().filter(|l| way(l) == first).collect();
+        alike.get(alike.len() / 2).map(|l| l.job)
+    }
+
+    /// How often a job was measured.
+    pub fn times(&self, job: usize) -> usize {
+        self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
+    }
+
+    /// ns that are left, where a run takes so long that was never measured yet.
+    pub fn left_ns(&self, run_ns: u64) -> u64 {
+        let each = if self.done == 0 { run_ns } else { self.spent_ns / self.done as u64 };
+        let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
+        match self.grid.search {
+            How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.spent_ns).max(each),
+            How::Exhaustive => {
+                let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
+                let open: usize = cells.map(|l| self.runs.saturating_sub(l.tries())).sum();
+                (open as u64 + finals).saturating_mul(each)
+            }
+        }
+    }
+
+    /// Where it is, in words.
+    pub fn stage(&self) -> String {
+        let runs = if self.grid.search == How::Exhaustive { self.runs } else { 1 };
+        let cells = || self.races.iter().flat_map(|r| &r.lanes);
+        let seen: usize = cells().map(|l| l.tries().min(runs)).sum();
+        let all = cells().count() * runs;
+        if self.unseen().is_some() {
+            return format!("cell {} of {all}", seen + 1);
+        }
+        match self.races.iter().filter(|r| r.closed.is_none()).count() {
+            0 => "the winners once more".into(),
+            _ => format!("choosing among {all} cells"),
+        }
+    }
+
+    /// ns spent.
+    pub fn spent_ns(&self) -> u64 {
+        self.spent_ns
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.races.iter().flat_map(|r| r.lanes.iter().chain(&r.yardsticks))
+    }
+
+    /// Runs that every cell gets.
+    fn least(&self) -> usize {
+        if self.grid.search == How::Exhaustive { self.runs } else { 1 }
+    }
+
+    /// A cell that was not measured as often as every cell is, in an order drawn anew for each round.
+    fn unseen(&self) -> Option<usize> {
+        let cells: Vec<&Lane> = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed).collect();
+        (0..self.least()).find_map(|round| {
+            let open = cells.iter().filter(|l| l.tries() <= round);
+            open.map(|l| l.job).min_by_key(|job| split_mix(self.seed ^ split_mix((round << 32 | job) as u64)))
+        })
+    }
+
+    /// The cell that says most about the open race that was given least.
+    fn undecided(&self) -> Option<usize> {
+        let race = self.races.iter().filter(|r| r.closed.is_none()).min_by_key(|r| r.tries())?;
+        let (leader, challenger, _) =
+            race.contest().or_else(|| Some((race.leader()?, race.leader()?, 0.0)))?;
+        if race.lanes[leader].logs.len() < TWICE {
+            return Some(race.lanes[leader].job);
+        }
+        let spread = Spread::of(&race.lanes);
+        let unsure = |at: usize| spread.of_mean(&race.lanes[at]);
+        let at = if unsure(leader) > unsure(challenger) { leader } else { challenger };
+        Some(race.lanes[at].job)
+    }
+
+    /// Among what is measured when races are closed, the cell that has least of it; ties are drawn.
+    fn unproven(&self) -> Option<usize> {
+        let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
+        for race in &self.races {
+            for (lane, want) in race.wanted(self.time_is_up()) {
+                if lane.fresh.len() < want && !lane.failed {
+                    let begun = (lane.fresh.len() + FRESH).saturating_sub(want);
+                    let draw = split_mix(self.seed ^ split_mix((self.done << 32 | lane.job) as u64));
+                    wanted.push((begun, draw, lane.job));
+                }
+            }
+        }
+        wanted.into_iter().min().map(|(.., job)| job)
+    }
+
+    fn time_is_up(&self) -> bool {
+        matches!(self.grid.search, How::Adaptive { budget_ns } if self.spent_ns >= budget_ns)
+    }
+
+    /// How a race is decided by now; `None` where it is not.
+    fn closing(&self, at: usize) -> Option<Closed> {
+        let race = &self.races[at];
+        let sound = || race.lanes.iter().filter(|l| !l.failed);
+        if sound().any(|l| l.logs.len() < self.least()) {
+            return None;
+        }
+        let over = match self.grid.search {
+            How::Exhaustive => true,
+            How::Adaptive { budget_ns } => self.spent_ns.saturating_add(self.reserve_ns()) >= budget_ns,
+        };
+        (over || race.is_decided()).then(|| race.close())
+    }
+
+    /// What measuring the winners once more will take.
+    fn reserve_ns(&self) -> u64 {
+        let each = self.spent_ns / self.done.max(1) as u64;
+        let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.yardsticks.len())).sum();
+        each.saturating_mul(finals as u64)
+    }
+}
+
+impl Lane {
+    fn take(&mut self, sample: &Sample, closed: bool) {
+        match sample.bytes_per_s.map(f64::ln).filter(|l| l.is_finite()) {
+            Some(log) if closed => self.fresh.push(log),
+            Some(log) => self.logs.push(log),
+            None => self.failed = true,
+        }
+        self.cpu.extend(sample.cpu_ns_per_byte.filter(|c| c.is_finite()));
+    }
+
+    fn tries(&self) -> usize {
+        self.logs.len() + self.fresh.len() + usize::from(self.failed)
+    }
+
+    fn mean(&self) -> f64 {
+        mean(&self.logs)
+    }
+
+    /// The runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
+    pub fn told_by(&self) -> &[f64] {
+        if self.fresh.len() >= FRESH || self.logs.is_empty() { &self.fresh } else { &self.logs }
+    }
+
+    /// Mean CPU time per byte in ns; `None` where no run says.
+    pub fn cpu_ns_per_byte(&self) -> Option<f64> {
+        (!self.cpu.is_empty()).then(|| mean(&self.cpu))
+    }
+
+    fn cpu_or_worst(&self) -> f64 {
+        self.cpu_ns_per_byte().unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Race {
+    fn tries(&self) -> usize {
+        self.lanes.iter().map(Lane::tries).sum()
+    }
+
+    /// Lanes that have a rate, with their indices.
+    fn running(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.lanes.iter().enumerate().filter(|(_, l)| !l.failed && !l.logs.is_empty())
+    }
+
+    fn leader(&self) -> Option<usize> {
+        self.running().max_by(|a, b| a.1.mean().total_cmp(&b.1.mean())).map(|(at, _)| at)
+    }
+
+    /// By how much each other lane may at most be faster than one, as a logarithm.
+    fn gaps(&self, leader: usize) -> Vec<(usize, f64)> {
+        let spread = Spread::of(&self.lanes);
+        let best = &self.lanes[leader];
+        let gap = |lane: &Lane| {
+            let error = (spread.of_mean(lane) + spread.of_mean(best)).sqrt();
+            lane.mean() - best.mean() + spread.factor * error
+        };
+        self.running().filter(|(at, _)| *at != leader).map(|(at, lane)| (at, gap(lane))).collect()
+    }
+
+    /// The leader, the lane that may beat it by most, and by how much; `None` where there are no two.
+    fn contest(&self) -> Option<(usize, usize, f64)> {
+        let leader = self.leader()?;
+        let (at, gap) = self.gaps(leader).into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((leader, at, gap))
+    }
+
+    /// Whether surely no lane is more than 3 % faster than the leader, or none is left that could be.
+    fn is_decided(&self) -> bool {
+        let Some(leader) = self.leader() else { return true };
+        let nearest = self.contest().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
+        self.lanes[leader].logs.len() >= TWICE && nearest <= SAME.ln_1p()
+    }
+
+    fn close(&self) -> Closed {
+        let twice = self.running().filter(|(_, l)| l.logs.len() >= TWICE);
+        let best = twice.max_by(|a, b| a.1.mean().total_cmp(&b.1.mean())).map(|(at, _)| at);
+        let winner = best.or_else(|| self.leader());
+        let open = winner.map_or(0, |w| self.gaps(w).iter().filter(|g| g.1 > SAME.ln_1p()).count());
+        Closed { winner, open, rivals: winner.map_or_else(Vec::new, |w| self.cheaper(w)) }
+    }
+
+    /// Lanes that cost less than one and look as fast, the cheapest first.
+    fn cheaper(&self, winner: usize) -> Vec<usize> {
+        let best = &self.lanes[winner];
+        let costs_less = |l: &Lane| {
+            l.memory < best.memory
+                || (l.memory == best.memory && l.cpu_or_worst() < LESS_CPU * best.cpu_or_worst())
+        };
+        let near = |l: &Lane| l.mean() >= best.mean() + (1.0 - SAME).ln();
+        let mut all: Vec<(usize, &Lane)> = self.running().filter(|(_, l)| costs_less(l) && near(l)).collect();
+        all.sort_by(|a, b| a.1.cost().partial_cmp(&b.1.cost()).unwrap_or(std::cmp::Ordering::Equal));
+        all.into_iter().take(RIVALS).map(|(at, _)| at).collect()
+    }
+
+    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together; `None` where no
+    /// cell was repeated.
+    pub fn spread(&self) -> Option<f64> {
+        let (squares, degrees) = repeats(&self.lanes);
+        (degrees > 0.0).then(|| (squares / degrees).sqrt())
+    }
+
+    /// The winner.
+    pub fn winner(&self) -> Option<&Lane> {
+        self.lanes.get(self.closed.as_ref()?.winner?)
+    }
+
+    /// By which factor the winner's fresh runs differ from those that chose it, as a logarithm; `None` before it has them.
+    pub fn shift(&self) -> Option<f64> {
+        let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
+        Some(mean(&winner.fresh) - winner.mean())
+    }
+
+    /// The first rival that held, once it was measured beside the winner; else the winner. `None` without one.
+    pub fn cheapest(&self) -> Option<&Lane> {
+        let winner = self.winner()?;
+        let rivals = self.closed.as_ref()?.rivals.iter().filter_map(|at| self.lanes.get(*at));
+        Some(rivals.take_while(|l| l.is_tried()).find(|l| l.holds_against(winner)).unwrap_or(winner))
+    }
+
+    /// Lanes that are measured after the race, with how many fresh runs each has to have.
+    fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
+        let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
+        let mut out: Vec<(&Lane, usize)> = self.yardsticks.iter().map(|y| (y, FRESH)).collect();
+        let rivals = closed.rivals.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
+        // One rival after another, each with fresh runs of the winner beside it.
+        let trying = rivals.take_while(|(at, _)| *at == 0 || !time_is_up);
+        let mut rounds = 1;
+        for (at, rival) in trying {
+            if !rival.is_tried() {
+                out.push((rival, FRESH));
+            }
+            rounds = at + 1;
+            if !rival.is_tried() || rival.holds_against(winner) {
+                break;
+            }
+        }
+        out.push((winner, FRESH * rounds));
+        out
+    }
+
+    /// Runs that are left after the race, as far as that is known.
+    fn finals(&self) -> usize {
+        if self.closed.is_none() {
+            return FRESH * (2 + self.yardsticks.len());
+        }
+        self.wanted(true).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
+    }
+}
+
+impl Lane {
+    fn cost(&self) -> (u64, f64) {
+        (self.memory, self.cpu_or_worst())
+    }
+
+    /// Whether it has all its fresh runs, or will never have them.
+    fn is_tried(&self) -> bool {
+        self.failed || self.fresh.len() >= FRESH
+    }
+
+    /// Whether its fresh runs are no more than 3 % behind those of the winner.
+    fn holds_against(&self, winner: &Self) -> bool {
+        !self.failed && mean(&self.fresh) >= mean(&winner.fresh) + (1.0 - SAME).ln()
+    }
+}
+
+/// How much runs of one cell differ.
+struct Spread {
+    /// Variance of a logarithm, of all cells together.
+    pooled: f64,
+    /// Student's factor for one side.
+    factor: f64,
+}
+
+impl Spread {
+    fn of(lanes: &[Lane]) -> Self {
+        let (squares, degrees) = repeats(lanes);
+        let (deviation, weight) = SUPPOSED;
+        let pooled = (weight * deviation * deviation + squares) / (weight + degrees);
+        Self { pooled, factor: student::quantile(1.0 - WRONGLY, weight + degrees).unwrap_or(f64::INFINITY) }
+    }
+
+    /// Variance of a lane's mean: its own spread counts as far as it has repeats, that of all cells for the rest.
+    fn of_mean(&self, lane: &Lane) -> f64 {
+        let n = lane.logs.len().max(1) as f64;
+        let own = (SUPPOSED.1 * self.pooled + squares(&lane.logs)) / (SUPPOSED.1 + n - 1.0);
+        own / n
+    }
+}
+
+/// Squares of what runs differ from the mean of their cell, and how many of them are free to.
+fn repeats(lanes: &[Lane]) -> (f64, f64) {
+    let degrees = |l: &Lane| l.logs.len().saturating_sub(1) as f64;
+    (lanes.iter().map(|l| squares(&l.logs)).sum(), lanes.iter().map(degrees).sum())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { f64::NEG_INFINITY } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+fn squares(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    values.iter().map(|v| (v - centre).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests;

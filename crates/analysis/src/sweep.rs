@@ -1,0 +1,327 @@
+//! Sweeps: which setting of a grid is the fastest, which is as fast for less, and what follows from the rest.
+//!
+//! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
+//! replays), nor for the figures and findings of single cells, which are those of any result.
+
+use crate::compare::welch::Shift;
+use crate::findings::Answered;
+use crate::interval;
+use crate::strategy::sweep::{Lane, Race, Search, samples};
+use crate::student;
+use model::job::Pattern;
+use model::record::Record;
+use model::report::{Deduction, Headline, Measured, Verdict};
+use model::steadiness::Estimate;
+use model::sweep::{CellFigures, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work};
+use model::units::{MIB, show_block, show_count, show_share};
+use std::collections::BTreeMap;
+
+/// Spread of runs above which single ones say nothing of an axis.
+const MOST_SPREAD: f64 = 0.1;
+/// Runs of the reference from which a line through them says something.
+const FEWEST_LOOKS: usize = 4;
+
+/// One axis of a grid: its name, its value in a setting, the setting without it, and how a value is shown.
+struct Axis {
+    name: &'static str,
+    of: fn(&Setting) -> Option<u32>,
+    without: fn(&Setting) -> Setting,
+    show: fn(u32) -> String,
+}
+
+const AXES: [Axis; 4] = [
+    Axis {
+        name: "bs",
+        of: |s| Some(s.block_bytes),
+        without: |s| Setting { block_bytes: 0, ..s.clone() },
+        show: |v| show_block(u64::from(v)),
+    },
+    Axis {
+        name: "depth",
+        of: |s| Some(s.depth),
+        without: |s| Setting { depth: 0, ..s.clone() },
+        show: |v| v.to_string(),
+    },
+    Axis {
+        name: "workers",
+        of: |s| Some(s.workers),
+        without: |s| Setting { workers: 0, ..s.clone() },
+        show: |v| v.to_string(),
+    },
+    Axis {
+        name: "batch",
+        of: |s| s.batch,
+        without: |s| Setting { batch: None, ..s.clone() },
+        show: |v| v.to_string(),
+    },
+];
+
+/// The part of the report; `None` where the record is of no grid.
+pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
+    let plan = &record.header.plan;
+    let grid = plan.sweep.as_ref()?;
+    let runs = samples(record);
+    let search = Search::after(grid, plan.runs, plan.seed, &runs);
+    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let lanes = || search.races.iter().flat_map(|r| &r.lanes);
+    let cells = grid.cells.iter().map(|cell| {
+        let lane = lanes().find(|l| l.job == cell.job);
+        figures(&cell.setting, lane, result_of(cell.job))
+    });
+    let cells: Vec<CellFigures> = cells.collect();
+    let of = |lane: &Lane| Some(figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
+    let of_works = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
+        search.races.iter().filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
+    };
+    let budget_seconds = match grid.search {
+        How::Exhaustive => None,
+        How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
+    };
+    Some(Sweep {
+        search: if budget_seconds.is_some() { "adaptive" } else { "exhaustive" }.into(),
+        preset: grid.preset.clone(),
+        seconds: search.spent_ns() as f64 / 1e9,
+        budget_seconds,
+        skipped: grid.skipped.clone(),
+        winner: of_works(Race::winner),
+        cheapest: of_works(Race::cheapest),
+        works: search.races.iter().map(|r| work(grid, r, &cells, of)).collect(),
+        reference: search.reference().and_then(|job| reference(grid, job, &runs)),
+        cells,
+    })
+}
+
+/// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.
+fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
+    let logs = lane.map_or(&[][..], Lane::told_by);
+    let rates: Vec<f64> = logs.iter().map(|l| l.exp()).collect();
+    let mean = interval::mean(&rates);
+    let mib = |v: f64| v / MIB as f64;
+    CellFigures {
+        mib_per_s: mean.map(|m| mib(m.value)),
+        mb_per_s: mean.map(|m| m.value / 1e6),
+        iops: mean.map(|m| m.value / f64::from(setting.block_bytes.max(1))),
+        interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
+        runs: logs.len(),
+        memory_bytes: setting.memory_bytes(),
+        cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        result,
+        setting: setting.clone(),
+    }
+}
+
+fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> Option<CellFigures>) -> Work {
+    let winner = race.winner();
+    let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
+    let by_winner = |lane: &Lane| ratio(winner?.told_by(), lane.told_by());
+    let losses = race.yardsticks.iter().filter_map(|lane| {
+        let name = grid.yardsticks.iter().find(|y| y.job == lane.job)?.name.clone();
+        Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
+    });
+    // Most cells were measured once: what they say of an axis is no better than a run.
+    let best = winner
+        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && !fell(race))
+        .and_then(|w| grid.setting(w.job));
+    let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
+    Work {
+        name: race.work.clone(),
+        decided: race.closed.as_ref().is_some_and(|c| c.winner.is_some() && c.open == 0) && !fell(race),
+        sentence: sentence(grid, race),
+        runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
+        cheapest_by_winner: cheapest.and_then(by_winner),
+        yardsticks: losses.collect(),
+        spread: race.spread(),
+        knees: best.map_or_else(Vec::new, |b| AXES.iter().filter_map(|a| knee(a, b, &mine)).collect()),
+    }
+}
+
+/// Whether the winner could not repeat what it won by: the target became slower, or was fast when it was the winner's turn. What
+/// was concluded from runs at different times does not hold then.
+fn fell(race: &Race) -> bool {
+    race.shift().is_some_and(|shift| shift < (1.0 - SAME).ln())
+}
+
+fn sentence(grid: &Grid, race: &Race) -> String {
+    let all = race.lanes.len();
+    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
+    let how = match (&race.closed, grid.search) {
+        (None, _) => return format!("{seen} of {all} cells were measured, and none has won yet."),
+        (Some(closed), _) if closed.winner.is_none() => {
+            return format!("None of {all} cells could be measured.");
+        }
+        (Some(_), _) if fell(race) => format!(
+            "nothing is sure: the winner gave {} less afterwards than while it was chosen, so the target changes; sweep again when it is quiet",
+            show_share(-race.shift().unwrap_or(0.0).exp_m1())
+        ),
+        (Some(closed), _) if closed.open == 0 => "surely no other cell is more than 3 % faster".into(),
+        (Some(closed), How::Exhaustive) => {
+            format!("{} may be more than 3 % faster for all that their runs say", others(closed.open))
+        }
+        (Some(closed), How::Adaptive { .. }) => {
+            format!(
+                "the time was up; {} may be more than 3 % faster for all that is known",
+                others(closed.open)
+            )
+        }
+    };
+    let failed = if seen < all { format!(" ({} could not be measured)", all - seen) } else { String::new() };
+    let spread =
+        race.spread().map_or_else(String::new, |s| format!(", runs of one differ by {}", show_share(s)));
+    format!("{seen} cells{failed}{spread}: {how}.")
+}
+
+fn others(count: usize) -> String {
+    if count == 1 { "1 other cell".into() } else { format!("{} other cells", show_count(count as f64)) }
+}
+
+/// One rate by another; `None` where one has fewer than three runs.
+fn ratio(base: &[f64], other: &[f64]) -> Option<Estimate> {
+    let shift = Shift::new(base, other)?;
+    Some(Estimate { value: shift.delta.exp(), interval: shift.interval().map(f64::exp) })
+}
+
+/// From where on an axis gains nothing, everything else as the winner has it.
+fn knee(axis: &Axis, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
+    let fixed = (axis.without)(winner);
+    let along = cells.iter().filter(|c| (axis.without)(&c.setting) == fixed);
+    let mut points: Vec<(u32, f64)> =
+        along.filter_map(|c| Some(((axis.of)(&c.setting)?, c.mib_per_s?))).collect();
+    points.sort_by_key(|p| p.0);
+    let at = (0..points.len()).find(|at| {
+        let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
+        points[*at].1 >= (1.0 - SAME) * most
+    })?;
+    let (value, last) = (points[at].0, points.last()?.0);
+    (value < last).then(|| Knee {
+        axis: axis.name.into(),
+        value,
+        sentence: format!(
+            "{} beyond {} gains less than {} (looked at up to {}).",
+            axis.name,
+            (axis.show)(value),
+            show_share(SAME),
+            (axis.show)(last)
+        ),
+    })
+}
+
+/// A line through the logarithms of the reference's rates over the time of the sweep.
+fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -> Option<Reference> {
+    let mut at = 0.0;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for run in runs {
+        at += run.took_ns as f64;
+        points.extend(run.bytes_per_s.filter(|_| run.job == job).map(|rate| (at, rate.ln())));
+    }
+    if points.len() < FEWEST_LOOKS {
+        return None;
+    }
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
+    let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
+    let half = student::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
+    let whole = slope * at;
+    let change = |log: f64| log.exp_m1();
+    let interval = [change(whole - half), change(whole + half)];
+    if !interval.iter().all(|v| v.is_finite()) {
+        return None;
+    }
+    Some(Reference {
+        setting: grid.setting(job)?.clone(),
+        runs: points.len(),
+        change: Estimate { value: change(whole), interval },
+        drifted: interval[0] > SAME || interval[1] < -SAME,
+    })
+}
+
+/// The results that the conclusions rest on, each once.
+pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
+    let cells = || sweep.winner.values().chain(sweep.cheapest.values());
+    let quoted = |at: usize| cells().any(|c| c.result == Some(at));
+    results.iter().enumerate().filter(|(at, _)| quoted(*at)).map(|(_, r)| r).collect()
+}
+
+/// The winner of the first work that has one.
+fn best(sweep: &Sweep) -> Option<&CellFigures> {
+    sweep.works.iter().find_map(|w| sweep.winner.get(&w.name))
+}
+
+/// Its result.
+pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
+    results.get(best(sweep)?.result?)
+}
+
+/// The verdict where no cell has won.
+pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
+    let why = sweep.works.first().map_or("The grid has no cell.", |w| w.sentence.as_str());
+    (Verdict::Invalid, why.into())
+}
+
+/// The number that would be quoted: the first work's winner.
+pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
+    let nothing = Headline { name: "nothing".into(), value: None, unit: "MB/s".into(), interval: None };
+    let Some((cell, result)) = best(sweep).zip(first(sweep, results)) else {
+        return nothing;
+    };
+    let stream = result.job.phases.first().and_then(|p| p.streams.first());
+    let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
+    let one_size = sweep.cells.iter().all(|c| c.setting.block_bytes == cell.setting.block_bytes);
+    let (unit, scale) = if random && one_size {
+        ("IOPS", MIB as f64 / f64::from(cell.setting.block_bytes.max(1)))
+    } else {
+        ("MB/s", MIB as f64 / 1e6)
+    };
+    Headline {
+        name: result.true_name.clone(),
+        value: cell.mib_per_s.filter(|_| !result.void).map(|v| v * scale),
+        unit: unit.into(),
+        interval: cell.interval.filter(|_| !result.void).map(|i| i.map(|v| v * scale)),
+    }
+}
+
+/// What several works say together: from which size on it does not matter that offsets are random.
+pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
+    let mut out = Vec::new();
+    for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
+        out.extend(cost_of_random(sweep, sequential, random));
+    }
+    out
+}
+
+fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
+    let best = |work: &str| {
+        let mut by_size: BTreeMap<u32, f64> = BTreeMap::new();
+        for cell in sweep.cells.iter().filter(|c| c.setting.work() == work) {
+            let most = by_size.entry(cell.setting.block_bytes).or_insert(0.0);
+            *most = most.max(cell.mib_per_s.unwrap_or(0.0));
+        }
+        by_size
+    };
+    let (plain, scattered) = (best(sequential), best(random));
+    let shares: Vec<(u32, f64)> =
+        plain.iter().filter_map(|(size, p)| Some((*size, scattered.get(size)? / p))).collect();
+    let free = |at: usize| shares[at..].iter().all(|(_, share)| *share >= 1.0 - SAME);
+    let at = (0..shares.len()).find(|at| free(*at))?;
+    let (size, _) = shares[at];
+    let (smallest, share) = *shares.first()?;
+    let words = |size: u32| show_block(u64::from(size));
+    let below = if at == 0 {
+        format!("also at {}, the smallest size that was measured", words(size))
+    } else {
+        format!("at {} {} is left of it", words(smallest), show_share(share))
+    };
+    Some(Deduction {
+        name: "cost of random".into(),
+        sentence: format!(
+            "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
+            words(size)
+        ),
+        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+    })
+}
+
+#[cfg(test)]
+mod tests;

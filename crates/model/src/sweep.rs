@@ -1,0 +1,293 @@
+//! The sweep: one work at every setting of a grid, and what came of it.
+//!
+//! For: the grid in the plan, and the part of the report that is about it. Not for: which cell comes next or which one wins
+//! (crate `analysis`), nor for which words make a grid ([`crate::wish::axes`]).
+
+use crate::job::Cache;
+use crate::steadiness::Estimate;
+use crate::units::show_block;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Share of a rate below which a difference is none: what is nearer to the best than this is as good.
+pub const SAME: f64 = 0.03;
+
+/// One setting of a grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Bytes per operation.
+    pub block_bytes: u32,
+    /// Operations in flight per worker.
+    pub depth: u32,
+    /// Threads.
+    pub workers: u32,
+    /// Engine with its options, as typed: `io_uring:sqpoll=1`.
+    pub engine: String,
+    /// What the target is opened with.
+    pub cache: Cache,
+    /// Order and direction: `read`, `randwrite`.
+    pub rw: String,
+    /// Shares of directions where `rw` leaves them open: `70/30`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
+    /// Operations handed over per call, where the grid says that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// What the preset calls its way through the page cache: `unbuffered-sequential`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+/// The grid of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grid {
+    /// Name of the preset that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Settings that are measured. Two may share a job, where this system makes no difference between them.
+    pub cells: Vec<Cell>,
+    /// Settings that are not.
+    pub skipped: Vec<Skipped>,
+    /// Settings of well-known programs, which the best one is held against.
+    pub yardsticks: Vec<Yardstick>,
+    /// What decides which cell comes next.
+    pub search: Search,
+}
+
+/// A setting that is measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The setting.
+    pub setting: Setting,
+    /// Index of its job.
+    pub job: usize,
+}
+
+/// A setting that is not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// The setting.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Why.
+    pub why: String,
+}
+
+/// A setting of a well-known program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Yardstick {
+    /// Whose: `cp`.
+    pub name: String,
+    /// The setting.
+    pub setting: Setting,
+    /// Index of its job.
+    pub job: usize,
+}
+
+/// What decides which cell comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Search {
+    /// Every cell as often as the plan says.
+    Exhaustive,
+    /// Every cell once, shortly, then those that may be the best, until it is clear or the time is up.
+    Adaptive {
+        /// Time for all of it in ns.
+        budget_ns: u64,
+    },
+}
+
+impl Setting {
+    /// What is done, whatever the setting: cells of one work compete. `read`, `randrw 70/30`.
+    pub fn work(&self) -> String {
+        match &self.mix {
+            Some(mix) => format!("{} {mix}", self.rw),
+            None => self.rw.clone(),
+        }
+    }
+
+    /// Bytes of its buffers.
+    pub fn memory_bytes(&self) -> u64 {
+        u64::from(self.block_bytes)
+            .saturating_mul(u64::from(self.depth))
+            .saturating_mul(u64::from(self.workers))
+    }
+
+    /// `8 x 512K`: operations in flight and their size, as the field writes it.
+    pub fn shape(&self) -> String {
+        format!("{} x {}", self.depth, show_block(u64::from(self.block_bytes)))
+    }
+
+    /// The rest of it: `direct, io_uring, 4 workers`.
+    pub fn way(&self) -> String {
+        let mut words =
+            vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
+        words.extend((self.workers > 1).then(|| format!("{} workers", self.workers)));
+        words.extend(self.batch.map(|b| format!("batch {b}")));
+        words.join(", ")
+    }
+
+    /// All of it in a line: `read 8 x 512K direct, io_uring`.
+    pub fn words(&self) -> String {
+        format!("{} {} {}", self.work(), self.shape(), self.way())
+    }
+}
+
+impl Grid {
+    /// The works, in the order of the grid.
+    pub fn works(&self) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for work in self.cells.iter().map(|c| c.setting.work()) {
+            if !out.contains(&work) {
+                out.push(work);
+            }
+        }
+        out
+    }
+
+    /// Jobs of a work, each once.
+    pub fn jobs_of(&self, work: &str) -> Vec<usize> {
+        let mut out: Vec<usize> = Vec::new();
+        for cell in self.cells.iter().filter(|c| c.setting.work() == work) {
+            if !out.contains(&cell.job) {
+                out.push(cell.job);
+            }
+        }
+        out
+    }
+
+    /// The setting of a job: the first of its cells, or a yardstick's.
+    pub fn setting(&self, job: usize) -> Option<&Setting> {
+        let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
+        cell.or_else(|| self.yardsticks.iter().find(|y| y.job == job).map(|y| &y.setting))
+    }
+}
+
+/// What came of a sweep: the part of a report's JSON with the name `sweep`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// `adaptive` or `exhaustive`.
+    pub search: String,
+    /// Name of the preset.
+    pub preset: Option<String>,
+    /// Time that it took in seconds, from the first run to the last.
+    pub seconds: f64,
+    /// Time that an adaptive search was given; `None` for an exhaustive one.
+    pub budget_seconds: Option<f64>,
+    /// Every cell.
+    pub cells: Vec<CellFigures>,
+    /// Settings that were not measured, with the reason.
+    pub skipped: Vec<Skipped>,
+    /// The fastest cell of each work (`read`, `write`, ...), from runs that were made after it had won.
+    pub winner: BTreeMap<String, CellFigures>,
+    /// The cheapest cell of each work that is as fast: least memory, then least CPU time.
+    pub cheapest: BTreeMap<String, CellFigures>,
+    /// How each work was decided, and what follows.
+    pub works: Vec<Work>,
+    /// The cell that was measured again and again, to see whether the target changed meanwhile.
+    pub reference: Option<Reference>,
+}
+
+/// What one cell gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellFigures {
+    /// The setting.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// 2^20 bytes per second: geometric mean over runs; of each run all that was handed over, by the time until the last of
+    /// it completed, and where writes went to memory until the final sync had ended. `None` where no run ended in order.
+    pub mib_per_s: Option<f64>,
+    /// 10^6 bytes per second of the same.
+    pub mb_per_s: Option<f64>,
+    /// Operations per second of the same.
+    pub iops: Option<f64>,
+    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs.
+    pub interval: Option<[f64; 2]>,
+    /// Runs that these figures are from.
+    pub runs: usize,
+    /// Bytes of its buffers.
+    pub memory_bytes: u64,
+    /// CPU time of the workers per MiB in ns; `None` where no worker says.
+    pub cpu_ns_per_mib: Option<f64>,
+    /// Index of its result.
+    pub result: Option<usize>,
+}
+
+/// How a work was decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// `read`, `randrw 70/30`.
+    pub name: String,
+    /// Whether every other cell was shown to be no more than 3 % faster than the winner, and the winner could repeat what it
+    /// won by.
+    pub decided: bool,
+    /// How it ended, in a sentence.
+    pub sentence: String,
+    /// Runs of its cells.
+    pub runs: usize,
+    /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together;
+    /// `None` where no cell was repeated.
+    pub spread: Option<f64>,
+    /// The cheapest cell's rate by the winner's, with its 95 % interval; `None` where they are the same.
+    pub cheapest_by_winner: Option<Estimate>,
+    /// Settings of well-known programs.
+    pub yardsticks: Vec<Loss>,
+    /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth, or the
+    /// winner could not repeat what it won by.
+    pub knees: Vec<Knee>,
+}
+
+/// What the setting of a well-known program loses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// Whose setting: `cp`.
+    pub name: String,
+    /// What it gave.
+    pub cell: CellFigures,
+    /// Its rate by the winner's, with its 95 % interval; `None` where one of them has no interval.
+    pub by_winner: Option<Estimate>,
+}
+
+/// From where on an axis gains nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knee {
+    /// `bs`, `depth`, `workers` or `batch`.
+    pub axis: String,
+    /// The smallest value that gives all but 3 % of the most that any larger one gives, the winner's setting otherwise.
+    pub value: u32,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+/// The cell that was measured again and again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// The setting.
+    pub setting: Setting,
+    /// Runs of it.
+    pub runs: usize,
+    /// Change of its rate over the whole sweep as a share, from a line through the logarithms, with its 95 % interval.
+    pub change: Estimate,
+    /// Whether the target surely changed by more than 3 % meanwhile, so that early and late cells compare less.
+    pub drifted: bool,
+}
+
+#[test]
+fn a_setting_reads_as_the_field_writes_it() {
+    let setting = Setting {
+        block_bytes: 512 << 10,
+        depth: 8,
+        workers: 1,
+        engine: "io_uring".into(),
+        cache: Cache::Direct,
+        rw: "read".into(),
+        mix: None,
+        batch: None,
+        mode: None,
+    };
+    assert_eq!(setting.words(), "read 8 x 512K direct, io_uring");
+    assert_eq!(setting.memory_bytes(), 4 << 20);
+    let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
+    assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
+}

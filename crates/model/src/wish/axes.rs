@@ -1,0 +1,266 @@
+//! Axes: the values that a sweep goes through, in words.
+//!
+//! For: lists (`4k,64k`), doubling ranges (`16k..2m`), both at once, and the presets. Not for: which settings of the grid can
+//! be measured, which the plan finds out.
+
+use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_WORKERS};
+use super::number::{count, shown, size};
+use super::{EngineWish, Rw, order, words};
+use crate::job::{Cache, Mix};
+use crate::units::MIB;
+
+/// Most values of an axis.
+pub const MAX_VALUES: usize = 64;
+/// Most cells of a grid: measuring more, each for a second, takes more than an hour.
+pub const MAX_CELLS: usize = 4096;
+/// Memory that the buffers of one cell may take unless said otherwise: the original's cap.
+pub const MEMORY_BYTES: u64 = 64 * MIB;
+
+/// The axes of a grid; an empty one has one value, the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axes {
+    /// Bytes per operation.
+    pub bs: Vec<u32>,
+    /// Operations in flight per worker.
+    pub depth: Vec<u32>,
+    /// Threads.
+    pub workers: Vec<u32>,
+    /// Engines.
+    pub engine: Vec<EngineWish>,
+    /// Ways through the page cache.
+    pub cache: Vec<Cache>,
+    /// Orders and directions.
+    pub rw: Vec<Rw>,
+    /// Shares of directions, for those words of `rw` that leave them open.
+    pub mix: Vec<Mix>,
+    /// Operations handed over per call.
+    pub batch: Vec<u32>,
+}
+
+/// A named grid.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// What `--preset` takes.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// What is said for each axis, unless a flag says it.
+    pub said: &'static [(&'static str, &'static str)],
+    /// Its ways through the page cache, unless `--cache` says them.
+    pub modes: &'static [Mode],
+    /// Bytes of the test file unless `--size` says them.
+    pub size_bytes: u64,
+}
+
+/// A way through the page cache by the name that a preset gives it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is here.
+    pub cache: Cache,
+    /// Whether only reads go this way.
+    pub reads_only: bool,
+    /// What this system makes of it, where that needs a word.
+    pub remark: &'static str,
+}
+
+/// Every preset there is.
+///
+/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB).
+pub const PRESETS: &[Preset] = &[Preset {
+    name: "ccsio",
+    about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
+    said: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
+    modes: &[
+        Mode { name: "unbuffered", cache: Cache::Direct, reads_only: false, remark: "" },
+        Mode {
+            name: "unbuffered-sequential",
+            cache: Cache::Direct,
+            reads_only: false,
+            remark: "the same as unbuffered: O_DIRECT takes no hint, so both are measured as one",
+        },
+        Mode {
+            name: "buffered-sequential",
+            cache: Cache::Buffered,
+            reads_only: true,
+            remark: "the kernel sees by itself that reads are sequential, and reads ahead",
+        },
+    ],
+    size_bytes: 2048 * MIB,
+}];
+
+/// The preset of that name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|p| p.name == name)
+}
+
+/// The names of the axes, which are flags too, with what stands for their values and one line of help.
+pub const AXES: &[(&str, &str, &str)] = &[
+    (
+        "bs",
+        "SIZES",
+        "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), or both [default: 4k..4m]",
+    ),
+    ("depth", "COUNTS", "Operations in flight per worker, likewise [default: 1..16]"),
+    ("workers", "COUNTS", "Threads, likewise [default: 1]"),
+    ("engine", "NAMES", "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]"),
+    ("cache", "WORDS", "What the target is opened with, such as direct,buffered [default: direct]"),
+    (
+        "rw",
+        "WORDS",
+        "Order and direction, such as read,randread [default: read,write; reads only where TARGET is yours]",
+    ),
+    ("mix", "READ%S", "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]"),
+    (
+        "batch",
+        "COUNTS",
+        "Operations handed over per call, as a list or range [default: as the engine has it]",
+    ),
+];
+
+impl Axes {
+    /// Reads the values of an axis by its name. `is_engine` tells the name of an engine from an option of the one before.
+    ///
+    /// # Errors
+    /// What was wrong and what to type.
+    pub fn say(&mut self, axis: &str, text: &str, is_engine: fn(&str) -> bool) -> Result<(), String> {
+        match axis {
+            "bs" => self.bs = numbers(text, |t| size(t, 1, MAX_BLOCK_BYTES).map(|b| b as u32))?,
+            "depth" => self.depth = numbers(text, |t| count(t, 1, MAX_DEPTH))?,
+            "workers" => self.workers = numbers(text, |t| count(t, 1, MAX_WORKERS))?,
+            "batch" => self.batch = numbers(text, |t| count(t, 1, MAX_DEPTH))?,
+            "cache" => self.cache = list(text, words::cache)?,
+            "rw" => self.rw = list(text, words::rw)?,
+            "mix" => self.mix = list(text, order::mix)?,
+            "engine" => self.engine = engines(text, is_engine)?,
+            other => return Err(format!("{} is no axis; type one of {}", shown(other), names().join(", "))),
+        }
+        Ok(())
+    }
+}
+
+/// The names of all axes.
+pub fn names() -> Vec<&'static str> {
+    AXES.iter().map(|a| a.0).collect()
+}
+
+/// Values between commas, none of them twice.
+fn list<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let mut out = Vec::new();
+    for piece in text.split(',') {
+        add(&mut out, parse(piece)?, piece)?;
+    }
+    Ok(out)
+}
+
+fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), String> {
+    if out.contains(&value) {
+        return Err(format!("{} is there twice; type each value once", shown(said)));
+    }
+    if out.len() == MAX_VALUES {
+        return Err(format!("there are too many values; type {MAX_VALUES} at most"));
+    }
+    out.push(value);
+    Ok(())
+}
+
+/// Numbers and ranges that double from the first to the last, which is in them whether or not doubling meets it.
+fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
+    let mut out = Vec::new();
+    for piece in text.split(',') {
+        let Some((first, last)) = piece.split_once("..") else {
+            add(&mut out, parse(piece)?, piece)?;
+            continue;
+        };
+        let (first, last) = (parse(first)?, parse(last)?);
+        if first >= last {
+            return Err(format!(
+                "{} does not rise; type the smaller one first, such as 4k..64k",
+                shown(piece)
+            ));
+        }
+        let doubling = std::iter::successors(Some(first), |v| v.checked_mul(2)).take_while(|v| *v < last);
+        for value in doubling.chain([last]) {
+            add(&mut out, value, piece)?;
+        }
+    }
+    Ok(out)
+}
+
+/// Engines between commas; a piece that names none is an option of the engine before it.
+fn engines(text: &str, is_engine: fn(&str) -> bool) -> Result<Vec<EngineWish>, String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for piece in text.split(',') {
+        let name = piece.trim().split(':').next().unwrap_or_default();
+        match pieces.last_mut() {
+            Some(before) if before.contains(':') && !is_engine(name) => *before += &format!(",{piece}"),
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    let mut out = Vec::new();
+    for piece in &pieces {
+        add(&mut out, words::engine(piece)?, piece)?;
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+fn known(name: &str) -> bool {
+    matches!(name, "io_uring" | "libaio")
+}
+
+#[test]
+fn lists_and_doubling_ranges_mix() {
+    let mut axes = Axes::default();
+    for (axis, text) in [
+        ("bs", "512,4k..32k"),
+        ("depth", "1..6"),
+        ("rw", "read,randwrite"),
+        ("mix", "70,60/30/10"),
+        ("engine", "io_uring:iopoll,sqpoll=1,libaio"),
+    ] {
+        axes.say(axis, text, known).unwrap_or_else(|e| panic!("{axis}: {e}"));
+    }
+    assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
+    assert_eq!(axes.depth, [1, 2, 4, 6]);
+    assert_eq!(axes.rw, [Rw::Read, Rw::Randwrite]);
+    assert_eq!((axes.mix.len(), axes.engine.len()), (2, 2));
+    assert_eq!(axes.engine.first().map(|e| e.options.len()), Some(2));
+}
+
+#[test]
+fn what_is_no_axis_says_what_to_type() {
+    for (axis, bad) in [
+        ("bs", ""),
+        ("bs", "4k..4k"),
+        ("bs", "64k..4k"),
+        ("bs", "4k,4k"),
+        ("bs", "4k..8k,8k"),
+        ("bs", "1..2g"),
+        ("depth", "0..4"),
+        ("depth", "a"),
+        ("rw", "read,sideways"),
+        ("engine", "a b"),
+        ("mix", "101"),
+        ("colour", "red"),
+    ] {
+        let said = Axes::default().say(axis, bad, known);
+        assert!(said.as_ref().is_err_and(|e| e.contains("; type")), "{axis} {bad}: {said:?}");
+    }
+}
+
+#[test]
+fn every_preset_can_be_read() {
+    for preset in PRESETS {
+        let mut axes = Axes::default();
+        for (axis, text) in preset.said {
+            axes.say(axis, text, known).unwrap_or_else(|e| panic!("{}: {axis}: {e}", preset.name));
+        }
+    }
+    let mut ccsio = Axes::default();
+    for (axis, text) in PRESETS[0].said {
+        assert_eq!(ccsio.say(axis, text, known), Ok(()));
+    }
+    assert_eq!((ccsio.bs.len(), ccsio.depth.len()), (12, 5));
+}

@@ -1,0 +1,226 @@
+//! `fathom sweep`: its flags.
+
+use super::common::{Choice, Measuring, ShowingArgs};
+use crate::failure::Failure;
+use crate::request::{Request, SweepWish, Work};
+use crate::show::Showing;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use model::wish::Rw;
+use model::wish::axes::{AXES, Axes, PRESETS, preset};
+use model::wish::keys::Key;
+use model::wish::limits::MAX_TIME_NS;
+use model::wish::number::{size, time};
+use std::path::PathBuf;
+
+/// Keys that say the same thing for every cell.
+#[derive(Debug)]
+struct SameForAll;
+
+impl Choice for SameForAll {
+    fn takes(key: &Key) -> bool {
+        matches!(
+            key.name,
+            "size"
+                | "offset"
+                | "random"
+                | "align"
+                | "time"
+                | "warmup"
+                | "runs"
+                | "seed"
+                | "compress"
+                | "dedup"
+                | "cpus"
+                | "pin"
+                | "node"
+        )
+    }
+}
+
+/// Find the best setting of a place: block size x depth x workers x engine x cache mode.
+///
+/// Every cell of the grid is a real job, cold before each run. An adaptive search sees each cell once, shortly, and spends the
+/// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are
+/// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself.
+#[derive(clap::Args, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
+pub struct Args {
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Named grid; flags of an axis replace its values
+    #[arg(long, value_name = "NAME", value_parser = presets())]
+    preset: Option<String>,
+    #[command(flatten)]
+    axes: AxisFlags,
+    /// Skip cells whose buffers take more than this [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX))]
+    memory: Option<u64>,
+    /// Measure every cell equally often instead of searching
+    #[arg(long)]
+    exhaustive: bool,
+    /// Time for an adaptive search [default: a quarter of an exhaustive one's, at most 5m where that is enough]
+    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS), conflicts_with = "exhaustive")]
+    budget: Option<u64>,
+    /// Print the cells, one a line, and stop
+    #[arg(long, conflicts_with = "skipped")]
+    list: bool,
+    /// Print the cells that would be skipped, one a line with the reason, and stop
+    #[arg(long)]
+    skipped: bool,
+    /// Go on with an interrupted sweep: its session file, a part of its id, or last
+    #[arg(long, value_name = "SESSION")]
+    resume: Option<String>,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    measuring: Measuring<SameForAll>,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+/// What is to be done with a grid.
+#[derive(Debug)]
+pub enum Said {
+    /// Measure it.
+    Measure(Request, Showing),
+    /// Print the cells that would be measured.
+    List(Request),
+    /// Print those that would not.
+    Skipped(Request),
+    /// Go on with the session that this word means.
+    Resume(String, Showing),
+}
+
+fn presets() -> PossibleValuesParser {
+    PossibleValuesParser::new(PRESETS.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
+}
+
+impl Args {
+    /// What was said.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn said(self) -> Result<Said, Failure> {
+        if let Some(word) = self.resume {
+            let idle = self.target.is_some() || self.preset.is_some() || !self.axes.flags.is_empty();
+            if idle
+                || self.exhaustive
+                || self.budget.is_some()
+                || self.memory.is_some()
+                || self.list
+                || self.skipped
+            {
+                return Err(Failure::Usage(format!(
+                    "--resume {word}: the session says what is measured; leave everything else out"
+                )));
+            }
+            return Ok(Said::Resume(word, self.showing.showing(false)?));
+        }
+        let mut axes = Axes::default();
+        let named = self.preset.as_deref().and_then(preset);
+        for (axis, text) in named.map_or(&[][..], |p| p.said) {
+            axes.say(axis, text, is_engine).map_err(|why| Failure::Usage(format!("--{axis}: {why}")))?;
+        }
+        self.axes.overrule(&mut axes);
+        let wish = SweepWish {
+            axes,
+            flags: self.axes.flags,
+            preset: named,
+            memory: self.memory,
+            exhaustive: self.exhaustive,
+            budget: self.budget,
+        };
+        let request = self.measuring.request(Work::Sweep(Box::new(wish)), self.target, None);
+        if let Some(runs) = request.job.runs.filter(|_| !self.exhaustive) {
+            return Err(Failure::Usage(format!(
+                "--runs {runs} goes with --exhaustive: an adaptive search decides how often it measures a cell; leave one of them out"
+            )));
+        }
+        // What a flag is about depends on the cells, which the plan knows.
+        let mut widest = request.job.clone();
+        widest.phases.iter_mut().flat_map(|p| &mut p.streams).for_each(|s| s.rw = Some(Rw::Randrw));
+        if let Some(problem) = widest.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
+        if self.list {
+            return Ok(Said::List(request));
+        }
+        if self.skipped {
+            return Ok(Said::Skipped(request));
+        }
+        Ok(Said::Measure(request, self.showing.showing(self.explain)?))
+    }
+}
+
+/// The axes as flags, from their table.
+#[derive(Debug)]
+struct AxisFlags {
+    axes: Axes,
+    /// Those that were said.
+    flags: Vec<&'static str>,
+}
+
+impl AxisFlags {
+    /// Puts what was said over what a preset says.
+    fn overrule(&self, axes: &mut Axes) {
+        let said = self.axes.clone();
+        for flag in &self.flags {
+            match *flag {
+                "bs" => axes.bs.clone_from(&said.bs),
+                "depth" => axes.depth.clone_from(&said.depth),
+                "workers" => axes.workers.clone_from(&said.workers),
+                "batch" => axes.batch.clone_from(&said.batch),
+                "engine" => axes.engine.clone_from(&said.engine),
+                "cache" => axes.cache.clone_from(&said.cache),
+                "rw" => axes.rw.clone_from(&said.rw),
+                _ => axes.mix.clone_from(&said.mix),
+            }
+        }
+    }
+}
+
+impl clap::Args for AxisFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(AXES.iter().map(|(name, value, about)| {
+            // Read once to be refused by clap, which knows the flag; and once more where it belongs.
+            let parse =
+                move |text: &str| Axes::default().say(name, text, is_engine).map(|()| text.to_owned());
+            Arg::new(*name)
+                .long(*name)
+                .value_name(*value)
+                .help(*about)
+                .help_heading("Axes")
+                .value_parser(parse)
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AxisFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut out = Self { axes: Axes::default(), flags: Vec::new() };
+        for (name, ..) in AXES {
+            let Some(text) = matches.get_one::<String>(name) else { continue };
+            out.axes
+                .say(name, text, is_engine)
+                .map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("--{name}: {why}\n")))?;
+            out.flags.push(name);
+        }
+        Ok(out)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn is_engine(name: &str) -> bool {
+    engine::engines::find(name).is_some()
+}

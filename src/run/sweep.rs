@@ -1,0 +1,139 @@
+//! The loop of a sweep: ask the search, measure a cell, append, ask again.
+//!
+//! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
+//! next (crate `analysis`).
+
+use super::{Bench, OVERHEAD};
+use crate::failure::Failure;
+use crate::live::{Left, Live};
+use crate::plan::minutes;
+use analysis::strategy::Summary;
+use analysis::strategy::sweep::{Sample, Search, samples, took_ns};
+use model::job::Phase;
+use model::plan::Plan;
+use model::record::{Frame, Intervals, Record, Run, RunEnd, RunEnding, RunStart};
+use model::sweep::Search::{Adaptive, Exhaustive};
+use std::time::Duration;
+
+/// Cells in a row that break off: then it is not the cell.
+const PATIENCE: usize = 3;
+
+/// What is left of an earlier session that is gone on with.
+pub(super) struct Earlier {
+    runs: Vec<Run>,
+    samples: Vec<Sample>,
+}
+
+impl Earlier {
+    /// Its runs that ended.
+    pub(super) fn of(mut record: Record) -> Self {
+        let ended = |r: &Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
+        record.runs.retain(ended);
+        Self { samples: samples(&record), runs: record.runs }
+    }
+
+    /// ns from its beginning to the end of its last run: the time goes on from there.
+    pub(super) fn until(&self) -> Duration {
+        Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
+    }
+
+    /// Its runs as frames, word for word.
+    pub(super) fn frames(&self) -> impl Iterator<Item = Frame> {
+        self.runs.iter().flat_map(|run| {
+            let Run { start, intervals, evidence, end } = run.clone();
+            let course =
+                (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
+            let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
+            let end = end.map(|e| Frame::RunEnd(Box::new(e)));
+            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end)
+        })
+    }
+}
+
+/// How long a search will take, before it begins.
+pub(super) fn tell(plan: &Plan, live: &Live) {
+    let Some(grid) = &plan.sweep else { return };
+    let cells = grid.cells.len();
+    live.say(&match grid.search {
+        Adaptive { budget_ns } => format!(
+            "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
+            minutes(budget_ns)
+        ),
+        Exhaustive => {
+            let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
+            format!("{cells} cells, {} runs each: about {}", plan.runs, minutes(left))
+        }
+    });
+}
+
+/// What is still to come before anything was measured; `None` where no grid is.
+pub(super) fn time_left(plan: &Plan) -> Option<Left> {
+    let search = Search::new(plan.sweep.as_ref()?, plan.runs, plan.seed);
+    Some(left(&search, plan))
+}
+
+/// What is left of a search. An adaptive one may be over before its time is.
+fn left(search: &Search, plan: &Plan) -> Left {
+    let at_most = plan.sweep.as_ref().is_some_and(|g| g.search != Exhaustive);
+    Left { time: Duration::from_nanos(search.left_ns(mean_run(plan).as_nanos() as u64)), at_most }
+}
+
+/// What a run takes with everything around it, as far as the plan tells.
+fn mean_run(plan: &Plan) -> Duration {
+    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
+    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
+    round / (plan.jobs.len() as u32).max(1)
+}
+
+impl Bench {
+    /// The loop.
+    pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
+        let Some(grid) = self.plan.sweep.clone() else { return Ok(RunEnding::Complete) };
+        let before = earlier.map_or(&[][..], |e| &e.samples);
+        let mut search = Search::after(&grid, self.plan.runs, self.plan.seed, before);
+        let mut last_ns = earlier.filter(|e| !e.runs.is_empty()).map(|e| e.until().as_nanos() as u64);
+        // How many there were says which data and offsets come next.
+        self.done = before.iter().map(|s| Summary::of(s.job, 0, None, &[])).collect();
+        let mut broken = 0;
+        while let Some(job) = search.next() {
+            if self.stopped() {
+                return Ok(RunEnding::Interrupted);
+            }
+            let left = left(&search, &self.plan);
+            self.left = Some(left);
+            let words = format!("{}  {}", search.stage(), self.plan.jobs[job].name);
+            self.live.step(&words, left);
+            let repeat = search.times(job) as u32;
+            let phases = self.job((job, repeat, None))?;
+            let Some(end) = phases.last() else {
+                return Ok(RunEnding::Failed("the job has no phase".into()));
+            };
+            match &end.ending {
+                RunEnding::Interrupted => return Ok(RunEnding::Interrupted),
+                // What never began says something about the cell alone.
+                RunEnding::Failed(why) if !end.workers.is_empty() => {
+                    broken += 1;
+                    if broken == PATIENCE {
+                        return Ok(RunEnding::Failed(why.clone()));
+                    }
+                }
+                RunEnding::Failed(_) => {}
+                RunEnding::Complete => broken = 0,
+            }
+            search.take(&Sample::of(job, &self.plan.jobs[job], end, took_ns(last_ns, end)));
+            last_ns = Some(end.at_ns);
+            self.done.push(Summary::of(job, repeat, None, &[]));
+            self.session.sync()?;
+        }
+        Ok(RunEnding::Complete)
+    }
+
+    /// A run that could not begin: kept with its reason, so that the cell is out in every replay.
+    pub(super) fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<RunEnd, Failure> {
+        let at_ns = self.now_ns();
+        self.session.append(&Frame::RunStart(RunStart { at_ns, ..start }))?;
+        let end = RunEnd { at_ns, ..RunEnd::without(RunEnding::Failed(why)) };
+        self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
+        Ok(end)
+    }
+}

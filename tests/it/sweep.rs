@@ -1,0 +1,201 @@
+//! Sweeps: grids, searches whose truth is known, and sessions that go on.
+//!
+//! For: what a grid has, who wins where everybody can know it, what is refused. Not for: how fast a disk is.
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Outcome, Stage, is_root};
+use serde_json::Value;
+use std::path::Path;
+
+/// The simulated device takes 100 us for everything: what flies most wins.
+const SIM: &str = "sweep --engine sim --time 100ms --seed 7 --quiet --format json";
+
+fn nothing() -> &'static Path {
+    Path::new("")
+}
+
+/// The grid's part of a report.
+fn sweep(out: &Outcome) -> Value {
+    out.report().0["sweep"].clone()
+}
+
+fn shape(cell: &Value) -> (u64, u64) {
+    (cell["block_bytes"].as_u64().unwrap(), cell["depth"].as_u64().unwrap())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
+    let stage = Stage::new();
+    let folder = stage.folder("place");
+    let list = stage.fathom("sweep --preset ccsio --list", &folder);
+    let skipped = stage.fathom("sweep --preset ccsio --skipped", &folder);
+    assert_eq!((list.code, list.stdout.lines().count()), (Some(0), 285), "{}", list.stderr);
+    assert_eq!((skipped.code, skipped.stdout.lines().count()), (Some(0), 15), "{}", skipped.stderr);
+    let count = |out: &str, words: &str| out.lines().filter(|l| l.contains(words)).count();
+    assert_eq!(count(&list.stdout, "unbuffered-sequential"), 2 * 57);
+    assert_eq!(count(&list.stdout, " buffered-sequential"), 57, "reads only");
+    assert!(list.stdout.contains("the same as unbuffered"), "{}", list.stdout);
+    assert_eq!(count(&skipped.stdout, "16 x 16M"), 5);
+    assert!(skipped.stdout.lines().all(|l| l.contains("--memory is 64 MiB")), "{}", skipped.stdout);
+    assert_eq!((stage.sessions().len(), crate::stage::names(&folder).len()), (0, 0), "nothing is measured");
+    let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
+    assert_eq!(more.stdout.lines().count(), 300);
+}
+
+#[test]
+fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
+    let stage = Stage::new();
+    let out = stage.fathom(&format!("{SIM} --rw read --bs 4k..64k --depth 1..8"), nothing());
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let report = out.report();
+    let sweep = &report.0["sweep"];
+    let winner = &sweep["winner"]["read"];
+    assert_eq!(shape(winner), (64 << 10, 8), "{winner:#}");
+    // Eight of 64 KiB each 100 us, and nobody but the clock's last turn is late.
+    assert!((number(&winner["iops"]) / 80_000.0 - 1.0).abs() < 0.01, "{winner:#}");
+    assert!((number(&winner["mib_per_s"]) / 5_000.0 - 1.0).abs() < 0.01 && winner["runs"] == 5, "{winner:#}");
+    assert_eq!(sweep["cheapest"]["read"]["block_bytes"], winner["block_bytes"], "nothing cheaper is as fast");
+    assert_eq!(sweep["works"][0]["decided"], true, "{:#}", sweep["works"]);
+    let cells = sweep["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 5 * 4);
+    for cell in cells {
+        let (bs, depth) = shape(cell);
+        let truth = bs as f64 * depth as f64 * 10_000.0 / f64::from(1 << 20);
+        assert!((number(&cell["mib_per_s"]) / truth - 1.0).abs() < 0.02, "{cell:#}");
+    }
+    assert_eq!((report.verdict(), &report.0["headline"]["unit"]), ("VALID", &Value::from("MB/s")));
+    let again = stage.show().report().0;
+    assert_eq!(again["sweep"], *sweep, "a session shown again says the same");
+}
+
+#[test]
+fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
+    let stage = Stage::new();
+    let words = format!("{SIM} --rw read,randwrite --bs 4k,8k --depth 2,4 --exhaustive --runs 4");
+    let sweep = sweep(&stage.fathom(&words, nothing()));
+    assert_eq!(sweep["search"], "exhaustive");
+    for work in ["read", "randwrite"] {
+        assert_eq!(shape(&sweep["winner"][work]), (8192, 4), "{work}");
+    }
+    for cell in sweep["cells"].as_array().unwrap() {
+        assert!(number(&cell["runs"]) >= 4.0, "{cell:#}");
+    }
+}
+
+#[test]
+fn the_text_says_who_wins_and_draws_the_map() {
+    let stage = Stage::new();
+    let words = "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet";
+    let out = stage.fathom(words, nothing());
+    for must in
+        ["VALID  32K sequential read, depth 32", "fastest", "MB/s by size and depth", "*", "Skipped 1"]
+    {
+        assert!(out.stdout.contains(must), "'{must}' is not in {}", out.stdout);
+    }
+    assert!(out.stdout.lines().all(|l| l.chars().count() <= 110), "{}", out.stdout);
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_stopped() {
+    let stage = Stage::new();
+    let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 1s --seed 3";
+    let mut running = stage.start(words, nothing());
+    running.until_it_says("cell 4 of 10");
+    running.signal(rustix::process::Signal::INT);
+    let cut = running.end();
+    assert_eq!(cut.code, Some(130), "{cut:?}");
+    assert!(cut.stdout.contains("none has won yet"), "{}", cut.stdout);
+    let first = stage.sessions();
+    let kept = std::fs::read(&first[0]).unwrap();
+
+    let out = stage.fathom("sweep --resume last --format json", nothing());
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(!out.stderr.contains("cell 3 of 10"), "what was measured is not measured again: {}", out.stderr);
+    let report = out.report().0;
+    let runs: u64 =
+        report["sweep"]["cells"].as_array().unwrap().iter().map(|c| c["runs"].as_u64().unwrap()).sum();
+    assert!(runs >= 10 && report["sweep"]["winner"]["read"]["runs"] == 5, "{:#}", report["sweep"]["winner"]);
+    assert_eq!(std::fs::read(&first[0]).unwrap(), kept, "the old session is left as it was");
+
+    let done = stage.fathom("sweep --resume last", nothing());
+    assert!(done.code == Some(2) && done.stderr.contains("measured to its end"), "{done:?}");
+}
+
+#[test]
+fn a_killed_sweep_goes_on_too() {
+    let stage = Stage::new();
+    let folder = stage.folder("place");
+    let words = "sweep --rw read --bs 64k..256k --depth 1,2 --size 32m --time 250ms";
+    let mut running = stage.start(words, &folder);
+    running.until_it_says("cell 4 of 6");
+    running.signal(rustix::process::Signal::KILL);
+    running.end();
+    let elsewhere = stage.fathom("sweep --resume last --bs 4k", nothing());
+    assert!(
+        elsewhere.code == Some(2) && elsewhere.stderr.contains("leave everything else out"),
+        "{elsewhere:?}"
+    );
+    let out = stage.fathom("sweep --resume last --quiet --format json", nothing());
+    let report = out.report().0;
+    assert_eq!(report["ending"]["how"], "complete", "{}", out.stderr);
+    assert_eq!(report["sweep"]["cells"].as_array().unwrap().len(), 6);
+    assert!(report["sweep"]["winner"]["read"]["mib_per_s"].is_number());
+}
+
+#[test]
+fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let words = "sweep --bs 512,64k..256k --depth 1,4 --cache direct,buffered --size 64m --time 250ms --quiet --format json";
+    let out = disk.fathom(&stage, words, &disk.dir);
+    let report = out.report().0;
+    let sweep = &report["sweep"];
+    for work in ["read", "write"] {
+        let winner = &sweep["winner"][work];
+        assert!(number(&winner["mib_per_s"]) > 0.0 && winner["interval"].is_array(), "{winner:#}");
+        assert!(number(&sweep["cheapest"][work]["memory_bytes"]) <= number(&winner["memory_bytes"]));
+    }
+    for work in sweep["works"].as_array().unwrap() {
+        let names: Vec<&str> =
+            work["yardsticks"].as_array().unwrap().iter().map(|y| y["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["cp", "dd"]);
+    }
+    // A file system of 4 KiB blocks does no direct I/O of 512 bytes; one of 512 does.
+    let cells = sweep["cells"].as_array().unwrap().len() + sweep["skipped"].as_array().unwrap().len();
+    assert_eq!(cells, 2 * 2 * 4 * 2);
+    assert!(report["results"].as_array().unwrap().iter().all(|r| r["ledger"].is_object()));
+}
+
+#[test]
+fn what_makes_no_grid_is_refused_with_words_to_type() {
+    let stage = Stage::new();
+    let folder = stage.folder("place");
+    for (words, must) in [
+        ("--bs 64k..4k", "smaller one first"),
+        ("--depth 1..", "whole number"),
+        ("--rw read,read", "twice"),
+        ("--runs 5", "--exhaustive"),
+        ("--mix 70", "--rw randrw"),
+        ("--random zipf:1.1 --rw read", "--random changes nothing"),
+        ("--compress 50 --rw read", "--compress changes nothing"),
+        ("--budget 1s", "--budget"),
+        ("--memory 1k", "--memory"),
+        ("--engine sync --depth 2,4", "1 in flight at most"),
+        ("--bs 1..1m --depth 1..16384 --workers 1..1024", "cells"),
+        ("--engine warp", "no such engine"),
+        ("--resume nowhere", "nowhere"),
+        ("--exhaustive --budget 5m", "--budget"),
+    ] {
+        let target = if words.contains("--resume") { nothing() } else { &folder };
+        let out = stage.fathom(&format!("sweep {words} --quiet"), target);
+        assert!(out.code == Some(2) && out.stderr.contains(must), "{words}: {out:?}");
+    }
+    assert_eq!(stage.sessions().len(), 0);
+}
