@@ -2,15 +2,21 @@
 //!
 //! For: the table from which help, plans and workers are made. Not for: the loop, which is compiled once per engine.
 
+mod copy;
 mod io_uring;
 mod libaio;
 mod mmap;
 mod null;
 mod one;
 mod polling;
+mod positions;
 mod posixaio;
+mod rust_std;
+mod rw;
+mod sendfile;
 mod sim;
 mod splice;
+mod stdio;
 mod sync;
 mod targets;
 #[cfg(test)]
@@ -159,6 +165,9 @@ pub enum Number {
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 
+/// The page cache alone: buffers of a library, or pages handed around, have not the alignment that direct I/O needs.
+const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
+
 /// What asynchronous interfaces before io_uring can do.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
@@ -212,7 +221,7 @@ pub const ENGINES: &[Entry] = &[
         default_batch: 1,
         kinds: &Kind::ALL,
         caches: BY_DESCRIPTOR,
-        options: &[],
+        options: sync::OPTIONS,
         run: worker::run::<one::One<sync::Sync>>,
         verify: verifier::drive::<one::One<sync::Sync>>,
     },
@@ -254,6 +263,71 @@ pub const ENGINES: &[Entry] = &[
         options: splice::OPTIONS,
         run: worker::run::<one::One<splice::Splice>>,
         verify: verifier::drive::<one::One<splice::Splice>>,
+    },
+    Entry {
+        name: "rw",
+        about: "read and write from the position of the file: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: rw::OPTIONS,
+        run: worker::run::<one::One<rw::Rw>>,
+        verify: verifier::drive::<one::One<rw::Rw>>,
+    },
+    Entry {
+        name: "stdio",
+        about: "fread and fwrite of the C library: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: THROUGH_PAGES,
+        options: stdio::OPTIONS,
+        run: worker::run::<one::One<stdio::Stdio>>,
+        verify: verifier::drive::<one::One<stdio::Stdio>>,
+    },
+    Entry {
+        name: "std",
+        about: "Rust's File, BufReader and BufWriter: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: THROUGH_PAGES,
+        options: rust_std::OPTIONS,
+        run: worker::run::<one::One<rust_std::RustStd>>,
+        verify: verifier::drive::<one::One<rust_std::RustStd>>,
+    },
+    Entry {
+        name: "sendfile",
+        about: "sendfile between the target and memory: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: BY_DESCRIPTOR,
+        options: &[],
+        run: worker::run::<one::One<sendfile::Sendfile>>,
+        verify: verifier::drive::<one::One<sendfile::Sendfile>>,
+    },
+    Entry {
+        name: "copy_file_range",
+        about: "copy_file_range between the target and another file: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: THROUGH_PAGES,
+        options: copy::OPTIONS,
+        run: worker::run::<one::One<copy::CopyFileRange>>,
+        verify: verifier::drive::<one::One<copy::CopyFileRange>>,
     },
     Entry {
         name: "null",
