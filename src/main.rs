@@ -11,6 +11,10 @@ fn main() -> ExitCode {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
+        Command::Api(args) => args.request().and_then(|said| match said {
+            Some((request, showing)) => measure(&request, &showing),
+            None => Ok(ExitCode::SUCCESS),
+        }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),

@@ -2,6 +2,7 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
+use crate::plan::interfaces::Interface;
 use model::plan::Hook;
 use model::profile::Profile;
 use model::wish::JobWish;
@@ -39,6 +40,13 @@ pub enum Work {
     Job,
     /// The job that was said, at every layer of its target.
     Layers,
+    /// The same bytes through interfaces.
+    Api {
+        /// Sizes of operations; empty where nothing was said.
+        sizes: Vec<u32>,
+        /// Interfaces; all where none was named.
+        interfaces: Vec<&'static Interface>,
+    },
 }
 
 impl Request {

@@ -1,5 +1,6 @@
 //! The command line: one file per command, each its flags and their translation into a request. Nothing else.
 
+mod api;
 mod bench;
 mod common;
 mod doctor;
@@ -35,6 +36,8 @@ pub enum Command {
     Run(run::Args),
     /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
+    /// Move the same bytes through every programming interface, and say which one to use
+    Api(api::Args),
     /// Judge and print a session file again
     Show(show::Args),
     /// Write, read back, and name every block that was lost, torn, misplaced or changed

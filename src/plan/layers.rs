@@ -10,6 +10,7 @@ use crate::request::Request;
 use engine::engines::Entry;
 use machine::root::Root;
 use machine::safety;
+use model::api::Contest;
 use model::job::{Cache, PerKind, Sizes};
 use model::machine::Place;
 use model::plan::{Ladder, MissingRung, Role, Rung};
@@ -32,6 +33,8 @@ pub(super) struct Climb {
     pub(super) ladder: Ladder,
     /// Index of the job whose figure is the headline: past the page cache at the place itself, where that can be.
     pub(super) headline: Option<usize>,
+    /// The same for interfaces.
+    pub(super) contest: Option<Contest>,
 }
 
 /// The place that is climbed, and what is done on every rung.
@@ -113,11 +116,11 @@ fn heading(rw: Rw) -> &'static str {
     }
 }
 
-fn reads(rw: Rw) -> bool {
+pub(super) fn reads(rw: Rw) -> bool {
     !matches!(rw, Rw::Write | Rw::Randwrite)
 }
 
-fn writes(rw: Rw) -> bool {
+pub(super) fn writes(rw: Rw) -> bool {
     !matches!(rw, Rw::Read | Rw::Randread)
 }
 

@@ -3,7 +3,9 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
+mod api;
 mod engine;
+pub mod interfaces;
 mod layers;
 mod origins;
 mod stream;
@@ -30,6 +32,10 @@ use target::Targets;
 const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 /// The same of `run`.
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
+/// The same of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
+const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
+/// Repeats from which an interval exists at all: `api` has hundreds of rows.
+const API_RUNS: u32 = 3;
 /// Repeats from which a headline has an interval worth printing (statistics: at least five).
 const RUNS: u32 = 5;
 /// Idle watch before the first run.
@@ -51,16 +57,21 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
-    let (targets, places) = targets.finish(&mut jobs)?;
+    let (mut targets, mut places) = targets.finish(&mut jobs)?;
+    if asked.contest.is_some() {
+        api::give_new_files(&mut jobs, &mut targets, &mut places);
+    }
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
-    let runs = origins.choose("--runs", request.job.runs, RUNS, u32::to_string);
+    let runs = if asked.contest.is_some() { API_RUNS } else { RUNS };
+    let runs = origins.choose("--runs", request.job.runs, runs, u32::to_string);
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
-    let cold = touched && (direct || ladder.is_some() || targets.iter().all(|t| t.role != Role::File));
+    let comparing = ladder.is_some() || asked.contest.is_some();
+    let cold = touched && (direct || comparing || targets.iter().all(|t| t.role != Role::File));
     let words = match (cold, &ladder) {
         (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
         (true, None) => "yes: evicted before each run",
@@ -85,6 +96,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         hook: request.hook,
         expect_device,
         layers: ladder,
+        contest: asked.contest,
     };
     Ok((plan, machine))
 }
@@ -93,6 +105,7 @@ fn title(request: &Request) -> String {
     match (&request.work, &request.file) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
+        (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -134,6 +147,11 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Climb), 
         Work::Layers => {
             let climb = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
+            climb
+        }
+        Work::Api { sizes, interfaces } => {
+            let climb = api::compare(request, (sizes, interfaces), root, &mut origins)?;
+            origins.leave_out(api::OF_ENTRANTS);
             climb
         }
     };
@@ -216,10 +234,12 @@ fn times(
     let (window, before) = match request.work {
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         Work::Job => RUN_TIMES_NS,
+        Work::Api { .. } => API_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.
-    let by_count = !drafts.is_empty() && drafts.iter().all(limited);
+    let api = matches!(request.work, Work::Api { .. });
+    let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
     let (window, before, from) =
         if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
     let words = |ns: &u64| show_ns(*ns as f64);

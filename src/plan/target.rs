@@ -9,7 +9,7 @@ use super::{DraftJob, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
-use model::job::{Job, Line, Sharing, Sizes, Stream};
+use model::job::{FALLOCATE, Job, Line, NEW, Sharing, Sizes, Stream};
 use model::machine::Place;
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
@@ -150,6 +150,13 @@ impl<'a> Targets<'a> {
                 None => (target.bytes, "all of the target"),
             };
             origins.fixed("--size", &show_bytes(bytes), from);
+            if draft.stream.renews_file() {
+                return Err(Failure::Usage(format!(
+                    "--engine {}: its options {NEW} and {FALLOCATE} drop the whole of {}; name a directory, and fathom makes a test file there",
+                    draft.engine.name,
+                    said.display()
+                )));
+            }
             if writes {
                 guard_writing(self.request, self.root, said, &path, target.role)?;
                 self.overwritten = true;
@@ -305,7 +312,7 @@ fn line_sizes(line: &Line) -> Vec<u32> {
 }
 
 /// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
-fn direct_alignment(place: &Place) -> u32 {
+pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;
     }

@@ -6,6 +6,7 @@ mod evidence;
 mod self_test;
 mod specs;
 mod supplies;
+mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
@@ -23,7 +24,9 @@ use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role};
-use model::record::{self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
+use model::record::{
+    self, End, Frame, Header, Issued, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd, WorkerEnd,
+};
 use model::units::show_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +45,9 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Guess of what a run costs beside its window, for the time left.
 const OVERHEAD: Duration = Duration::from_millis(120);
+
+/// Guess of what a run of a contest takes.
+const CONTEST_GUESS_NS: u64 = 300_000_000;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
@@ -98,22 +104,12 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let started = jiff::Zoned::now();
-    let mut session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
-    let header = Header {
-        format: record::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        plan: plan.clone(),
-        hosts: vec![machine.clone()],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
-        self_test: self_test::self_test(&plan, &supplies, clock),
-    };
-    session.append(&Frame::Header(Box::new(header)))?;
-    session.append(&Frame::Evidence(Box::new(before)))?;
+    let session = Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?;
     let watch = Watch::new(root.clone(), &machine, epoch);
+    let self_test = self_test::self_test(&plan, &supplies, clock);
     let mut bench = Bench {
         plan,
-        places: machine.places,
+        places: machine.places.clone(),
         root,
         watch,
         targets,
@@ -123,7 +119,20 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         clock,
         epoch,
         supplies,
+        refused: Vec::new(),
     };
+    let trials = bench.hold_trials()?;
+    let header = Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: bench.plan.clone(),
+        hosts: vec![machine],
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        self_test: SelfTest { trials, ..self_test },
+    };
+    bench.session.append(&Frame::Header(Box::new(header)))?;
+    bench.session.append(&Frame::Evidence(Box::new(before)))?;
     let ending = bench.all()?;
     bench.close(ending)
 }
@@ -164,6 +173,8 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    /// Jobs of a contest that this machine does not let be carried out.
+    refused: Vec<usize>,
 }
 
 impl Bench {
@@ -171,7 +182,10 @@ impl Bench {
     fn all(&mut self) -> Result<RunEnding, Failure> {
         self.keep_prepared()?;
         self.watch_idle()?;
-        let mut summaries: Vec<Summary> = Vec::new();
+        // What this machine refuses counts as done.
+        let refused =
+            self.refused.iter().flat_map(|job| (0..self.plan.runs).map(move |repeat| (*job, repeat)));
+        let mut summaries: Vec<Summary> = refused.map(|(job, n)| Summary::of(job, n, None, &[])).collect();
         let Plan { runs, strategy, seed, .. } = self.plan;
         let budget = Budget { jobs: self.plan.jobs.len(), runs, strategy, seed };
         while let Next::Measure { job, repeat, offered_iops } = strategy::next(&summaries, &budget) {
@@ -226,19 +240,28 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
-        let specs = self.specs(&phase, start.phase, done)?;
+        // Whoever competes touches the same blocks in the same order as the others of its round.
+        let course = if self.plan.contest.is_some() { start.repeat as usize } else { done };
+        let specs = self.specs(&phase, start.phase, done, course)?;
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
+        if self.plan.contest.is_some() {
+            // Setting an interface up may have read already.
+            notes.extend(self.evict(start.job));
+        }
         self.session.append(&Frame::RunStart(RunStart { at_ns: self.now_ns(), ..start }))?;
         let start = self.keep(Moment::Start, true)?;
+        let before = sys::thread::usage_of_process();
         crew.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         let stuck = self.follow(&mut crew, &mut collector, start, (opened, total), done)?;
+        let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
+        let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -263,7 +286,7 @@ impl Bench {
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
             end.data = self.supplies.measured(&stream.data, self.plan.seed);
         }
-        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, notes };
+        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(end)
     }
@@ -409,7 +432,9 @@ fn interval_ns(time_ns: u64) -> u64 {
 
 /// What the runs that are still to come will take.
 fn time_left(plan: &Plan, done: usize) -> Duration {
-    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
+    // Runs of a contest end by their bytes, long before their time.
+    let most = if plan.contest.is_some() { CONTEST_GUESS_NS } else { u64::MAX };
+    let of = |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most)) + OVERHEAD;
     let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
     let each = round / (plan.jobs.len() as u32).max(1);
     each * ((plan.jobs.len() as u32 * plan.runs).saturating_sub(done as u32))
@@ -444,6 +469,7 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
             || Err("the worker did not begin".into()),
             |c| c.map(|c| [c.cycles, c.instructions]),
         ),
+        faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),

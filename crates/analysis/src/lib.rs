@@ -8,6 +8,7 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
+mod api;
 mod case;
 mod change;
 pub mod checks;
@@ -58,15 +59,19 @@ pub struct Judging {
 /// Judges a record.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
+    let cases = case::cases(record).into_iter().filter(|case| !api::is_refused(record, case));
+    let answered: Vec<Answered> = cases.map(findings::ask).collect();
     let results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = layers::accept(record, &answered, &mut findings);
+    let accepted = accepted.into_iter().chain(api::accept(record, &mut findings));
     let headline = verdict::headline(record, &answered, &results);
-    let unexpected = |f: &&Finding| !layers::is_expected(record, &answered, f);
+    let unexpected =
+        |f: &&Finding| !layers::is_expected(record, &answered, f) && !api::is_expected(record, f);
     let acting: Vec<Finding> = findings.iter().filter(unexpected).cloned().collect();
     let (verdict, verdict_reason) = verdict::verdict(&headline, &results, &acting);
     let layers = layers::layers(record, &answered, &results, &acting);
+    let api = api::api(record, &answered, &results, &acting);
     let mut deductions = deduce::deduce(&answered, &results);
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
@@ -80,13 +85,14 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted.into_iter().chain(notes::notes(record)).collect(),
+        notes: accepted.chain(notes::notes(record)).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
         layers,
+        api,
     }
 }
 

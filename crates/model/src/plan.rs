@@ -3,6 +3,7 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
+use crate::api::Contest;
 use crate::job::Job;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub struct Plan {
     /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Ladder>,
+    /// Which jobs are the same work through different interfaces; `None` where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contest: Option<Contest>,
 }
 
 /// What decides, while measuring, how often each job is measured and at which load.

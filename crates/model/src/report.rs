@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::api::Api;
 use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::{Layers, Ledger};
@@ -51,6 +52,9 @@ pub struct Report {
     /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// The same bytes through every interface; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
 }
 
 /// Which program and contract made a report.

@@ -9,6 +9,7 @@ pub mod aio;
 pub mod arena;
 pub mod blkid;
 pub mod cachestat;
+pub mod calls;
 pub mod clock;
 mod fault;
 pub mod fiemap;

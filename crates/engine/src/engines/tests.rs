@@ -102,6 +102,7 @@ fn spec(engine: &'static Entry, files: Vec<RingFile>, cache: Cache) -> Spec {
         warmup_ns: 0,
         time_ns: 0,
         interval_ns: 0,
+        count_calls: false,
         maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
         clock: *CLOCK,
     }

@@ -22,19 +22,26 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page { text: String::new(), colour: style.colour };
     out.head(report);
-    match &report.layers {
-        Some(layers) => super::layers::show(&mut out, layers),
-        None if report.results.is_empty() => {}
-        None => out.table(&report.results),
+    match (&report.layers, &report.api) {
+        (Some(layers), _) => super::layers::show(&mut out, layers),
+        (None, Some(api)) => super::api::show(&mut out, api),
+        _ if report.results.is_empty() => {}
+        _ => out.table(&report.results),
     }
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
     }
-    out.deductions(report);
+    if report.api.is_none() {
+        out.deductions(report);
+    }
     if style.ledger {
         super::ledger::show(&mut out, &report.results);
     }
-    out.findings(report);
+    if report.api.is_some() {
+        out.findings(&super::api::worth_reading(report));
+    } else {
+        out.findings(report);
+    }
     out.foot(report);
     out.text.into_bytes()
 }
