@@ -104,8 +104,9 @@ pub(super) fn compare(
                     if interface.name == HEADLINE && climb.headline.is_none() {
                         climb.headline = Some(climb.wishes.len());
                     }
-                    let (job, interface, sees) = (climb.wishes.len(), interface.name.into(), interface.sees);
-                    contest.entrants.push(Entrant { job, interface, sees });
+                    let (name, sees) = (interface.name.into(), interface.sees);
+                    let (job, work) = (climb.wishes.len(), work.words());
+                    contest.entrants.push(Entrant { job, interface: name, work, sees });
                     climb.wishes.push(wish);
                 }
                 Err(why) => contest.missing.push(format!("{}: {why}", name(interface, work))),

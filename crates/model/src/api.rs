@@ -21,8 +21,10 @@ pub struct Contest {
 pub struct Entrant {
     /// Index of the job.
     pub job: usize,
-    /// What the table calls it: `pread`, `fread, 64 KiB buffer`.
+    /// What the table calls it: `pread`.
     pub interface: String,
+    /// What the job does, which its rows stand under: `4K random read`.
+    pub work: String,
     /// Whether the bytes reach the program's memory, or come from it. What sees none cannot be recommended.
     pub sees: bool,
 }
@@ -80,7 +82,7 @@ pub struct ApiRow {
     pub coverage: Option<f64>,
     /// Most pages of the target that were cached when a run began, or why that is not known. 0 is a cold start.
     pub cached_pages_at_start: Known<u64>,
-    /// How the file was stored before the first run.
+    /// How the file was stored before the first run; no answer where the first write makes it new.
     pub stored_before: Known<Extents>,
     /// How it was stored after the last final sync; `None` where nothing was written.
     pub stored_after: Option<Known<Extents>>,

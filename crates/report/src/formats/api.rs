@@ -9,19 +9,8 @@ use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 11] = [
-    "interface",
-    "MB/s",
-    "±95 %",
-    "synced",
-    "p50",
-    "p99",
-    "user",
-    "kernel",
-    "calls",
-    "faults",
-    "device; findings",
-];
+const HEADINGS: [&str; 11] =
+    ["interface", "MB/s", "±95 %", "synced", "p50", "p99", "user", "kernel", "calls", "faults", "device"];
 /// Part of the span that is as good as all, or as half.
 const NEAR: f64 = 0.005;
 
@@ -75,7 +64,6 @@ fn cells(row: &ApiRow) -> [String; HEADINGS.len()] {
         Ok([read, written]) => format!("{:.2}", read + written),
         Err(_) => "-".into(),
     };
-    let last = [device, row.findings.join(" ")];
     [
         format!("  {}", row.interface),
         rate(row.mb_per_s),
@@ -87,7 +75,7 @@ fn cells(row: &ApiRow) -> [String; HEADINGS.len()] {
         fine(row.system_ns_per_byte),
         row.calls_per_mib.as_ref().map_or_else(|_| "-".into(), |v| show_rate(*v)),
         rate(faults),
-        last.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; "),
+        device,
     ]
 }
 
@@ -155,11 +143,17 @@ fn uncounted(rows: &[ApiRow]) -> Option<String> {
 
 /// What became of the file, where it is stored otherwise than before.
 fn stored(row: &ApiRow) -> Option<String> {
-    let (Ok(before), Some(Ok(after))) = (&row.stored_before, &row.stored_after) else { return None };
-    let same = before.count == after.count && before.largest_piece_bytes == after.largest_piece_bytes;
-    (!same || after.unwritten_bytes != before.unwritten_bytes).then(|| {
-        format!("{}: the file was stored as {} and is as {}.", named(row), layout(before), layout(after))
-    })
+    let Some(Ok(after)) = &row.stored_after else { return None };
+    match &row.stored_before {
+        Ok(before) if before == after => None,
+        Ok(before) => Some(format!(
+            "{}: the file was stored as {} and is as {}.",
+            named(row),
+            layout(before),
+            layout(after)
+        )),
+        Err(why) => Some(format!("{}: the file is stored as {}; before: {why}.", named(row), layout(after))),
+    }
 }
 
 /// `3 extents, 98 % of it in one piece`.
@@ -203,18 +197,31 @@ fn by_reason(missing: &[String]) -> Vec<(Vec<&str>, &str)> {
     out
 }
 
-/// The report without the answers that hundreds of rows repeat: the JSON has them all.
+/// The report with the findings alone that act, each once: hundreds of rows repeat them, and the JSON has them all.
 pub(super) fn worth_reading(report: &Report) -> Report {
     let mut report = report.clone();
-    let worth =
-        |f: &Finding| f.outcome == Outcome::Finding && !f.accepted && f.severity < Some(Severity::Note);
     let all = report.findings.len();
-    report.findings.retain(worth);
-    let left = all - report.findings.len();
+    let acts =
+        |f: &Finding| f.outcome == Outcome::Finding && !f.accepted && f.severity < Some(Severity::Note);
+    let mut kept: Vec<(Finding, usize)> = Vec::new();
+    for finding in report.findings.drain(..).filter(acts) {
+        match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
+            Some((_, others)) => *others += finding.about.len(),
+            None => kept.push((finding, 0)),
+        }
+    }
+    let left = all - kept.len();
+    report.findings = kept.into_iter().map(|(finding, others)| with_others(finding, others)).collect();
     if left > 0 {
-        report
-            .notes
-            .push(format!("{} other answers of the checks are in the JSON.", show_count(left as f64)));
+        report.notes.push(format!("{} more answers of the checks are in the JSON.", show_count(left as f64)));
     }
     report
+}
+
+fn with_others(mut finding: Finding, others: usize) -> Finding {
+    if others > 0 {
+        finding.sentence +=
+            &format!(" So it is, with other numbers, of {} more rows.", show_count(others as f64));
+    }
+    finding
 }

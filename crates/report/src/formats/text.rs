@@ -254,8 +254,10 @@ impl Page {
             "        ",
             &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel),
         );
-        for place in &m.places {
-            self.prose("Target  ", "        ", &place.chain());
+        let mut chains: Vec<String> = m.places.iter().map(model::machine::Place::chain).collect();
+        chains.dedup();
+        for chain in &chains {
+            self.prose("Target  ", "        ", chain);
         }
         for note in &report.notes {
             self.prose("Note    ", "        ", note);
