@@ -13,6 +13,8 @@ pub mod calls;
 pub mod clock;
 mod fault;
 pub mod fiemap;
+#[cfg(feature = "cxx")]
+pub mod fstream;
 pub mod ioctl;
 pub mod mapping;
 pub mod memory_file;

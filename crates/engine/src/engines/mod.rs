@@ -3,6 +3,8 @@
 //! For: the table from which help, plans and workers are made. Not for: the loop, which is compiled once per engine.
 
 mod copy;
+#[cfg(feature = "cxx")]
+mod fstream;
 mod io_uring;
 mod libaio;
 mod mmap;
@@ -289,6 +291,20 @@ pub const ENGINES: &[Entry] = &[
         options: stdio::OPTIONS,
         run: worker::run::<one::One<stdio::Stdio>>,
         verify: verifier::drive::<one::One<stdio::Stdio>>,
+    },
+    #[cfg(feature = "cxx")]
+    Entry {
+        name: "fstream",
+        about: "read and write of C++'s std::fstream: one operation at a time per worker",
+        moves_bytes: true,
+        library_threads: false,
+        max_depth: 1,
+        default_batch: 1,
+        kinds: &Kind::ALL,
+        caches: THROUGH_PAGES,
+        options: &[],
+        run: worker::run::<one::One<fstream::Fstream>>,
+        verify: verifier::drive::<one::One<fstream::Fstream>>,
     },
     Entry {
         name: "std",

@@ -74,6 +74,9 @@ impl Call for Stdio {
     #[inline]
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        if op.kind == Kind::Write {
+            self.targets.write(op);
+        }
         let (stream, position) = &mut self.streams[op.file as usize];
         // After an error nobody knows where the stream is.
         let known = position.take() == Some((op.kind, op.offset));
@@ -82,10 +85,7 @@ impl Call for Stdio {
         }
         let moved = match op.kind {
             Kind::Read => stream.read(&mut data[..length])?,
-            Kind::Write => {
-                self.targets.write(op);
-                stream.write(&data[..length])?
-            }
+            Kind::Write => stream.write(&data[..length])?,
             Kind::Trim => {
                 stream.flush()?;
                 return self.targets.trim(op);
