@@ -88,7 +88,8 @@ fn beside(spec: &Spec) -> io::Result<File> {
             "copy_file_range goes between files; name a file or a directory, or type --engine sync".into(),
         );
     }
-    let path = std::fs::read_link(format!("/proc/self/fd/{}", first.file.as_raw_fd()))?;
+    // A worker has a file table of its own.
+    let path = std::fs::read_link(format!("/proc/thread-self/fd/{}", first.file.as_raw_fd()))?;
     let dir = path.parent().unwrap_or(&path);
     let flags = OFlags::TMPFILE.bits().cast_signed();
     let made = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);

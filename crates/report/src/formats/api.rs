@@ -41,7 +41,7 @@ pub(super) fn show(out: &mut Page, api: &Api) {
     if !api.missing.is_empty() {
         out.line("Not measured");
         for (names, why) in by_reason(&api.missing) {
-            out.prose("  ", "    ", &format!("{}: {why}.", names.join("; ")));
+            out.prose("  ", "    ", &format!("{}: {why}.", some_of(&names)));
         }
         out.line("");
     }
@@ -181,6 +181,17 @@ fn named(row: &ApiRow) -> String {
     format!("{}, {}", row.interface, row.work)
 }
 
+/// `a; b and 3 others`.
+fn some_of(names: &[&str]) -> String {
+    match names {
+        [first, second, rest @ ..] if !rest.is_empty() => {
+            let others = if rest.len() == 1 { "other" } else { "others" };
+            format!("{first}; {second} and {} {others}", rest.len())
+        }
+        few => few.join("; "),
+    }
+}
+
 /// What is missing, by its reason.
 fn by_reason(missing: &[String]) -> Vec<(Vec<&str>, &str)> {
     let mut out: Vec<(Vec<&str>, &str)> = Vec::new();
@@ -220,8 +231,9 @@ pub(super) fn worth_reading(report: &Report) -> Report {
 
 fn with_others(mut finding: Finding, others: usize) -> Finding {
     if others > 0 {
-        finding.sentence +=
-            &format!(" So it is, with other numbers, of {} more rows.", show_count(others as f64));
+        let rows = if others == 1 { "row" } else { "rows" };
+        let others = show_count(others as f64);
+        finding.sentence += &format!(" So it is, with other numbers, of {others} more {rows}.");
     }
     finding
 }
