@@ -75,7 +75,8 @@ impl Args {
 
 fn list() -> String {
     let width = INTERFACES.iter().map(|i| i.name.len()).max().unwrap_or(0);
-    INTERFACES.iter().map(|i| format!("{:width$}  {}\n", i.name, i.about)).collect()
+    let lines: Vec<String> = INTERFACES.iter().map(|i| format!("{:width$}  {}", i.name, i.about)).collect();
+    lines.join("\n") + "\n"
 }
 
 fn size(text: &str) -> Result<u32, String> {

@@ -66,7 +66,9 @@ impl Bench {
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
         let mut specs = self.specs(phase, 0, usize::MAX - job, 0).map_err(|e| e.words().to_owned())?;
         let workers = specs.len() as u64;
-        specs.iter_mut().for_each(|spec| shorten(spec, workers));
+        for spec in &mut specs {
+            shorten(spec, workers);
+        }
         let by_library = specs.iter().any(|s| s.engine.library_threads);
         let mut crew = Crew::hire(specs)?;
         crew.open();
@@ -112,12 +114,13 @@ fn shorten(spec: &mut Spec, workers: u64) {
 
 /// Bytes moved by all; the first failure where anything failed.
 fn moved(outcomes: &[Outcome]) -> Known<u64> {
-    if let Some(why) = outcomes.iter().find_map(|o| o.error.clone()) {
-        return Err(why);
-    }
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
+    // A worker gives up after many failures; what failed says more.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
         return Err(format!("an operation failed: {}", io::Error::from_raw_os_error(*errno)));
+    }
+    if let Some(why) = outcomes.iter().find_map(|o| o.error.clone()) {
+        return Err(why);
     }
     if totals().any(|t| t.short > 0) {
         return Err("an operation moved fewer bytes than asked".into());

@@ -23,6 +23,8 @@ const EXPECTED_GROUPS: [&str; 3] = ["A", "B", "C"];
 const EXPECTED: &[&str] = &["D06", "D07", "E07", "E09", "E12"];
 /// Part of a figure from which on two of them are a reason for a difference.
 const CLEARLY_LESS: f64 = 0.8;
+/// An interval this much higher than low ties with anything: no advice comes of it.
+const TOO_WIDE: f64 = 2.0;
 /// Most names in a sentence.
 const NAMES: usize = 4;
 
@@ -218,7 +220,8 @@ fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
     if scored.iter().all(|one| is_tied(&one)) {
         return None;
     }
-    let (pick, rate, [low, high]) = scored.iter().find(is_tied)?;
+    let (pick, rate, [low, high]) =
+        scored.iter().find(is_tied).filter(|one| one.2[1] <= TOO_WIDE * one.2[0])?;
     let also: Vec<&str> = scored.iter().filter(is_tied).skip(1).map(|one| one.0.interface.as_str()).collect();
     let stable = if pick.stored_after.is_some() { " until it is stable" } else { "" };
     let mut sentence = format!(
@@ -231,7 +234,9 @@ fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
     );
     let plainest = scored.first()?;
     if plainest.0.interface == pick.interface {
-        sentence += " It is the plainest, and none is faster by more than chance";
+        let plainest = work.first().is_some_and(|first| first.interface == pick.interface);
+        let plainest = if plainest { "the plainest" } else { "the plainest with a number" };
+        sentence += &format!(" It is {plainest}, and none is faster by more than chance");
     } else {
         sentence += &format!(" {} does {}", plainest.0.interface, show_rate(plainest.1));
         if let Some(why) = reason(pick, plainest.0, results) {
@@ -245,12 +250,12 @@ fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
     Some(Advice { work: pick.work.clone(), interface: pick.interface.clone(), sentence })
 }
 
-/// `a, b and 3 others`.
+/// `a, b, c, d and 3 more`.
 fn some_of(names: &[&str]) -> String {
     if names.len() <= NAMES {
         return names.join(", ");
     }
-    format!("{} and {} others", names[..NAMES].join(", "), names.len() - NAMES)
+    format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES)
 }
 
 /// What differs most plainly between a row and the plainest one.
@@ -367,7 +372,7 @@ fn each_row_counts_per_byte_what_it_asked_for() {
     assert_eq!(rows[1].calls_per_mib, Err("nobody counts".into()));
     let [read, written] = plain.device_bytes_per_byte.clone().unwrap();
     assert!((read - 1.0).abs() < 1e-9 && written.abs() < 1e-9);
-    let issued: f64 = record.runs_of(0, 0).map(|r| issued_bytes(r)).sum();
+    let issued: f64 = record.runs_of(0, 0).map(issued_bytes).sum();
     let used: f64 = record.runs_of(0, 0).map(|r| r.end.as_ref().unwrap().process_ns.unwrap()[0] as f64).sum();
     assert!((plain.user_ns_per_byte.unwrap() - used / issued).abs() < 1e-9 && used > 0.0);
     assert!(plain.stored_after.is_none() && plain.synced_mb_per_s.is_none());
@@ -398,6 +403,11 @@ fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
     equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = true;
     let advice = table(&equal).advice;
     assert_eq!(advice[0].interface, "blind");
+    let mut shaky = equal.clone();
+    for run in shaky.runs.iter_mut().filter(|r| r.start.job == 2) {
+        run.end.as_mut().unwrap().streams[0].window_ns *= 1 + 3 * u64::from(run.start.repeat % 2);
+    }
+    assert!(table(&shaky).advice.is_empty(), "an interval that ties with anything");
     equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = false;
     assert!(table(&equal).advice.is_empty(), "no interval lies apart");
 }

@@ -11,6 +11,8 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 11] =
     ["interface", "MB/s", "±95 %", "synced", "p50", "p99", "user", "kernel", "calls", "faults", "device"];
+/// Most notes that are shown: hundreds of runs say the same with other numbers.
+const MOST_NOTES: usize = 4;
 /// Part of the span that is as good as all, or as half.
 const NEAR: f64 = 0.005;
 
@@ -221,10 +223,15 @@ pub(super) fn worth_reading(report: &Report) -> Report {
             None => kept.push((finding, 0)),
         }
     }
-    let left = all - kept.len();
+    let notes = report.notes.len();
+    report.notes.truncate(MOST_NOTES);
+    let left = all - kept.len() + notes - report.notes.len();
     report.findings = kept.into_iter().map(|(finding, others)| with_others(finding, others)).collect();
     if left > 0 {
-        report.notes.push(format!("{} more answers of the checks are in the JSON.", show_count(left as f64)));
+        report.notes.push(format!(
+            "{} more answers of the checks and notes are in the JSON.",
+            show_count(left as f64)
+        ));
     }
     report
 }
