@@ -31,9 +31,9 @@ pub(super) const OF_ENTRANTS: &[&str] = &[
     "--batch",
     "--random",
 ];
-/// Sizes of a record: that of a page, and what programs that copy files take.
+/// Sizes of a record in order: that of a page, and what programs that copy files take.
 const SIZES: &[u32] = &[4096, 128 << 10];
-/// Larger records are read in no order no more than a file has of them.
+/// The same where records come in no order, as those of databases do.
 const RANDOM_SIZES: &[u32] = &[4096];
 /// Span: more than any buffer of a program holds, and read in a fraction of a second.
 const SPAN_BYTES: u64 = 64 * MIB;

@@ -121,7 +121,12 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
         supplies,
         refused: Vec::new(),
     };
-    let trials = bench.hold_trials()?;
+    let trials = bench.hold_trials();
+    if trials.is_err() {
+        // Without a header it would be a session of nothing.
+        let _ = std::fs::remove_file(bench.session.path());
+    }
+    let trials = trials?;
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -139,8 +144,10 @@ pub fn measure((plan, mut machine): (Plan, Machine), quiet: bool) -> Result<Seen
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
-    let dirs = plan.targets.iter().filter(|t| t.role == Role::Made);
-    for left in dirs.flat_map(|t| machine::test_file::leftovers(t.path.as_ref())) {
+    let mut dirs: Vec<&str> =
+        plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
+    dirs.dedup();
+    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(dir.as_ref())) {
         let path = left.path.display();
         live.say(&format!(
             "a killed run left {path} ({}); remove it with: rm '{path}'",
