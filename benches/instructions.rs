@@ -104,6 +104,7 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
         warmup_ns: 0,
         time_ns: TIME_NS,
         interval_ns: TIME_NS,
+        count_calls: false,
         maker: Maker::new(&Data::default(), None, 1)?,
         clock: sys::clock::Clock::calibrate(true).0,
     };

@@ -13,6 +13,10 @@ fn main() -> ExitCode {
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Limit(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Sweep(args) => args.said().and_then(sweep),
+        Command::Api(args) => args.request().and_then(|said| match said {
+            Some((request, showing)) => measure(&request, &showing),
+            None => Ok(ExitCode::SUCCESS),
+        }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
         Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::List(args) => history::list(&args.wish()),

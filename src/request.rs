@@ -2,6 +2,7 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
+use crate::plan::interfaces::Interface;
 use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
@@ -48,6 +49,13 @@ pub enum Work {
     Limit(Promise),
     /// The job that was said, at every setting of a grid.
     Sweep(Box<SweepWish>),
+    /// The same bytes through interfaces.
+    Api {
+        /// Sizes of operations; empty where nothing was said.
+        sizes: Vec<u32>,
+        /// Interfaces; all where none was named.
+        interfaces: Vec<&'static Interface>,
+    },
 }
 
 /// The grid that was asked for, and how it is searched.

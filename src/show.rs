@@ -116,6 +116,9 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
             );
         }
     }
+    for missing in plan.contest.iter().flat_map(|c| &c.missing) {
+        out += &format!("not measured: {missing}\n");
+    }
     for missing in plan.layers.iter().flat_map(|l| &l.missing) {
         out += &format!("not measured: {}: {}\n", missing.name, missing.why);
     }

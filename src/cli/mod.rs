@@ -1,5 +1,6 @@
 //! The command line: one file per command, each its flags and their translation into a request. Nothing else.
 
+mod api;
 mod bench;
 mod common;
 mod compare;
@@ -51,6 +52,8 @@ pub enum Command {
     Limit(limit::Args),
     /// Find the best setting: block size x depth x workers x engine x cache mode
     Sweep(Box<sweep::Args>),
+    /// Move the same bytes through every programming interface, and say which one to use
+    Api(api::Args),
     List(list::Args),
     /// Judge and print a session again
     Show(show::Args),

@@ -113,11 +113,11 @@ fn heading(rw: Rw) -> &'static str {
     }
 }
 
-fn reads(rw: Rw) -> bool {
+pub(super) fn reads(rw: Rw) -> bool {
     !matches!(rw, Rw::Write | Rw::Randwrite)
 }
 
-fn writes(rw: Rw) -> bool {
+pub(super) fn writes(rw: Rw) -> bool {
     !matches!(rw, Rw::Read | Rw::Randread)
 }
 

@@ -4,7 +4,9 @@
 //! touched. Not for: touching anything.
 
 mod against;
+mod api;
 mod engine;
+pub mod interfaces;
 mod layers;
 mod limit;
 mod origins;
@@ -20,6 +22,7 @@ use crate::request::{Request, Work};
 pub(crate) use engine::problems;
 use layers::Climb;
 use machine::root::Root;
+use model::api::Contest;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{Ladder, Plan, Promise, Role, Strategy};
@@ -42,6 +45,10 @@ const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
 const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
 /// Repeats of each load of `limit`; where they disagree it measures more.
 const LIMIT_RUNS: u32 = 3;
+/// The same of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
+const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
+/// Repeats from which an interval exists at all: `api` has hundreds of rows.
+const API_RUNS: u32 = 3;
 /// Idle watch before the first run.
 const BASELINE_NS: u64 = 1_000_000_000;
 /// Share of memory that buffers may take.
@@ -69,6 +76,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         }
         // How often a cell is measured is told beside its time.
         None if asked.grid.is_some() => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
+        None if asked.contest.is_some() => {
+            let runs = origins.choose("--runs", request.job.runs, API_RUNS, u32::to_string);
+            (runs, Strategy::Fixed)
+        }
         None => repeats::repeats(&request.job, &mut origins),
     };
     let against = request
@@ -76,7 +87,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         .as_deref()
         .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
-    let (targets, places) = targets.finish(&mut jobs)?;
+    let (mut targets, mut places) = targets.finish(&mut jobs)?;
+    if asked.contest.is_some() {
+        api::give_new_files(&mut jobs, &mut targets, &mut places);
+    }
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
@@ -85,11 +99,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
     let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
-    let cold = touched
-        && (direct
-            || ladder.is_some()
-            || asked.grid.is_some()
-            || targets.iter().all(|t| t.role != Role::File));
+    let comparing = ladder.is_some() || asked.grid.is_some() || asked.contest.is_some();
+    let cold = touched && (direct || comparing || targets.iter().all(|t| t.role != Role::File));
     let words = match (cold, &ladder) {
         (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
         (true, None) => "yes: evicted before each run",
@@ -122,6 +133,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         against,
         layers: ladder,
         sweep: asked.grid,
+        contest: asked.contest,
         precondition,
     };
     Ok((plan, machine))
@@ -133,6 +145,7 @@ fn title(request: &Request) -> String {
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
+        (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(file)) => format!("run {}", shown(file)),
     }
@@ -172,6 +185,8 @@ struct Asked {
     headline: Option<usize>,
     /// The settings that they have, where that is the question.
     grid: Option<Grid>,
+    /// The interfaces that they go through, where that is the question.
+    contest: Option<Contest>,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -187,12 +202,17 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), 
         Work::Layers => {
             let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
-            Asked { wishes, ladder, headline, grid: None }
+            Asked { wishes, ladder, headline, ..Asked::default() }
         }
         Work::Sweep(said) => {
             let spread = sweep::spread(request, said, root, &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Asked { wishes: spread.wishes, grid: Some(spread.grid), ..Asked::default() }
+        }
+        Work::Api { sizes, interfaces } => {
+            let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
+            origins.leave_out(api::OF_ENTRANTS);
+            asked
         }
     };
     Ok((origins, asked))
@@ -298,10 +318,12 @@ fn times(
         // The cells of a sweep say theirs.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,
         Work::Limit(_) => LIMIT_TIMES_NS,
+        Work::Api { .. } => API_TIMES_NS,
     };
     let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.
-    let by_count = !drafts.is_empty() && drafts.iter().all(limited);
+    let api = matches!(request.work, Work::Api { .. });
+    let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);
     let (window, before, from) =
         if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
     let words = |ns: &u64| show_ns(*ns as f64);

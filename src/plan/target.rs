@@ -9,7 +9,7 @@ use super::{DraftJob, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
-use model::job::{Job, Line, Sharing, Sizes, Stream};
+use model::job::{FALLOCATE, Job, Line, NEW, Sharing, Sizes, Stream};
 use model::machine::{Layer, Place};
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
@@ -151,6 +151,13 @@ impl<'a> Targets<'a> {
                 None => (target.bytes, "all of the target"),
             };
             origins.fixed("--size", &show_bytes(bytes), from);
+            if draft.stream.renews_file() {
+                return Err(Failure::Usage(format!(
+                    "--engine {}: its options {NEW} and {FALLOCATE} drop the whole of {}; name a directory, and fathom makes a test file there",
+                    draft.engine.name,
+                    said.display()
+                )));
+            }
             if writes || conditioned {
                 guard_writing(self.request, self.root, said, &path, target.role)
                     .map_err(|why| if writes { why } else { precondition::refused(why) })?;

@@ -8,6 +8,7 @@ mod self_test;
 mod specs;
 mod supplies;
 mod sweep;
+mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
@@ -26,7 +27,7 @@ use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::{
-    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd,
+    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd, WorkerEnd,
 };
 use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Guess of what a run costs beside its window, for what is left.
 const OVERHEAD: Duration = Duration::from_millis(120);
+
+/// Guess of what a run of a contest takes.
+const CONTEST_GUESS_NS: u64 = 300_000_000;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
@@ -131,29 +135,16 @@ fn begin(
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let started = jiff::Zoned::now();
-    let mut session = if keep {
+    let session = if keep {
         Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?
     } else {
         Session::create_unkept()?
     };
-    let header = Header {
-        format: record::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        plan: plan.clone(),
-        hosts: vec![machine.clone()],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
-        self_test: self_test::self_test(&plan, &supplies, clock),
-    };
-    session.append(&Frame::Header(Box::new(header)))?;
-    session.append(&Frame::Evidence(Box::new(before)))?;
-    for frame in earlier.into_iter().flat_map(Earlier::frames) {
-        session.append(&frame)?;
-    }
     let watch = Watch::new(root.clone(), &machine, epoch);
+    let self_test = self_test::self_test(&plan, &supplies, clock);
     let mut bench = Bench {
         plan,
-        places: machine.places,
+        places: machine.places.clone(),
         root,
         watch,
         targets,
@@ -165,15 +156,38 @@ fn begin(
         supplies,
         done: Vec::new(),
         left: None,
+        refused: Vec::new(),
     };
+    let trials = bench.hold_trials();
+    if trials.is_err() {
+        // Without a header it would be a session of nothing.
+        let _ = std::fs::remove_file(bench.session.path());
+    }
+    let trials = trials?;
+    let header = Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: bench.plan.clone(),
+        hosts: vec![machine],
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        self_test: SelfTest { trials, ..self_test },
+    };
+    bench.session.append(&Frame::Header(Box::new(header)))?;
+    bench.session.append(&Frame::Evidence(Box::new(before)))?;
+    for frame in earlier.into_iter().flat_map(Earlier::frames) {
+        bench.session.append(&frame)?;
+    }
     let ending = bench.all(earlier)?;
     bench.close(ending, keep)
 }
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
-    let dirs = plan.targets.iter().filter(|t| t.role == Role::Made);
-    for left in dirs.flat_map(|t| machine::test_file::leftovers(t.path.as_ref())) {
+    let mut dirs: Vec<&str> =
+        plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
+    dirs.dedup();
+    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(dir.as_ref())) {
         let path = left.path.display();
         live.say(&format!(
             "a killed run left {path} ({}); remove it with: rm '{path}'",
@@ -210,6 +224,8 @@ struct Bench {
     done: Vec<Summary>,
     /// What was left of a sweep when its run began; anything else is counted from what is done.
     left: Option<Left>,
+    /// Jobs of a contest that this machine does not let be carried out.
+    refused: Vec<usize>,
 }
 
 impl Bench {
@@ -223,6 +239,9 @@ impl Bench {
         if self.plan.sweep.is_some() {
             return self.sweep(earlier);
         }
+        // What this machine refuses counts as done.
+        let refused = self.refused.iter().flat_map(|job| (0..self.plan.runs).map(move |n| (*job, n)));
+        self.done = refused.map(|(job, n)| Summary::of(job, n, None, &[])).collect();
         let budget = budget(&self.plan);
         while let Next::Measure { job, repeat, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
@@ -292,7 +311,9 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
-        let specs = match self.specs(&phase, start.phase, done) {
+        // Whoever competes touches the same blocks in the same order as the others of its round.
+        let course = if self.plan.contest.is_some() { start.repeat as usize } else { done };
+        let specs = match self.specs(&phase, start.phase, done, course) {
             Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why.words().into()),
             specs => specs?,
         };
@@ -302,13 +323,20 @@ impl Bench {
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
+        if self.plan.contest.is_some() {
+            // Setting an interface up may have read already.
+            notes.extend(self.evict(start.job));
+        }
         self.session.append(&Frame::RunStart(RunStart { at_ns: self.now_ns(), ..start }))?;
         let start = self.keep(Moment::Start, true)?;
+        let before = sys::thread::usage_of_process();
         crew.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         let stuck = self.follow(&mut crew, &mut collector, start, (opened, total))?;
+        let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
+        let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -333,7 +361,7 @@ impl Bench {
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
             end.data = self.supplies.measured(&stream.data, self.plan.seed);
         }
-        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, notes };
+        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(end)
     }
@@ -487,7 +515,9 @@ fn time_left(plan: &Plan, done: &[Summary]) -> Left {
         return left;
     }
     let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
-    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
+    // Runs of a contest end by their bytes, long before their time.
+    let most = if plan.contest.is_some() { CONTEST_GUESS_NS } else { u64::MAX };
+    let of = |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most)) + OVERHEAD;
     let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
     Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
 }
@@ -521,6 +551,7 @@ fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> Worke
             || Err("the worker did not begin".into()),
             |c| c.map(|c| [c.cycles, c.instructions]),
         ),
+        faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),

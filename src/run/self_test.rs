@@ -49,7 +49,7 @@ pub(super) fn self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfT
         };
         ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
     }
-    SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings }
+    SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
 }
 
 fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> {
@@ -137,6 +137,7 @@ fn spec(
         warmup_ns: TIME_NS / 10,
         time_ns: TIME_NS,
         interval_ns: TIME_NS,
+        count_calls: false,
         maker: supplies
             .maker(&shape.data, 1)
             .or_else(|_| supplies.maker(&Data::default(), 1))

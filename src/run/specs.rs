@@ -29,8 +29,14 @@ struct Number {
 }
 
 impl Bench {
-    /// One spec per worker of a phase, in the run of this number.
-    pub(super) fn specs(&self, phase: &Phase, index: usize, run: usize) -> Result<Vec<Spec>, Failure> {
+    /// One spec per worker of a phase, in the run of this number. Runs with the same `course` draw the same offsets.
+    pub(super) fn specs(
+        &self,
+        phase: &Phase,
+        index: usize,
+        run: usize,
+        course: usize,
+    ) -> Result<Vec<Spec>, Failure> {
         let mut specs = Vec::new();
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
@@ -40,10 +46,13 @@ impl Bench {
                 Arc::new(Common::new(split_mix(self.plan.seed ^ (index << 32 | stream_index) as u64)));
             for worker in 0..stream.workers {
                 let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
-                let own = (run as u64) << 40 | (index as u64) << 32 | specs.len() as u64;
-                let seed = split_mix(self.plan.seed ^ split_mix(own));
+                let own = |run: usize| {
+                    let own = (run as u64) << 40 | (index as u64) << 32 | specs.len() as u64;
+                    split_mix(self.plan.seed ^ split_mix(own))
+                };
+                let (seed, of_data) = (own(course), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common: Arc::clone(&common) };
-                specs.push(self.spec(phase, stream, entry, number, &share)?);
+                specs.push(self.spec(phase, stream, entry, (number, of_data), &share)?);
             }
         }
         Ok(specs)
@@ -54,7 +63,7 @@ impl Bench {
         phase: &Phase,
         stream: &Stream,
         entry: &'static Entry,
-        number: Number,
+        (number, of_data): (Number, u64),
         share: &Share,
     ) -> Result<Spec, Failure> {
         let writes = stream.access.writes();
@@ -84,7 +93,8 @@ impl Bench {
             time_ns: phase.time_ns,
             cooldown_ns: phase.cooldown_ns,
             interval_ns: interval_ns(phase.time_ns),
-            maker: self.supplies.maker(&stream.data, split_mix(share.seed ^ 0x7061_796c))?,
+            count_calls: false,
+            maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,
             clock: self.clock,
         })
     }

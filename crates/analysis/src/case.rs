@@ -487,7 +487,15 @@ impl<'a> Ran<'a> {
     /// # Errors
     /// Why one was not counted.
     pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
-        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        self.counted_until(Moment::Stop, layers)
+    }
+
+    /// The same from start to another moment.
+    ///
+    /// # Errors
+    /// Why one was not counted.
+    pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(moment)?);
         layers.iter().try_fold(BlockStat::default(), |sum, layer| {
             Ok(add_stats(sum, BlockStat::between(start, stop, &layer.stat_file)?))
         })

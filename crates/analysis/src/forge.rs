@@ -279,6 +279,7 @@ impl Forge {
             streams: vec![self.stream_end()],
             workers: (0..self.workers).map(worker).collect(),
             sync_ns: self.sync_ns,
+            process_ns: Some([(cpu / 2.0) as u64; 2]),
             notes: Vec::new(),
         }
     }
@@ -511,7 +512,7 @@ fn self_test(forges: &[Forge]) -> SelfTest {
         interface_ns: Ok(interface),
     };
     let tried = forges.iter().enumerate().filter_map(|(job, f)| Some((job, f.tool_ns?)));
-    SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect() }
+    SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect(), trials: Vec::new() }
 }
 
 fn plan(forges: &[Forge]) -> Plan {
@@ -540,6 +541,7 @@ fn plan(forges: &[Forge]) -> Plan {
         layers: None,
         sweep: None,
         precondition: None,
+        contest: None,
     }
 }
 

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod against;
+mod api;
 mod beginning;
 mod burst;
 mod case;
@@ -90,11 +91,15 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 /// Judges a record whose jobs are all its own.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let answered: Vec<Answered> = case::cases(record).into_iter().map(findings::ask).collect();
+    let cases = case::cases(record).into_iter().filter(|case| !api::is_refused(record, case));
+    let answered: Vec<Answered> = cases.map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted =
-        [layers::accept(record, &answered, &mut findings), limit::accept(record, &answered, &mut findings)];
+    let accepted = [
+        layers::accept(record, &answered, &mut findings),
+        limit::accept(record, &answered, &mut findings),
+        api::accept(record, &mut findings),
+    ];
     let limit = limit::limit(record, &answered, &results);
     let sweep = sweep::sweep(record, &answered);
     let headline = match (&limit, &sweep) {
@@ -102,8 +107,11 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         (None, Some(sweep)) => sweep::headline(sweep, &results),
         (None, None) => verdict::headline(record, &answered, &results),
     };
-    let expected =
-        |f: &Finding| layers::is_expected(record, &answered, f) || limit::is_expected(record, &answered, f);
+    let expected = |f: &Finding| {
+        layers::is_expected(record, &answered, f)
+            || limit::is_expected(record, &answered, f)
+            || api::is_expected(record, f)
+    };
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
@@ -128,6 +136,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let limited = if limit.is_some() { of_headline_job } else { first };
     let limiter = limited.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let layers = layers::layers(record, &answered, &results, &acting);
+    let api = api::api(record, &answered, &results, &acting);
     let mut deductions = match &sweep {
         Some(sweep) => sweep::deduce(sweep),
         None => deduce::deduce(&answered, &results),
@@ -164,6 +173,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
         limit,
+        api,
     }
 }
 

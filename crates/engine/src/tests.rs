@@ -38,6 +38,7 @@ fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
         warmup_ns: 0,
         time_ns,
         interval_ns: time_ns / 100,
+        count_calls: false,
         maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
         clock: sys::clock::Clock::calibrate(true).0,
     }

@@ -11,6 +11,7 @@ use model::payload::Maker;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sys::calls::Calls;
 use sys::clock::Clock;
 use sys::perf::{Counted, Counters};
 use sys::ring::RingFile;
@@ -64,6 +65,8 @@ pub struct Spec {
     pub time_ns: u64,
     /// Length of an interval.
     pub interval_ns: u64,
+    /// Whether system calls are counted, which costs time in each.
+    pub count_calls: bool,
     /// Makes the data that are written; no other worker of the session has the same.
     pub maker: Maker,
     /// The clock of the stamps.
@@ -117,6 +120,8 @@ pub struct Outcome {
     pub counted: Option<Result<Counted, String>>,
     /// ns of that time that it was ready to run and waited for a CPU, or why that is not known; `None` where it did not begin.
     pub ready_ns: Option<Result<u64, String>>,
+    /// System calls in that time, or why they were not counted; `None` where that was not asked for.
+    pub calls: Option<Result<u64, String>>,
     /// Turns of the loop.
     pub turns: u64,
 }
@@ -151,15 +156,18 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     if task.spec.fills_ahead() {
         granted.used.push(model::record::PREPARES_AHEAD.into());
     }
+    let count_calls = task.spec.count_calls;
     let mut turns = Loop::new(task, &mut engine);
     if !turns.gate().wait() {
         return Outcome::failed("was not started".into());
     }
     let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());
     let counters = Counters::start();
+    let mut calls = count_calls.then(Calls::start);
     let start = turns.time().now();
     let error = turns.drive(start).err();
     let end = turns.time().now();
+    let calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
     let counted = Some(counters.and_then(|mut c| c.end()));
     let (after, waited_after) = (sys::thread::usage().unwrap_or_default(), waited());
     let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
@@ -168,11 +176,14 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
         system_ns: after.system_ns - before.system_ns,
         voluntary_switches: after.voluntary_switches - before.voluntary_switches,
         forced_switches: after.forced_switches - before.forced_switches,
+        minor_faults: after.minor_faults - before.minor_faults,
+        major_faults: after.major_faults - before.major_faults,
     };
     let wall_ns = turns.time().ns(end - start);
     let outcome = turns.close();
     let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
-    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns: Some(ready_ns), ..outcome }
+    let ready_ns = Some(ready_ns);
+    Outcome { error: error.map(name), granted, wall_ns, usage, counted, ready_ns, calls, ..outcome }
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.

@@ -41,11 +41,13 @@ struct Sum {
     reached: u64,
     /// All bits of all places on the device: the lowest of them is what they agree on.
     places: u64,
+    /// The stretch in one piece that the last extent belongs to: its bytes, and where on the file and on the device it ends.
+    piece: (u64, [u64; 2]),
 }
 
 impl Sum {
     fn of(span_bytes: u64) -> Self {
-        Self { out: Extents { span_bytes, ..Extents::default() }, reached: 0, places: 0 }
+        Self { out: Extents { span_bytes, ..Extents::default() }, reached: 0, places: 0, piece: (0, [0; 2]) }
     }
 
     fn close(mut self) -> Extents {
@@ -69,6 +71,7 @@ impl Sum {
         let flags = extent.flags;
         if !extent.has(Extent::DELAYED | Extent::INLINE | Extent::UNPLACED) {
             self.places |= extent.physical;
+            self.lengthen(extent, start, end);
         }
         let mut note = |mask: u32, sum: fn(&mut Extents) -> &mut u64| {
             if flags & mask != 0 {
@@ -81,6 +84,27 @@ impl Sum {
         note(Extent::ENCODED | Extent::ENCRYPTED, |e| &mut e.encoded_bytes);
         note(Extent::SHARED, |e| &mut e.shared_bytes);
     }
+
+    /// Adds the part of an extent from `start` to `end` to the piece before it, where it goes on there.
+    fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
+        let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
+        let before = if self.piece.1 == [start, place] { self.piece.0 } else { 0 };
+        let bytes = before + (end - start);
+        self.piece = (bytes, [end, place.saturating_add(end - start)]);
+        let largest = &mut self.out.largest_piece_bytes;
+        *largest = Some(largest.unwrap_or(0).max(bytes));
+    }
+}
+
+#[test]
+fn extents_that_follow_each_other_on_the_device_are_one_piece() {
+    let mut sum = Sum::of(400);
+    for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
+        let mut e = Extent::default();
+        (e.logical, e.physical, e.length) = (logical, physical, length);
+        sum.add(&e);
+    }
+    assert_eq!(sum.close().largest_piece_bytes, Some(200));
 }
 
 #[test]

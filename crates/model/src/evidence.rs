@@ -119,6 +119,10 @@ pub struct Extents {
     /// Largest power of two that all extents begin at on their device; `None` where no place was told.
     #[serde(default)]
     pub physical_align: Option<u64>,
+    /// Largest stretch of the file that is in one piece on its device, over neighbouring extents too; `None` where no place was
+    /// told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_piece_bytes: Option<u64>,
 }
 
 /// Counters of a block device (`stat` file) or their difference.

@@ -86,6 +86,11 @@ pub struct Stream {
 /// Options of an engine by name, with their number where they take one.
 pub type Options = BTreeMap<String, Option<u64>>;
 
+/// Option of an engine: before the first write the whole file becomes as a new one is, with a length and no blocks.
+pub const NEW: &str = "new";
+/// The same, with all blocks allocated at once.
+pub const FALLOCATE: &str = "fallocate";
+
 /// Which blocks are touched, in which order and direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Access {
@@ -521,6 +526,11 @@ impl Stream {
     /// Whether the interface alone is exercised: the engine hands operations over that do nothing.
     pub fn does_nothing(&self) -> bool {
         self.options.contains_key("nop")
+    }
+
+    /// Whether the whole file is made new before the first write, whatever the span is.
+    pub fn renews_file(&self) -> bool {
+        [NEW, FALLOCATE].iter().any(|option| self.options.contains_key(*option))
     }
 
     /// Whether latency counts from times fixed in advance.

@@ -3,6 +3,7 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
+use crate::api::Contest;
 use crate::job::{Arrivals, Job, Stream};
 use crate::report::Report;
 use crate::sweep::Grid;
@@ -49,6 +50,9 @@ pub struct Plan {
     /// Which jobs are the same work at different settings; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Grid>,
+    /// Which jobs are the same work through different interfaces; `None` where that is not the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contest: Option<Contest>,
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,

@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::api::Api;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
@@ -65,6 +66,9 @@ pub struct Report {
     /// The same work at every setting of a grid; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// The same bytes through every interface; `None` where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,

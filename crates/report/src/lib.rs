@@ -49,6 +49,12 @@ pub const FORMATS: &[Format] = &[
         about: "everything, by the contract of format 1",
         render: formats::json::render,
     },
+    Format {
+        name: "csv",
+        extension: "csv",
+        about: "the table, one row per result and direction, or per interface and work",
+        render: formats::csv::render,
+    },
 ];
 
 /// The format of that name.

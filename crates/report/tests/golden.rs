@@ -146,6 +146,28 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
 }
 
 #[test]
+fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("invalid.json")?)?;
+    report.api = serde_json::from_slice(&read("pieces/api.json")?)?;
+    let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
+    report.findings.extend(twice);
+    let (text_form, csv) = (report::find("text"), report::find("csv"));
+    let shown = text(text_form.ok_or("there is no format text")?, &report, false);
+    let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;
+    let (part, _) = from_table.split_once("\nHost ").ok_or("it does not end")?;
+    assert!(shown.lines().all(|l| l.chars().count() <= 110), "{shown}");
+    let csv = text(csv.ok_or("there is no format csv")?, &report, false);
+    for (now, file) in [(format!("interface {part}\n"), "pieces/api.txt"), (csv, "pieces/api.csv")] {
+        let file = golden().join(file);
+        if std::env::var_os("FATHOM_BLESS").is_some() {
+            std::fs::write(&file, &now)?;
+        }
+        assert_eq!(now, std::fs::read_to_string(&file)?);
+    }
+    Ok(())
+}
+
+#[test]
 fn layers_stand_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;

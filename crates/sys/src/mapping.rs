@@ -37,6 +37,8 @@ pub struct Mapping {
     /// A descriptor of its own, to map a range again.
     file: File,
     writable: bool,
+    /// `MAP_SHARED` or `MAP_PRIVATE`.
+    sharing: libc::c_int,
     /// A range could not be mapped again, and holds zeros of no file.
     broken: bool,
 }
@@ -46,23 +48,29 @@ pub struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps a whole file as it is now, with its pages read ahead and mapped where `populate`.
+    /// Maps a whole file as it is now, with its pages read ahead and mapped where `populate`; with copies of the pages that are
+    /// written where `private`, which is refused for a file that may be written.
     ///
     /// # Errors
+    /// `EINVAL` for such a file.
     /// `EACCES` where the file was not opened for reading too, `EINVAL` for an empty one, `ENODEV` where its file system maps no
     /// files, `ENOMEM` where it does not fit the address space.
-    pub fn new(file: &RingFile, populate: bool) -> io::Result<Self> {
+    pub fn new(file: &RingFile, populate: bool, private: bool) -> io::Result<Self> {
+        if private && file.writable {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
         fault::install()?;
         let (file, writable) = (file.file.try_clone()?, file.writable);
         let bytes = length(&file)?;
         let bytes = usize::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let flags = libc::MAP_SHARED | if populate { libc::MAP_POPULATE } else { 0 };
+        let sharing = if private { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+        let flags = sharing | if populate { libc::MAP_POPULATE } else { 0 };
         // SAFETY: a fresh mapping at an address that the kernel chooses touches no memory that anyone has.
         let raw =
             unsafe { libc::mmap(ptr::null_mut(), bytes, protection(writable), flags, file.as_raw_fd(), 0) };
         let base = NonNull::new(raw.cast::<u8>()).filter(|_| raw != libc::MAP_FAILED);
         let base = base.ok_or_else(io::Error::last_os_error)?;
-        Ok(Self { base, bytes, file, writable, broken: false })
+        Ok(Self { base, bytes, file, writable, sharing, broken: false })
     }
 
     /// Tells the kernel how the mapping will be used.
@@ -163,7 +171,7 @@ impl Mapping {
                 start as *mut libc::c_void,
                 mapped,
                 protection(self.writable),
-                libc::MAP_SHARED | libc::MAP_FIXED,
+                self.sharing | libc::MAP_FIXED,
                 self.file.as_raw_fd(),
                 at as libc::off_t,
             )
@@ -230,7 +238,7 @@ fn mapped(bytes: usize) -> Mapping {
     std::fs::remove_file(&path)
         .and_then(|()| file.write_all(&vec![7; bytes]))
         .unwrap_or_else(|e| panic!("{e}"));
-    Mapping::new(&RingFile { file, writable: true }, false).unwrap_or_else(|e| panic!("{e}"))
+    Mapping::new(&RingFile { file, writable: true }, false, false).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]

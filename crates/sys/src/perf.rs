@@ -39,6 +39,8 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
+/// `PERF_TYPE_TRACEPOINT`: the number of a tracepoint is its event.
+const TRACEPOINT: u32 = 2;
 /// `PERF_TYPE_HARDWARE`, and two of its events.
 const HARDWARE: u32 = 0;
 const CPU_CYCLES: u64 = 0;
@@ -54,7 +56,7 @@ impl Counters {
     /// # Errors
     /// A sentence: the machine (mostly a virtual one) has no such counters, or the user may not read them.
     pub fn start() -> Result<Self, String> {
-        let (cycles, instructions) = (open(CPU_CYCLES)?, open(INSTRUCTIONS)?);
+        let (cycles, instructions) = (hardware(CPU_CYCLES)?, hardware(INSTRUCTIONS)?);
         let mut counters = Self { cycles, instructions, start: Counted { cycles: 0, instructions: 0 } };
         counters.start = counters.now()?;
         Ok(counters)
@@ -77,9 +79,23 @@ impl Counters {
     }
 }
 
-fn open(config: u64) -> Result<File, String> {
+fn hardware(config: u64) -> Result<File, String> {
+    open(HARDWARE, config).map_err(|e| explain(&e))
+}
+
+/// A running counter of how often the calling thread passes a tracepoint, by the tracepoint's number.
+pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
+    open(TRACEPOINT, number).map_err(|e| match e.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "tracepoints may not be counted by this user ({e}); set sysctl kernel.perf_event_paranoid to -1, or run as root"
+        ),
+        _ => format!("tracepoints cannot be counted: {e}"),
+    })
+}
+
+fn open(kind: u32, config: u64) -> io::Result<File> {
     let attributes = Attributes {
-        kind: HARDWARE,
+        kind,
         size: size_of::<Attributes>() as u32,
         config,
         read_format: WITH_TIMES,
@@ -99,13 +115,13 @@ fn open(config: u64) -> Result<File, String> {
         )
     };
     if fd < 0 {
-        return Err(explain(&io::Error::last_os_error()));
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was just given to us and nobody else has it.
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-fn read(counter: &mut File) -> Result<u64, String> {
+pub(crate) fn read(counter: &mut File) -> Result<u64, String> {
     let mut words = [0_u8; 24];
     let number = counter.as_raw_fd();
     counter.read_exact(&mut words).map_err(|e| format!("counter {number} cannot be read: {e}"))?;

@@ -19,6 +19,10 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// Times the CPU was taken from it.
     pub forced_switches: u64,
+    /// Page faults that needed no I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
 }
 
 /// Reads the usage of the calling thread (`getrusage(RUSAGE_THREAD)`).
@@ -26,9 +30,21 @@ pub struct Usage {
 /// # Errors
 /// Whatever the kernel answers; none is known for a valid call.
 pub fn usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+/// The same of the whole process: all its threads, those that ended, and those that the kernel works for it on.
+///
+/// # Errors
+/// Whatever the kernel answers; none is known for a valid call.
+pub fn usage_of_process() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+fn usage_of(whom: libc::c_int) -> io::Result<Usage> {
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole rusage that the kernel fills; nothing else is touched.
-    if unsafe { libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr()) } != 0 {
+    if unsafe { libc::getrusage(whom, raw.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: zeroed at first and filled by a call that succeeded; every bit pattern of its integers is valid.
@@ -39,6 +55,8 @@ pub fn usage() -> io::Result<Usage> {
         system_ns: ns(raw.ru_stime),
         voluntary_switches: raw.ru_nvcsw as u64,
         forced_switches: raw.ru_nivcsw as u64,
+        minor_faults: raw.ru_minflt as u64,
+        major_faults: raw.ru_majflt as u64,
     })
 }
 
@@ -213,6 +231,8 @@ fn work_shows_in_the_usage() {
     }
     let after = usage().unwrap_or_default();
     assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
+    let all = usage_of_process().unwrap_or_default();
+    assert!(all.user_ns + all.system_ns >= after.user_ns + after.system_ns && all.minor_faults > 0);
 }
 
 #[test]

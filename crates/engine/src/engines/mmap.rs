@@ -24,6 +24,16 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         number: Number::No,
     },
     EngineOption {
+        name: "late",
+        about: "map at the first operation, as part of it, instead of before the run",
+        number: Number::No,
+    },
+    EngineOption {
+        name: "private",
+        about: "map privately, for reading only (MAP_PRIVATE)",
+        number: Number::No,
+    },
+    EngineOption {
         name: "sequential",
         about: "advise sequential access (MADV_SEQUENTIAL)",
         number: Number::No,
@@ -53,7 +63,11 @@ const ADVICES: [(&str, Advice); 4] = [
 pub(super) struct Mmap {
     arena: Arena,
     targets: Targets,
+    /// One per target; none before the first operation where they are made late.
     mappings: Vec<Mapping>,
+    populate: bool,
+    private: bool,
+    advices: Vec<Advice>,
     /// Whether the pages of each operation are unmapped after it.
     lets_go: bool,
     sync: Sync,
@@ -76,15 +90,10 @@ impl Call for Mmap {
             let why = "options sequential and random exclude each other; leave one out";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let maps = spec.files.iter().map(|f| Mapping::new(f, has("populate")));
-        let mappings: Vec<Mapping> = maps.collect::<io::Result<_>>().map_err(|e| explain(&e))?;
-        for (name, advice) in ADVICES.iter().filter(|(name, _)| has(name)) {
-            mappings.iter().try_for_each(|m| m.advise(*advice)).map_err(|e| {
-                let why = format!(
-                    "option {name}: this kernel does not take the advice ({e}); leave the option out"
-                );
-                io::Error::new(e.kind(), why)
-            })?;
+        if has("private") && spec.files.iter().any(|f| f.writable) {
+            let why = "option private: what is stored to a private mapping never reaches the file; it is for reads, \
+                       so type --rw read or randread, or leave the option out";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let sync = match spec.sync_call {
             _ if has("async-msync") => Sync::Msync { wait: false },
@@ -93,8 +102,14 @@ impl Call for Mmap {
         };
         let (lets_go, used) = (has("dontneed"), spec.options.keys().cloned().collect());
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let advices = ADVICES.iter().filter(|(name, _)| has(name)).map(|(_, advice)| *advice).collect();
+        let (populate, private, late, mappings) = (has("populate"), has("private"), has("late"), Vec::new());
         let targets = Targets::take(spec)?;
-        Ok((Self { arena, targets, mappings, lets_go, sync }, Granted { used, fallbacks: Vec::new() }))
+        let mut call = Self { arena, targets, mappings, populate, private, advices, lets_go, sync };
+        if !late {
+            call.map()?;
+        }
+        Ok((call, Granted { used, fallbacks: Vec::new() }))
     }
 
     #[inline]
@@ -104,6 +119,9 @@ impl Call for Mmap {
 
     #[inline]
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        if self.mappings.is_empty() {
+            self.map()?;
+        }
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         let mapping = &mut self.mappings[op.file as usize];
         let moved = match (op.kind, self.sync) {
@@ -117,6 +135,26 @@ impl Call for Mmap {
             mapping.let_go(op.offset, moved)?;
         }
         Ok(moved)
+    }
+}
+
+impl Mmap {
+    /// Maps all targets, and gives the advice that was asked for.
+    #[cold]
+    fn map(&mut self) -> io::Result<()> {
+        let maps = self.targets.all().map(|f| Mapping::new(f, self.populate, self.private));
+        self.mappings = maps.collect::<io::Result<_>>().map_err(|e| explain(&e))?;
+        for (advice, mapping) in self.advices.iter().flat_map(|a| self.mappings.iter().map(move |m| (*a, m)))
+        {
+            mapping.advise(advice).map_err(|e| {
+                let name = ADVICES.iter().find(|(_, a)| *a == advice).map_or("", |(name, _)| *name);
+                let why = format!(
+                    "option {name}: this kernel does not take the advice ({e}); leave the option out"
+                );
+                io::Error::new(e.kind(), why)
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -138,4 +176,14 @@ fn explain(error: &io::Error) -> io::Error {
 fn an_empty_file_is_refused_in_words() {
     let words = explain(&io::Error::from_raw_os_error(22)).to_string();
     assert!(words.contains("empty"), "{words}");
+}
+
+#[test]
+fn a_private_mapping_reads_the_file() {
+    use sys::ring::RingFile;
+    let file = std::fs::File::open("/proc/self/exe").unwrap_or_else(|e| panic!("{e}"));
+    let map = Mapping::new(&RingFile { file, writable: false }, false, true);
+    let mut data = [0; 4];
+    assert_eq!(map.and_then(|mut m| m.load(0, &mut data)).ok(), Some(4));
+    assert_eq!(&data, b"\x7fELF");
 }

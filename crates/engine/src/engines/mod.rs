@@ -2,15 +2,23 @@
 //!
 //! For: the table from which help, plans and workers are made. Not for: the loop, which is compiled once per engine.
 
+mod copy;
+#[cfg(feature = "cxx")]
+mod fstream;
 mod io_uring;
 mod libaio;
 mod mmap;
 mod null;
 mod one;
 mod polling;
+mod positions;
 mod posixaio;
+mod rust_std;
+mod rw;
+mod sendfile;
 mod sim;
 mod splice;
+mod stdio;
 mod sync;
 mod targets;
 #[cfg(test)]
@@ -160,6 +168,9 @@ pub enum Number {
 const BY_DESCRIPTOR: &[Cache] =
     &[Cache::Direct, Cache::Buffered, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 
+/// The page cache alone: buffers of a library, or pages handed around, have not the alignment that direct I/O needs.
+const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
+
 /// What asynchronous interfaces before io_uring can do.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 
@@ -206,12 +217,42 @@ pub const ENGINES: &[Entry] = &[
             "aio_read and aio_write: threads of the C library, one operation at a time per file",
         )
     },
-    one::<sync::Sync>("sync", "pread and pwrite: one operation at a time per worker", &[]),
+    one::<sync::Sync>("sync", "pread and pwrite: one operation at a time per worker", sync::OPTIONS),
     one::<vsync::Vsync>(
         "vsync",
         "preadv2 and pwritev2 with flags: one operation at a time per worker",
         vsync::OPTIONS,
     ),
+    one::<rw::Rw>(
+        "rw",
+        "read and write from the position of the file: one operation at a time per worker",
+        rw::OPTIONS,
+    ),
+    Entry {
+        caches: THROUGH_PAGES,
+        ..one::<stdio::Stdio>(
+            "stdio",
+            "fread and fwrite of the C library: one operation at a time per worker",
+            stdio::OPTIONS,
+        )
+    },
+    #[cfg(feature = "cxx")]
+    Entry {
+        caches: THROUGH_PAGES,
+        ..one::<fstream::Fstream>(
+            "fstream",
+            "read and write of C++'s std::fstream: one operation at a time per worker",
+            &[],
+        )
+    },
+    Entry {
+        caches: THROUGH_PAGES,
+        ..one::<rust_std::RustStd>(
+            "std",
+            "Rust's File, BufReader and BufWriter: one operation at a time per worker",
+            rust_std::OPTIONS,
+        )
+    },
     Entry {
         caches: &[Cache::Mmap],
         ..one::<mmap::Mmap>(
@@ -225,6 +266,19 @@ pub const ENGINES: &[Entry] = &[
         "splice through a pipe: one operation at a time per worker",
         splice::OPTIONS,
     ),
+    one::<sendfile::Sendfile>(
+        "sendfile",
+        "sendfile between the target and memory: one operation at a time per worker",
+        &[],
+    ),
+    Entry {
+        caches: THROUGH_PAGES,
+        ..one::<copy::CopyFileRange>(
+            "copy_file_range",
+            "copy_file_range between the target and another file: one operation at a time per worker",
+            copy::OPTIONS,
+        )
+    },
     Entry {
         moves_bytes: false,
         default_batch: 0,

@@ -1,26 +1,69 @@
 //! The engine `sync`: pread and pwrite.
 //!
-//! For: one operation at a time, the plainest interface there is. Not for: flags per operation; that is `vsync`.
+//! For: one operation at a time, the plainest interface there is; with what programs do around it: reading ahead, and writing to
+//! a file that is new. Not for: flags per operation; that is `vsync`.
 
-use super::Granted;
 use super::one::Call;
 use super::targets::Targets;
+use super::{EngineOption, Granted, Number};
 use crate::source::Op;
 use crate::worker::Spec;
-use model::job::Kind;
+use model::job::{FALLOCATE, Kind, NEW};
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use sys::arena::Arena;
+use sys::readahead::readahead;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[
+    EngineOption {
+        name: "readahead",
+        about: "ask for so many bytes ahead of what is read (readahead)",
+        number: Number::Must,
+    },
+    EngineOption {
+        name: NEW,
+        about: "before the first write cut the file off and give it its length again, as a new file has it",
+        number: Number::No,
+    },
+    EngineOption {
+        name: FALLOCATE,
+        about: "the same, and allocate the whole file at once (fallocate)",
+        number: Number::No,
+    },
+];
+
+/// More ahead is a slip.
+const MOST_AHEAD: u64 = 1 << 30;
 
 pub(super) struct Sync {
     arena: Arena,
     targets: Targets,
+    /// Bytes to ask for ahead, and what was asked for of each file.
+    ahead: Option<u64>,
+    asked: Vec<Range<u64>>,
+    /// How a file becomes new, and its length until it did.
+    allocate: bool,
+    old: Vec<Option<u64>>,
 }
 
 impl Call for Sync {
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let has = |name: &str| spec.options.contains_key(name);
+        let ahead = spec.options.get("readahead").copied().flatten();
+        if ahead.is_some_and(|a| a == 0 || a > MOST_AHEAD) {
+            let why = "option readahead: type a size from 4k to 1g";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let lengths = if has(NEW) || has(FALLOCATE) { lengths(spec)? } else { vec![None; spec.files.len()] };
+        let used = spec.options.keys().cloned().collect();
+        let (allocate, asked) = (has(FALLOCATE), vec![0..0; spec.files.len()]);
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        Ok((Self { arena, targets: Targets::take(spec)? }, Granted::default()))
+        let call = Self { arena, targets: Targets::take(spec)?, ahead, asked, allocate, old: lengths };
+        Ok((call, Granted { used, fallbacks: Vec::new() }))
     }
 
     #[inline]
@@ -32,10 +75,57 @@ impl Call for Sync {
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
-            Kind::Read => self.targets.read(op).read_at(&mut data[..length], op.offset),
-            Kind::Write => self.targets.write(op).write_at(&data[..length], op.offset),
+            Kind::Read => {
+                let file = self.targets.read(op);
+                if let Some(window) = self.ahead {
+                    ask(file, op, window, &mut self.asked[op.file as usize])?;
+                }
+                file.read_at(&mut data[..length], op.offset)
+            }
+            Kind::Write => {
+                let file = self.targets.write(op);
+                if let Some(bytes) = self.old[op.file as usize].take() {
+                    renew(file, bytes, self.allocate)?;
+                }
+                file.write_at(&data[..length], op.offset)
+            }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
         }
     }
+}
+
+/// Asks for what comes next, a window at a time, when half of the last one is used up.
+#[inline]
+fn ask(file: &File, op: &Op, window: u64, asked: &mut Range<u64>) -> io::Result<()> {
+    let end = op.offset + u64::from(op.length);
+    if !asked.contains(&op.offset) {
+        *asked = op.offset..op.offset;
+    }
+    while end + window / 2 > asked.end {
+        readahead(file, asked.end, window as usize)?;
+        asked.end += window;
+    }
+    Ok(())
+}
+
+/// Gives all blocks of a file back, and leaves its length.
+#[cold]
+fn renew(file: &File, bytes: u64, allocate: bool) -> io::Result<()> {
+    file.set_len(0)?;
+    if allocate { Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?) } else { file.set_len(bytes) }
+}
+
+/// Lengths of files that can become new.
+fn lengths(spec: &Spec) -> io::Result<Vec<Option<u64>>> {
+    let of = |file: &File| {
+        let about = file.metadata()?;
+        if about.is_file() {
+            return Ok(Some(about.len()));
+        }
+        let why =
+            format!("options {NEW} and {FALLOCATE} are for files: a device has no blocks to give back so");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    };
+    spec.files.iter().map(|f| of(&f.file)).collect()
 }

@@ -4,8 +4,8 @@
 //! Not for: speed. What cannot run where it is prints `SKIPPED` with its reason.
 
 use super::{
-    Done, ENGINES, Engine, Entry, Granted, Number, io_uring, libaio, mmap, null, one, posixaio, sim, splice,
-    sync, vsync,
+    Done, ENGINES, Engine, Entry, Granted, Number, copy, io_uring, libaio, mmap, null, one, posixaio,
+    rust_std, rw, sendfile, sim, splice, stdio, sync, vsync,
 };
 use crate::source::Op;
 use crate::worker::Spec;
@@ -66,6 +66,13 @@ fn open(mut spec: Spec) -> Opened {
         "vsync" => boxed::<one::One<vsync::Vsync>>(&mut spec),
         "mmap" => boxed::<one::One<mmap::Mmap>>(&mut spec),
         "splice" => boxed::<one::One<splice::Splice>>(&mut spec),
+        "rw" => boxed::<one::One<rw::Rw>>(&mut spec),
+        "stdio" => boxed::<one::One<stdio::Stdio>>(&mut spec),
+        #[cfg(feature = "cxx")]
+        "fstream" => boxed::<one::One<super::fstream::Fstream>>(&mut spec),
+        "std" => boxed::<one::One<rust_std::RustStd>>(&mut spec),
+        "sendfile" => boxed::<one::One<sendfile::Sendfile>>(&mut spec),
+        "copy_file_range" => boxed::<one::One<copy::CopyFileRange>>(&mut spec),
         "null" => boxed::<null::Null>(&mut spec),
         "sim" => boxed::<sim::Sim>(&mut spec),
         other => panic!("no story is told to the engine {other}"),
@@ -97,6 +104,7 @@ fn spec(engine: &'static Entry, files: Vec<RingFile>, cache: Cache) -> Spec {
         warmup_ns: 0,
         time_ns: 0,
         interval_ns: 0,
+        count_calls: false,
         maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
         clock: *CLOCK,
     }
@@ -254,6 +262,8 @@ fn round_trip(engine: &mut dyn AnyEngine, depth: u32, cache: Cache, witness: &Fi
         |op, slot| slot[..op.length as usize].copy_from_slice(&expect(op)),
         |_, _, _| (),
     );
+    // Libraries hold bytes back until then.
+    assert_eq!(one_op(engine, op(Kind::Sync, 0, 0)), 0, "{what}");
     for (op, result) in writes.iter().zip(results) {
         assert_eq!(result, op.length as i32, "{what}: {op:?}");
         let mut seen = vec![0; op.length as usize];
@@ -297,6 +307,8 @@ fn operations_go_to_the_file_that_they_name() {
             let write = Op { file, ..op(Kind::Write, 4096, 4096) };
             let result = carry(&mut *engine, 1, &[write], |_, s| s.fill(file as u8 + 1), |_, _, _| ());
             assert_eq!(result, [4096], "{}", entry.name);
+            let sync = Op { file, ..op(Kind::Sync, 0, 0) };
+            assert_eq!(one_op(&mut *engine, sync), 0, "{}", entry.name);
         }
         for (file, witness) in witnesses.iter().enumerate() {
             let mut seen = [0; 4096];
@@ -393,7 +405,7 @@ fn every_call_that_makes_writes_stable_answers_zero_or_is_refused_by_name() {
 
 /// What options do beside moving all bytes, where that is not so.
 fn moves_all(option: &str) -> bool {
-    !["nop", "discard", "nowait"].contains(&option)
+    !["nop", "discard", "nowait", "bare"].contains(&option)
 }
 
 #[test]
@@ -406,7 +418,8 @@ fn every_option_works_or_is_refused_by_its_name() {
             let mut spec = spec(entry, vec![file], cache);
             let number = match (option.number, option.name) {
                 (Number::No, _) => None,
-                (_, "pipe") => Some(8192),
+                (_, "pipe" | "buffer" | "readahead") => Some(8192),
+                (_, "vectors") => Some(4),
                 _ => Some(0),
             };
             spec.options.insert(option.name.into(), number);
@@ -431,6 +444,24 @@ fn every_option_works_or_is_refused_by_its_name() {
             }
         }
     });
+}
+
+#[test]
+fn what_would_block_is_done_by_a_second_call() {
+    let entry = super::find("vsync").unwrap_or_else(|| panic!("no engine vsync"));
+    let Some(file) = scratch("/var/tmp", Cache::Buffered, true) else { return };
+    let witness = witness(&file);
+    witness.sync_all().unwrap_or_else(|e| panic!("{e}"));
+    rustix::fs::fadvise(&witness, 0, None, rustix::fs::Advice::DontNeed).unwrap_or_else(|e| panic!("{e}"));
+    // One page is there and the next ones are not.
+    witness.read_exact_at(&mut [0], FILE_BYTES - 1).unwrap_or_else(|e| panic!("{e}"));
+    let mut spec = spec(entry, vec![file], Cache::Buffered);
+    spec.options.extend([("nowait".to_owned(), None), ("retry".to_owned(), None)]);
+    let Some(mut engine) = opened(spec) else { return };
+    assert_eq!(one_op(&mut *engine, op(Kind::Read, 0, SLOT_BYTES)), SLOT_BYTES as i32);
+    // Not every file system writes through the page cache without blocking.
+    let written = one_op(&mut *engine, op(Kind::Write, 0, 4096));
+    assert!(written == 4096 || written == -rustix::io::Errno::OPNOTSUPP.raw_os_error(), "{written}");
 }
 
 #[test]
@@ -502,10 +533,13 @@ fn block_devices_are_written_read_trimmed_and_flushed_too() {
                 open_as(Path::new(&device.0), *cache, true).unwrap_or_else(|e| panic!("{}: {e}", device.0));
             let witness =
                 open_as(Path::new(&device.0), Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"));
-            let Some(mut engine) = opened(spec(entry, vec![RingFile { file, writable: true }], *cache))
-            else {
+            let spec = spec(entry, vec![RingFile { file, writable: true }], *cache);
+            if entry.name == "copy_file_range" {
+                let refusal = open(spec).err().map(|e| e.to_string());
+                assert!(refusal.is_some_and(|r| r.contains("goes between files")));
                 continue;
-            };
+            }
+            let Some(mut engine) = opened(spec) else { continue };
             let what = format!("{} {} {}", entry.name, device.0, cache.word());
             round_trip(&mut *engine, entry.max_depth.min(16), *cache, &witness, &what);
             if entry.kinds.contains(&Kind::Trim) {
@@ -569,6 +603,12 @@ fn options_that_exclude_each_other_or_name_what_is_not_there_are_refused_in_word
         ("io_uring", Cache::Buffered, &[("sqpoll", Some(1 << 20))]),
         ("io_uring", Cache::Buffered, &[("sqpoll", Some(u64::MAX))]),
         ("mmap", Cache::Mmap, &[("sequential", None), ("random", None)]),
+        ("vsync", Cache::Buffered, &[("retry", None)]),
+        ("stdio", Cache::Buffered, &[("getc", None), ("getc-unlocked", None)]),
+        ("stdio", Cache::Buffered, &[("buffer", Some(u64::MAX))]),
+        ("std", Cache::Buffered, &[("buffer", Some(u64::MAX))]),
+        ("rw", Cache::Buffered, &[("vectors", Some(17))]),
+        ("sync", Cache::Buffered, &[("readahead", Some(0))]),
         ("splice", Cache::Buffered, &[("pipe", Some(u64::MAX))]),
         ("splice", Cache::Buffered, &[("pipe", Some(0))]),
     ] {

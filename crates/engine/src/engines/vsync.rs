@@ -30,12 +30,18 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         number: Number::No,
     },
     EngineOption {
+        name: "retry",
+        about: "goes with nowait: what would block is done by a second call without the flag",
+        number: Number::No,
+    },
+    EngineOption {
         name: "dontcache",
         about: "drop pages from the page cache after each operation (RWF_DONTCACHE)",
         number: Number::No,
     },
 ];
 
+const NOWAIT: ReadWriteFlags = ReadWriteFlags::NOWAIT;
 /// `RWF_DONTCACHE` of `linux/fs.h`, kernel 6.14.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
@@ -44,6 +50,7 @@ pub(super) struct Vsync {
     targets: Targets,
     read_flags: ReadWriteFlags,
     write_flags: ReadWriteFlags,
+    retry: bool,
 }
 
 impl Call for Vsync {
@@ -51,6 +58,11 @@ impl Call for Vsync {
         let has = |name: &str| spec.options.contains_key(name);
         let mut granted = if has("hipri") { polling::check(spec, "hipri")? } else { Granted::default() };
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
+        let retry = has("retry");
+        if retry && !has("nowait") {
+            let why = "option retry: it goes with nowait; type nowait,retry";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         if has("dontcache") && spec.cache.is_direct() {
             let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -64,7 +76,7 @@ impl Call for Vsync {
         let dsync = if has("dsync") { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let mut call =
-            Self { arena, targets: Targets::take(spec)?, read_flags, write_flags: read_flags | dsync };
+            Self { arena, targets: Targets::take(spec)?, read_flags, write_flags: read_flags | dsync, retry };
         for (name, flag) in wished {
             call.try_reads(name, flag)?;
         }
@@ -81,12 +93,36 @@ impl Call for Vsync {
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         match op.kind {
             Kind::Read => {
-                let data = &mut [IoSliceMut::new(&mut data[..length])];
-                Ok(preadv2(self.targets.read(op), data, op.offset, self.read_flags)?)
+                let file = self.targets.read(op);
+                let flags = self.read_flags;
+                let call = |data: &mut [u8], offset, flags| {
+                    preadv2(file, &mut [IoSliceMut::new(data)], offset, flags)
+                };
+                match call(&mut data[..length], op.offset, flags) {
+                    Err(Errno::AGAIN) if self.retry => {
+                        Ok(call(&mut data[..length], op.offset, flags - NOWAIT)?)
+                    }
+                    // What of it was cached came at once.
+                    Ok(moved) if self.retry && moved < length => {
+                        let (rest, at) = (&mut data[moved..length], op.offset + moved as u64);
+                        Ok(moved + call(rest, at, flags - NOWAIT)?)
+                    }
+                    answer => Ok(answer?),
+                }
             }
             Kind::Write => {
-                let data = &[IoSlice::new(&data[..length])];
-                Ok(pwritev2(self.targets.write(op), data, op.offset, self.write_flags)?)
+                let file = self.targets.write(op);
+                let data = &data[..length];
+                let call = |from: usize, flags| {
+                    pwritev2(file, &[IoSlice::new(&data[from..])], op.offset + from as u64, flags)
+                };
+                match call(0, self.write_flags) {
+                    Err(Errno::AGAIN) if self.retry => Ok(call(0, self.write_flags - NOWAIT)?),
+                    Ok(moved) if self.retry && moved < length => {
+                        Ok(moved + call(moved, self.write_flags - NOWAIT)?)
+                    }
+                    answer => Ok(answer?),
+                }
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),

@@ -218,6 +218,7 @@ fn carry_out(
         warmup_ns: 0,
         time_ns: 0,
         interval_ns: 0,
+        count_calls: false,
         maker: Maker::new(&model::job::Data::default(), None, 0)?,
         clock: through.clock,
     };

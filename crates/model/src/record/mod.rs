@@ -65,6 +65,20 @@ pub struct SelfTest {
     pub copy_bytes_per_s: f64,
     /// One per stream that was tried.
     pub ceilings: Vec<Ceiling>,
+    /// One per job of a comparison of interfaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
+}
+
+/// A job carried out in part before the first run: whether this machine lets it, and what it calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Index of the job.
+    pub job: usize,
+    /// Bytes that were moved; or why there will be no run of this job.
+    pub moved_bytes: Known<u64>,
+    /// System calls of its workers for these bytes, or why they were not counted.
+    pub calls: Known<u64>,
 }
 
 /// What one worker of a stream can do when no storage takes part.
@@ -188,6 +202,10 @@ pub struct RunEnd {
     pub workers: Vec<WorkerEnd>,
     /// ns from the last completion to the end of the final sync; `None` where nothing was written or it failed.
     pub sync_ns: Option<u64>,
+    /// CPU time of the whole process in user space and in the kernel while workers ran, in ns: threads of libraries and those
+    /// that the kernel works on are in it. `None` where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_ns: Option<[u64; 2]>,
     /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
     pub notes: Vec<String>,
 }
@@ -195,7 +213,15 @@ pub struct RunEnd {
 impl RunEnd {
     /// The end of a run that never began.
     pub fn without(ending: RunEnding) -> Self {
-        Self { at_ns: 0, ending, streams: Vec::new(), workers: Vec::new(), sync_ns: None, notes: Vec::new() }
+        Self {
+            at_ns: 0,
+            ending,
+            streams: Vec::new(),
+            workers: Vec::new(),
+            sync_ns: None,
+            process_ns: None,
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -296,6 +322,9 @@ pub struct WorkerEnd {
     pub system_ns: u64,
     /// Times it gave up the CPU by itself and by force.
     pub switches: [u64; 2],
+    /// Page faults without and with I/O; `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<[u64; 2]>,
     /// Cycles and instructions in that time, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
@@ -324,6 +353,7 @@ impl Default for WorkerEnd {
             user_ns: 0,
             system_ns: 0,
             switches: [0, 0],
+            faults: None,
             counted: not_asked(),
             turns: 0,
             ops: 0,

@@ -1,7 +1,9 @@
 //! One file per format; the table is in the crate's root.
 
 mod against;
+mod api;
 mod course;
+pub(crate) mod csv;
 pub(crate) mod json;
 mod layers;
 mod ledger;

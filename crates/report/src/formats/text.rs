@@ -23,12 +23,13 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page::new(style.colour);
     out.head(report);
-    match (&report.layers, &report.limit, &report.sweep) {
+    match (&report.layers, &report.limit, &report.sweep, &report.api) {
         (Some(layers), ..) => super::layers::show(&mut out, layers),
-        (None, Some(curve), _) => super::limit::show(&mut out, curve),
-        (None, None, Some(sweep)) => super::sweep::show(&mut out, sweep),
-        (None, None, None) if report.results.is_empty() => {}
-        (None, None, None) => out.table(&report.results),
+        (None, Some(curve), ..) => super::limit::show(&mut out, curve),
+        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep),
+        (None, None, None, Some(api)) => super::api::show(&mut out, api),
+        (None, None, None, None) if report.results.is_empty() => {}
+        (None, None, None, None) => out.table(&report.results),
     }
     if let Some(against) = &report.against {
         super::against::show(&mut out, against);
@@ -36,11 +37,17 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
     }
-    out.deductions(report);
+    if report.api.is_none() {
+        out.deductions(report);
+    }
     if style.ledger {
         super::ledger::show(&mut out, &report.results);
     }
-    out.findings(report);
+    if report.api.is_some() {
+        out.findings(&super::api::worth_reading(report));
+    } else {
+        out.findings(report);
+    }
     out.foot(report);
     out.into_bytes()
 }
@@ -271,8 +278,10 @@ impl Page {
             "        ",
             &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel),
         );
-        for place in &m.places {
-            self.prose("Target  ", "        ", &place.chain());
+        let mut chains: Vec<String> = m.places.iter().map(model::machine::Place::chain).collect();
+        chains.dedup();
+        for chain in &chains {
+            self.prose("Target  ", "        ", chain);
         }
         for note in &report.notes {
             self.prose("Note    ", "        ", note);

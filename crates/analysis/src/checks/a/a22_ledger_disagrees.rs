@@ -8,7 +8,7 @@ use super::{a06_inline_or_tail, a07_encoded_extents};
 use crate::case::{Amount, Case};
 use crate::checks::{Answer, Check, Found, Page, all, evidence};
 use model::Known;
-use model::evidence::{BlockFlow, CgroupIo};
+use model::evidence::{BlockFlow, CgroupIo, Moment};
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_count};
@@ -31,8 +31,8 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Bytes and operations that fathom issued, the stat files of the devices, and the io counters of fathom's own cgroup, \
                 each from start to stop of every run.",
-        formula: "Void where (1) the cgroup was charged more bytes than the disk did, (2) direct operations moved more bytes than \
-                  the disk did, (3) direct operations moved more bytes than the cgroup was charged while the disk did them, or (4) \
+        formula: "Void where (1) the cgroup was charged more bytes than the disk did, through the page cache until the \
+                  final sync, (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup was charged while the disk did them, or (4) \
                   the disk counted fewer requests and merges than direct operations, each by more than 1 % and what was in flight. \
                   On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
                   explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
@@ -105,6 +105,8 @@ struct Ledger {
     shared: model::evidence::BlockStat,
     /// What was charged to us, where that was counted.
     own: Option<CgroupIo>,
+    /// Bytes that the whole disks wrote until the final sync: the kernel charges what it hands over, and writes back later.
+    until_synced: u64,
     /// Bytes that were in flight when the counters were read.
     in_flight: f64,
     /// Bytes of others' doing between the reading of two files.
@@ -114,12 +116,17 @@ struct Ledger {
 impl Ledger {
     fn of(case: &Case) -> Known<Self> {
         let device = case.device()?;
-        let shared = case.counted(&case.shared()?)?;
+        let disks = case.shared()?;
+        let shared = case.counted(&disks)?;
+        let synced =
+            case.runs.iter().map(|r| Some(r.counted_until(Moment::Synced, &disks).ok()?.write.bytes));
+        let until_synced = if case.stream.cache.is_direct() { None } else { synced.sum::<Option<u64>>() };
         let largest = f64::from(case.stream.access.largest_bytes());
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
             floor: FLOOR_BYTES as f64 * case.runs.len() as f64,
             own: case.own().ok(),
+            until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
             device,
             shared,
         })
@@ -129,7 +136,8 @@ impl Ledger {
     fn charged_beyond_done(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
-            let (charged, done) = (own.bytes[slot(kind)], flow(&self.shared, kind).bytes);
+            let charged = own.bytes[slot(kind)];
+            let done = if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes };
             let most = done as f64 * (1.0 + WITHIN) + self.in_flight + self.floor;
             (charged as f64 > most).then(|| {
                 format!(
@@ -265,4 +273,22 @@ fn traffic_of_others_and_compression_have_names_of_their_own() {
     assert!(matches!(crate::checks::ask_one(&CHECK, &foreign.record()), Ok(Answer::Holds(..))));
     let encoded = Forge { encoded_share: 1.0, delivered: 0.97, ..Forge::honest() };
     assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn what_is_written_back_after_the_last_write_is_done_by_the_final_sync() {
+    let forge = Forge { cache: model::job::Cache::Buffered, runs: 1, ..Forge::honest_write() };
+    let mut record = forge.record();
+    let charged = 1_u64 << 30;
+    let evidence = &mut record.runs[0].evidence;
+    let stop = evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
+    let file = stop.files.keys().find(|f| f.ends_with("io_service_bytes")).unwrap().clone();
+    stop.files.insert(file, Ok(format!("254:0 Read 0\n254:0 Write {charged}\nTotal {charged}\n")));
+    let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void), "never done");
+    let synced = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Synced).unwrap();
+    let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+    fields[6] = (fields[6].parse::<u64>().unwrap() + charged / 512).to_string();
+    synced.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
+    assert_eq!(crate::checks::severity(&CHECK, &record), None, "done late");
 }

@@ -1,0 +1,450 @@
+//! The comparison of interfaces: what each made of the same work, and which one to use.
+//!
+//! For: rows per byte and per MiB of what was asked for, which findings such a comparison is there to show, and advice where
+//! intervals lie apart. Not for: the rows' own findings, which are those of any result.
+
+use crate::case::{Case, Ran, share};
+use crate::findings::Answered;
+use crate::interval::{self, Mean};
+use model::Known;
+use model::api::{Advice, Api, ApiRow, Entrant};
+use model::evidence::{Extents, Moment};
+use model::finding::{Finding, Outcome, Severity};
+use model::job::{Kind, Stream};
+use model::record::{Record, Trial, WorkerEnd};
+use model::report::{Figures, Measured};
+use model::units::{MIB, show_count, show_rate};
+use std::cmp::Ordering;
+
+/// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
+const EXPECTED_GROUPS: [&str; 3] = ["A", "B", "C"];
+/// And these: that the CPU was the limit, that what a buffer holds takes less time than what it has to get, that a program which
+/// waits for each operation asks for nothing meanwhile, and that a run is as short as the file.
+const EXPECTED: &[&str] = &["D06", "D07", "E07", "E09", "E12"];
+/// Part of a figure from which on two of them are a reason for a difference.
+const CLEARLY_LESS: f64 = 0.8;
+/// An interval this much higher than low ties with anything: no advice comes of it.
+const TOO_WIDE: f64 = 2.0;
+/// Most names in a sentence.
+const NAMES: usize = 4;
+
+/// Where a row's figures come from.
+struct Seen<'a> {
+    record: &'a Record,
+    answered: &'a [Answered<'a>],
+}
+
+/// Whether a job was refused before the first run, so that there is nothing to judge.
+pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
+    let job = |t: &Trial| record.header.plan.jobs.get(t.job);
+    let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
+    refused.any(|t| job(t).is_some_and(|j| std::ptr::eq(j, case.job)))
+}
+
+/// The table; `None` where the record compares no interfaces.
+pub(crate) fn api(
+    record: &Record,
+    answered: &[Answered],
+    results: &[Measured],
+    unexpected: &[Finding],
+) -> Option<Api> {
+    let contest = record.header.plan.contest.as_ref()?;
+    let seen = Seen { record, answered };
+    let mut rows = Vec::new();
+    for entrant in &contest.entrants {
+        let Some(mut row) = seen.row(entrant, results) else { continue };
+        let Some(name) = results.get(row.result).map(|r| &r.name) else { continue };
+        let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
+        let about = unexpected.iter().filter(acts).filter(|f| f.about.contains(name));
+        row.findings = about.map(|f| f.id.clone()).collect();
+        row.findings.dedup();
+        rows.push((entrant.sees, row));
+    }
+    let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
+    let missing = contest.missing.iter().cloned().chain(seen.refusals()).collect();
+    Some(Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice })
+}
+
+impl Seen<'_> {
+    /// What trials were refused, and why.
+    fn refusals(&self) -> Vec<String> {
+        let trials = self.record.header.self_test.trials.iter();
+        let named = trials.filter_map(|t| {
+            let job = self.record.header.plan.jobs.get(t.job)?;
+            Some(format!("{}: {}", job.name, t.moved_bytes.as_ref().err()?))
+        });
+        named.collect()
+    }
+
+    fn row(&self, entrant: &Entrant, results: &[Measured]) -> Option<ApiRow> {
+        let job = self.record.header.plan.jobs.get(entrant.job)?;
+        let at = self.answered.iter().position(|a| std::ptr::eq(a.case.job, job))?;
+        let (case, result) = (&self.answered.get(at)?.case, results.get(at)?);
+        let total = result.total.as_ref().filter(|_| !result.void);
+        let figures: Option<&Figures> =
+            result.read.as_ref().or(result.write.as_ref()).filter(|_| !result.void);
+        let percentile = |p: &str| figures.and_then(|f| f.latency_ns.percentiles.get(p).copied().flatten());
+        let issued = case.issued_total().bytes as f64;
+        let per = |sum: Option<f64>, unit: f64| sum.filter(|_| issued > 0.0).map(|s| s / (issued / unit));
+        let cpu = |i: usize| sum(case, |ran| Some(ran.end.process_ns?[i]));
+        let faults = |i: usize| {
+            sum(case, |ran| {
+                let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
+                mine.map(|w| Some(w.faults?[i])).sum()
+            })
+        };
+        let writes = case.stream.access.writes();
+        let synced = if writes && !result.void { synced(case) } else { None };
+        Some(ApiRow {
+            interface: entrant.interface.clone(),
+            work: entrant.work.clone(),
+            block_bytes: case.stream.access.largest_bytes(),
+            result: at,
+            mb_per_s: total.map(|t| t.mb_per_s),
+            mb_per_s_interval: total.and_then(|t| t.mb_per_s_interval),
+            iops: total.map(|t| t.iops),
+            synced_mb_per_s: synced.map(|m| m.value),
+            synced_mb_per_s_interval: synced.and_then(|m| m.interval),
+            p50_ns: percentile("50"),
+            p99_ns: percentile("99"),
+            user_ns_per_byte: per(cpu(0), 1.0),
+            system_ns_per_byte: per(cpu(1), 1.0),
+            calls_per_mib: self.calls_per_mib(entrant.job),
+            minor_faults_per_mib: per(faults(0), MIB as f64),
+            major_faults_per_mib: per(faults(1), MIB as f64),
+            device_bytes_per_byte: device(case, writes, issued),
+            coverage: coverage(case),
+            cached_pages_at_start: cached(case),
+            stored_before: if case.stream.renews_file() {
+                Err("the first write makes the file new".into())
+            } else {
+                stored(case, Moment::Start, false)
+            },
+            stored_after: writes.then(|| stored(case, Moment::Synced, true)),
+            findings: Vec::new(),
+        })
+    }
+
+    fn calls_per_mib(&self, job: usize) -> Known<f64> {
+        let mut trials = self.record.header.self_test.trials.iter();
+        let trial = trials.find(|t| t.job == job).ok_or("system calls were not counted")?;
+        let (moved, calls) = (trial.moved_bytes.clone()?, trial.calls.clone()?);
+        if moved == 0 {
+            Err("nothing was moved in the trial".into())
+        } else {
+            Ok(calls as f64 * MIB as f64 / moved as f64)
+        }
+    }
+}
+
+/// A sum over all runs; `None` where one of them does not say, or there is none.
+fn sum(case: &Case, of: impl Fn(&Ran) -> Option<u64>) -> Option<f64> {
+    let all: Option<Vec<f64>> = case.runs.iter().map(|r| of(r).map(|n| n as f64)).collect();
+    all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
+}
+
+/// MB/s over runs with the final sync in the time.
+fn synced(case: &Case) -> Option<Mean> {
+    let rate = |ran: &Ran| {
+        let ns = ran.stream.window_ns as f64 + ran.end.sync_ns? as f64;
+        let bytes: f64 = Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum();
+        (ns > 0.0).then(|| bytes * 1e3 / ns)
+    };
+    interval::mean(&case.runs.iter().map(rate).collect::<Option<Vec<_>>>()?)
+}
+
+/// What the topmost devices delivered and took per byte, until the last sync where anything was written.
+fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
+    if case.runs.is_empty() || issued <= 0.0 {
+        return Err("nothing was moved".into());
+    }
+    let end = if writes { Moment::Synced } else { Moment::Stop };
+    let tops = case.tops()?;
+    let mut bytes = [0.0; 2];
+    for ran in &case.runs {
+        let moved = ran.counted_until(end, &tops)?;
+        bytes[0] += moved.read.bytes as f64;
+        bytes[1] += moved.write.bytes as f64;
+    }
+    Ok(bytes.map(|b| b / issued))
+}
+
+/// Share of the span that was touched per run: no block comes twice.
+fn coverage(case: &Case) -> Option<f64> {
+    let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
+    (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
+}
+
+fn cached(case: &Case) -> Known<u64> {
+    let states = case.states(Moment::Start)?;
+    states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
+}
+
+/// How the file was stored at a moment of the first run, or of the last.
+fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
+    let states = case.states(moment)?;
+    let of_run = if last { states.last() } else { states.first() };
+    let state = of_run.and_then(|s| s.first()).ok_or("the file was not looked at")?;
+    state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
+}
+
+/// The rows of each work, in the order of the table.
+fn works(rows: &[(bool, ApiRow)]) -> Vec<Vec<&ApiRow>> {
+    let mut works: Vec<Vec<&ApiRow>> = Vec::new();
+    for row in rows.iter().filter(|(sees, _)| *sees).map(|(_, row)| row) {
+        match works.iter_mut().find(|w| w.first().is_some_and(|first| first.work == row.work)) {
+            Some(work) => work.push(row),
+            None => works.push(vec![row]),
+        }
+    }
+    works
+}
+
+/// What a row is ranked by: the rate until the bytes are where they belong, with its interval.
+fn score(row: &ApiRow) -> Option<(f64, [f64; 2])> {
+    match (row.synced_mb_per_s, row.stored_after.is_some()) {
+        (Some(rate), _) => Some((rate, row.synced_mb_per_s_interval?)),
+        (None, true) => None,
+        (None, false) => Some((row.mb_per_s?, row.mb_per_s_interval?)),
+    }
+}
+
+/// The plainest interface of a work that is not slower than the fastest one by more than chance; none where that is true of all.
+fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
+    let scored: Vec<(&ApiRow, f64, [f64; 2])> =
+        work.iter().filter_map(|row| score(row).map(|(rate, interval)| (*row, rate, interval))).collect();
+    let by_rate = |a: &&(&ApiRow, f64, [f64; 2]), b: &&(&ApiRow, f64, [f64; 2])| a.1.total_cmp(&b.1);
+    let fastest = scored.iter().max_by(by_rate)?;
+    let slowest = scored.iter().min_by(by_rate)?;
+    let is_tied = |one: &&(&ApiRow, f64, [f64; 2])| one.2[1] >= fastest.2[0];
+    if scored.iter().all(|one| is_tied(&one)) {
+        return None;
+    }
+    let (pick, rate, [low, high]) =
+        scored.iter().find(is_tied).filter(|one| one.2[1] <= TOO_WIDE * one.2[0])?;
+    let also: Vec<&str> = scored.iter().filter(is_tied).skip(1).map(|one| one.0.interface.as_str()).collect();
+    let stable = if pick.stored_after.is_some() { " until it is stable" } else { "" };
+    let mut sentence = format!(
+        "{}: use {}: {} MB/s{stable} ({} to {}).",
+        pick.work,
+        pick.interface,
+        show_rate(*rate),
+        show_rate(*low),
+        show_rate(*high)
+    );
+    let plainest = scored.first()?;
+    if plainest.0.interface == pick.interface {
+        let plainest = work.first().is_some_and(|first| first.interface == pick.interface);
+        let plainest = if plainest { "the plainest" } else { "the plainest with a number" };
+        sentence += &format!(" It is {plainest}, and none is faster by more than chance");
+    } else {
+        sentence += &format!(" {} does {}", plainest.0.interface, show_rate(plainest.1));
+        if let Some(why) = reason(pick, plainest.0, results) {
+            sentence += &format!("; {why}");
+        }
+    }
+    sentence += &format!("; slowest is {} with {}.", slowest.0.interface, show_rate(slowest.1));
+    if !also.is_empty() {
+        sentence += &format!(" As fast within their intervals: {}.", some_of(&also));
+    }
+    Some(Advice { work: pick.work.clone(), interface: pick.interface.clone(), sentence })
+}
+
+/// `a, b, c, d and 3 more`.
+fn some_of(names: &[&str]) -> String {
+    if names.len() <= NAMES {
+        return names.join(", ");
+    }
+    format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES)
+}
+
+/// What differs most plainly between a row and the plainest one.
+fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
+    let stream =
+        |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
+    let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
+    let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
+    let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
+    if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
+        && own > other
+    {
+        return Some(format!("this one has {own} operations in flight, and that one {other}"));
+    }
+    if let (Ok(own), Ok(other)) = (&pick.device_bytes_per_byte, &plainest.device_bytes_per_byte)
+        && less(own[0] + own[1], other[0] + other[1])
+    {
+        let (own, other) = (own[0] + own[1], other[0] + other[1]);
+        return Some(format!("for it the device moves {own:.2} bytes per byte instead of {other:.2}"));
+    }
+    if direct(pick) && !direct(plainest) {
+        return Some("it goes past the page cache".into());
+    }
+    if let (Ok(own), Ok(other)) = (&pick.calls_per_mib, &plainest.calls_per_mib)
+        && less(*own, *other)
+    {
+        let (own, other) = (show_count(*own), show_count(*other));
+        return Some(format!("it makes {own} system calls per MiB instead of {other}"));
+    }
+    let cpu = |row: &ApiRow| Some(row.user_ns_per_byte? + row.system_ns_per_byte?);
+    if let (Some(own), Some(other)) = (cpu(pick), cpu(plainest))
+        && less(own, other)
+    {
+        return Some(format!("it takes {own:.2} ns of CPU per byte instead of {other:.2}"));
+    }
+    None
+}
+
+/// Whether a finding is what the comparison is there to show.
+pub(crate) fn is_expected(record: &Record, finding: &Finding) -> bool {
+    let group = EXPECTED_GROUPS.iter().any(|g| finding.id.starts_with(g));
+    record.header.plan.contest.is_some()
+        && finding.outcome == Outcome::Finding
+        && finding.severity.cmp(&Some(Severity::Void)) == Ordering::Greater
+        && (group || EXPECTED.contains(&finding.id.as_str()))
+}
+
+/// Accepts the expected findings, and says so.
+pub(crate) fn accept(record: &Record, findings: &mut [Finding]) -> Option<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for finding in findings.iter_mut().filter(|f| is_expected(record, f)) {
+        finding.accepted = true;
+        ids.push(finding.id.clone());
+    }
+    ids.sort();
+    ids.dedup();
+    (!ids.is_empty()).then(|| {
+        format!(
+            "what {} found is what a comparison of interfaces is there to show: what became of the operations on their way. It is \
+             accepted and does not count for the verdict",
+            ids.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+use crate::{Judging, forge, forge::Forge, judge};
+
+/// Three ways to read the same blocks: plain, eight at once, and one that sees no byte; and one that was refused.
+#[cfg(test)]
+fn contested(change: impl Fn(&mut Vec<Forge>)) -> Record {
+    let named = |name: &str, forge: Forge| Forge { name: name.into(), ..forge };
+    let mut forges = vec![
+        named("pread, reads", Forge { depth: 1, depth_seen: 0.98, ops: 2_000, ..Forge::honest() }),
+        named("ring, reads", Forge { depth: 8, depth_seen: 7.9, ops: 9_000, ..Forge::honest() }),
+        named("blind, reads", Forge { depth: 8, depth_seen: 7.9, ops: 20_000, ..Forge::honest() }),
+        named("polled, reads", Forge { runs: 0, ..Forge::honest() }),
+    ];
+    change(&mut forges);
+    let mut record = forge::together(&forges);
+    let names = ["pread", "ring", "blind", "polled"];
+    let entrant = |(job, name): (usize, &&str)| Entrant {
+        job,
+        interface: (*name).into(),
+        work: "4K random read".into(),
+        sees: *name != "blind",
+    };
+    let entrants = names.iter().enumerate().map(entrant).collect();
+    let missing = vec!["late, reads: it is late".into()];
+    record.header.plan.contest = Some(model::api::Contest { entrants, missing });
+    let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, calls };
+    record.header.self_test.trials = vec![
+        trial(0, Ok(2 << 20), Ok(512)),
+        trial(1, Ok(2 << 20), Err("nobody counts".into())),
+        trial(2, Ok(2 << 20), Ok(0)),
+        trial(3, Err("it does not poll".into()), Err("it was not tried".into())),
+    ];
+    record.runs.retain(|run| run.start.job != 3);
+    record
+}
+
+#[cfg(test)]
+fn table(record: &Record) -> Api {
+    judge(record, &Judging::default()).api.unwrap()
+}
+
+#[test]
+fn each_row_counts_per_byte_what_it_asked_for() {
+    let record = contested(|forges| forges[0].cpu_share = 0.5);
+    let rows = table(&record).rows;
+    assert_eq!(rows.len(), 3);
+    let plain = &rows[0];
+    assert_eq!((plain.calls_per_mib.clone(), plain.cached_pages_at_start.clone()), (Ok(256.0), Ok(0)));
+    assert_eq!(rows[1].calls_per_mib, Err("nobody counts".into()));
+    let [read, written] = plain.device_bytes_per_byte.clone().unwrap();
+    assert!((read - 1.0).abs() < 1e-9 && written.abs() < 1e-9);
+    let issued: f64 = record.runs_of(0, 0).map(issued_bytes).sum();
+    let used: f64 = record.runs_of(0, 0).map(|r| r.end.as_ref().unwrap().process_ns.unwrap()[0] as f64).sum();
+    assert!((plain.user_ns_per_byte.unwrap() - used / issued).abs() < 1e-9 && used > 0.0);
+    assert!(plain.stored_after.is_none() && plain.synced_mb_per_s.is_none());
+    assert_eq!(plain.minor_faults_per_mib, None, "no worker says");
+}
+
+#[cfg(test)]
+fn issued_bytes(run: &model::record::Run) -> f64 {
+    run.end.as_ref().unwrap().streams[0].issued[&Kind::Read].bytes as f64
+}
+
+#[test]
+fn what_was_refused_is_named_and_asked_nothing() {
+    let report = judge(&contested(|_| {}), &Judging::default());
+    assert_eq!(report.results.len(), 3);
+    assert_eq!(report.api.unwrap().missing, ["late, reads: it is late", "polled, reads: it does not poll"]);
+    assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
+}
+
+#[test]
+fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
+    let advice = table(&contested(|_| {})).advice;
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert_eq!(advice[0].interface, "ring");
+    assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
+    // As fast as the other: then the plain one will do.
+    let mut equal = contested(|forges| forges[0].ops = 9_000);
+    equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = true;
+    let advice = table(&equal).advice;
+    assert_eq!(advice[0].interface, "blind");
+    let mut shaky = equal.clone();
+    for run in shaky.runs.iter_mut().filter(|r| r.start.job == 2) {
+        run.end.as_mut().unwrap().streams[0].window_ns *= 1 + 3 * u64::from(run.start.repeat % 2);
+    }
+    assert!(table(&shaky).advice.is_empty(), "an interval that ties with anything");
+    equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = false;
+    assert!(table(&equal).advice.is_empty(), "no interval lies apart");
+}
+
+#[test]
+fn writes_are_ranked_by_what_is_stable() {
+    let late = |ops, sync_ns| Forge { ops, sync_ns: Some(sync_ns), ..Forge::honest_write() };
+    let record = contested(|forges| {
+        forges[0] = Forge { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
+        forges[1] = Forge { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
+    });
+    let api = table(&record);
+    assert!(api.rows[0].mb_per_s > api.rows[1].mb_per_s);
+    assert!(api.rows[0].synced_mb_per_s < api.rows[1].synced_mb_per_s);
+    assert_eq!(api.advice[0].interface, "ring");
+    assert!(api.advice[0].sentence.contains("until it is stable"), "{}", api.advice[0].sentence);
+}
+
+#[test]
+fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
+    let cached = contested(|forges| forges[1].delivered = 0.0);
+    let report = judge(&cached, &Judging::default());
+    let a01 = report.findings.iter().find(|f| f.id == "A01" && f.outcome == Outcome::Finding).unwrap();
+    assert!(a01.accepted && report.notes.iter().any(|n| n.contains("A01")));
+    let disturbed = contested(|forges| forges[1].foreign_ios = 3_000);
+    let report = judge(&disturbed, &Judging::default());
+    let d01 = report.findings.iter().find(|f| f.id == "D01" && f.outcome == Outcome::Finding).unwrap();
+    assert!(!d01.accepted && report.api.unwrap().rows[1].findings.contains(&"D01".to_owned()));
+}
+
+#[test]
+fn a_forged_contest_has_fewer_rows_and_does_not_panic() {
+    let mut record = contested(|_| {});
+    record.header.plan.contest.as_mut().unwrap().entrants[0].job = 99;
+    record.header.self_test.trials[1].job = 77;
+    record.header.self_test.trials[2].moved_bytes = Ok(0);
+    let api = table(&record);
+    assert_eq!(api.rows.len(), 2);
+    assert!(api.rows.iter().all(|r| r.calls_per_mib.is_err()));
+}

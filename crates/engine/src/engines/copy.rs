@@ -1,0 +1,126 @@
+//! The engine `copy_file_range`: from one file to another, by the file system itself where it can.
+//!
+//! For: what a program pays that copies parts of files. The other end is an unnamed file beside the target, as large as the
+//! slots. A read copies into it and takes the bytes out with `pread`; a write puts them in with `pwrite` and copies from it. With
+//! the option `bare` these are left out, and no byte is seen. File systems that share blocks between files may move nothing at
+//! all. Not for: block devices, which the call does not take; direct I/O.
+
+use super::one::Call;
+use super::targets::Targets;
+use super::{EngineOption, Granted, Number};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use rustix::fs::{OFlags, copy_file_range};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use sys::arena::Arena;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
+    name: "bare",
+    about: "copy between the files alone, so that no byte reaches memory or comes from it",
+    number: Number::No,
+}];
+
+pub(super) struct CopyFileRange {
+    arena: Arena,
+    targets: Targets,
+    /// The other end, with a place for each slot.
+    beside: File,
+    stride: u64,
+    bare: bool,
+}
+
+impl Call for CopyFileRange {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let bare = spec.options.contains_key("bare");
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
+        let beside = beside(spec)?;
+        // There from the beginning, so that a bare write copies bytes and no holes.
+        let zeros = vec![0; stride as usize];
+        (0..spec.slots() as u64).try_for_each(|slot| beside.write_all_at(&zeros, slot * stride))?;
+        let used = bare.then(|| "bare: no byte reaches memory or comes from it".into());
+        let granted = Granted { used: used.into_iter().collect(), fallbacks: Vec::new() };
+        Ok((Self { arena, targets: Targets::take(spec)?, beside, stride, bare }, granted))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let inside = u64::from(slot) * self.stride;
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        match op.kind {
+            Kind::Read => {
+                let moved = all((self.targets.read(op), op.offset), (&self.beside, inside), length)?;
+                if !self.bare {
+                    self.beside.read_exact_at(&mut data[..moved], inside)?;
+                }
+                Ok(moved)
+            }
+            Kind::Write => {
+                let target = self.targets.write(op);
+                if !self.bare {
+                    self.beside.write_all_at(&data[..length], inside)?;
+                }
+                all((&self.beside, inside), (target, op.offset), length)
+            }
+            Kind::Trim => self.targets.trim(op),
+            Kind::Sync => self.targets.sync(op),
+        }
+    }
+}
+
+/// An unnamed file in the directory of the target, on its file system.
+fn beside(spec: &Spec) -> io::Result<File> {
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, why));
+    let Some(first) = spec.files.first() else { return refuse("it has no target".into()) };
+    let device = first.file.metadata()?;
+    if !device.is_file() {
+        return refuse(
+            "copy_file_range goes between files; name a file or a directory, or type --engine sync".into(),
+        );
+    }
+    // A worker has a file table of its own.
+    let path = std::fs::read_link(format!("/proc/thread-self/fd/{}", first.file.as_raw_fd()))?;
+    let dir = path.parent().unwrap_or(&path);
+    let flags = OFlags::TMPFILE.bits().cast_signed();
+    let made = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);
+    let made = match made {
+        Ok(made) => made,
+        Err(e) => {
+            return refuse(format!(
+                "it needs a second file beside the target, and {} takes none without a name ({e}); type --engine sync",
+                dir.display()
+            ));
+        }
+    };
+    for target in &spec.files {
+        if target.file.metadata()?.dev() != made.metadata()?.dev() {
+            return refuse("its targets are on several file systems; name targets on one".into());
+        }
+    }
+    Ok(made)
+}
+
+/// Copies until all is moved or one call ends early; an error counts where nothing was moved before it.
+#[inline]
+fn all(from: (&File, u64), to: (&File, u64), bytes: usize) -> io::Result<usize> {
+    let (mut read_at, mut write_at, mut moved) = (from.1, to.1, 0);
+    while moved < bytes {
+        match copy_file_range(from.0, Some(&mut read_at), to.0, Some(&mut write_at), bytes - moved) {
+            Ok(0) => break,
+            Ok(copied) => moved += copied,
+            Err(_) if moved > 0 => break,
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(moved)
+}

@@ -1,0 +1,154 @@
+//! The engine `std`: Rust's own `File`, or `BufReader` and `BufWriter` around it.
+//!
+//! For: what a Rust program pays. Without the option `buffer` every operation is a call of the kernel. With it, operations are
+//! served from that buffer: what is written may stay there until the buffer is full, the position jumps or a sync comes.
+//! Not for: direct I/O, whose alignment these buffers do not have.
+
+use super::one::Call;
+use super::targets::Targets;
+use super::{EngineOption, Granted, Number};
+use crate::source::Op;
+use crate::worker::Spec;
+use model::job::Kind;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use sys::arena::Arena;
+
+/// Its options.
+pub(super) const OPTIONS: &[EngineOption] = &[EngineOption {
+    name: "buffer",
+    about: "BufReader and BufWriter with so many bytes; 0 for the 8 KiB that they have by themselves",
+    number: Number::Must,
+}];
+
+/// What a `BufReader` has by itself.
+const DEFAULT_BYTES: u64 = 8192;
+/// Larger ones are a slip.
+const MOST_BYTES: u64 = 1 << 30;
+
+pub(super) struct RustStd {
+    arena: Arena,
+    targets: Targets,
+    streams: Vec<Stream>,
+}
+
+impl Call for RustStd {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let bytes = match spec.options.get("buffer").copied().flatten() {
+            Some(0) => Some(DEFAULT_BYTES),
+            Some(b) if b > MOST_BYTES => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
+            }
+            said => said,
+        };
+        let used = bytes.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let targets = Targets::take(spec)?;
+        let streams = targets.all().map(|t| Stream::new(&t.file, bytes.map(|b| b as usize)));
+        let streams = streams.collect::<io::Result<_>>()?;
+        Ok((Self { arena, targets, streams }, Granted { used, fallbacks: Vec::new() }))
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
+        let stream = &mut self.streams[op.file as usize];
+        match op.kind {
+            Kind::Read => stream.read(op.offset, &mut data[..length]),
+            Kind::Write => {
+                self.targets.write(op);
+                stream.write(op.offset, &data[..length])
+            }
+            Kind::Trim => {
+                stream.settle()?;
+                self.targets.trim(op)
+            }
+            Kind::Sync => {
+                stream.settle()?;
+                self.targets.sync(op)
+            }
+        }
+    }
+}
+
+/// One file both ways. Both ways share one position, so whoever comes second sets it anew.
+struct Stream {
+    ways: Ways,
+    reads_at: Option<u64>,
+    writes_at: Option<u64>,
+}
+
+enum Ways {
+    Plain(File),
+    Buffered(BufReader<File>, BufWriter<File>),
+}
+
+impl Stream {
+    fn new(file: &File, buffer: Option<usize>) -> io::Result<Self> {
+        let ways = match buffer {
+            None => Ways::Plain(file.try_clone()?),
+            Some(bytes) => Ways::Buffered(
+                BufReader::with_capacity(bytes, file.try_clone()?),
+                BufWriter::with_capacity(bytes, file.try_clone()?),
+            ),
+        };
+        Ok(Self { ways, reads_at: None, writes_at: None })
+    }
+
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<usize> {
+        if self.writes_at.is_some() {
+            self.settle()?;
+        }
+        let known = self.reads_at.take() == Some(offset);
+        let moved = match &mut self.ways {
+            Ways::Plain(file) => read_from(file, known, offset, data),
+            Ways::Buffered(reader, _) => read_from(reader, known, offset, data),
+        }?;
+        self.reads_at = Some(offset + moved as u64);
+        Ok(moved)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<usize> {
+        self.reads_at = None;
+        let known = self.writes_at.take() == Some(offset);
+        match &mut self.ways {
+            Ways::Plain(file) => write_to(file, known, offset, data),
+            Ways::Buffered(_, writer) => write_to(writer, known, offset, data),
+        }?;
+        self.writes_at = Some(offset + data.len() as u64);
+        Ok(data.len())
+    }
+
+    /// Hands over what is held back, and forgets what was read ahead.
+    fn settle(&mut self) -> io::Result<()> {
+        (self.reads_at, self.writes_at) = (None, None);
+        if let Ways::Buffered(_, writer) = &mut self.ways { writer.flush() } else { Ok(()) }
+    }
+}
+
+fn read_from(from: &mut (impl Read + Seek), known: bool, offset: u64, data: &mut [u8]) -> io::Result<usize> {
+    if !known {
+        from.seek(SeekFrom::Start(offset))?;
+    }
+    let mut moved = 0;
+    // A buffer gives what it has left first.
+    while moved < data.len() {
+        match from.read(&mut data[moved..])? {
+            0 => break,
+            bytes => moved += bytes,
+        }
+    }
+    Ok(moved)
+}
+
+fn write_to(to: &mut (impl Write + Seek), known: bool, offset: u64, data: &[u8]) -> io::Result<()> {
+    if !known {
+        to.seek(SeekFrom::Start(offset))?;
+    }
+    to.write_all(data)
+}

@@ -1,0 +1,103 @@
+//! The comparison of interfaces: what a plan says of it, and what stands in a report.
+//!
+//! For: data of the record and of the JSON contract (format 1). Not for: the table of interfaces (the root), adding the figures
+//! up (the crate `analysis`) nor laying them out.
+
+use crate::Known;
+use crate::evidence::Extents;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The jobs of a plan that are the same work through one interface each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contest {
+    /// One per job that takes part, in the order of the table.
+    pub entrants: Vec<Entrant>,
+    /// What cannot be tried, each with the reason: `pread O_DIRECT, 512 sequential reads: ...`.
+    pub missing: Vec<String>,
+}
+
+/// One interface at one work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entrant {
+    /// Index of the job.
+    pub job: usize,
+    /// What the table calls it: `pread`.
+    pub interface: String,
+    /// What the job does, which its rows stand under: `4K random read`.
+    pub work: String,
+    /// Whether the bytes reach the program's memory, or come from it. What sees none cannot be recommended.
+    pub sees: bool,
+}
+
+/// The same bytes through every interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Api {
+    /// One per interface and work, in the order of the table.
+    pub rows: Vec<ApiRow>,
+    /// What could not be measured, each with the reason.
+    pub missing: Vec<String>,
+    /// One per work in which the interfaces differ by more than chance.
+    pub advice: Vec<Advice>,
+}
+
+/// What one interface made of one work, over all its runs. Per byte and per MiB: of what the program asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApiRow {
+    /// `pread`.
+    pub interface: String,
+    /// `4K random read`.
+    pub work: String,
+    /// Bytes of an operation.
+    pub block_bytes: u32,
+    /// Index of its result.
+    pub result: usize,
+    /// 10^6 bytes per second, the final sync not in the time; `None` where a finding voids it or there is no number.
+    pub mb_per_s: Option<f64>,
+    /// 95 % interval over runs; `None` with fewer than three runs.
+    pub mb_per_s_interval: Option<[f64; 2]>,
+    /// Operations per second.
+    pub iops: Option<f64>,
+    /// The same MB/s with the final sync in the time; `None` where nothing was written or the sync failed.
+    pub synced_mb_per_s: Option<f64>,
+    /// Its 95 % interval over runs.
+    pub synced_mb_per_s_interval: Option<[f64; 2]>,
+    /// Median of latency in ns.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in ns; `None` with too few operations to say.
+    pub p99_ns: Option<u64>,
+    /// CPU time of the whole process in user space, in ns per byte.
+    pub user_ns_per_byte: Option<f64>,
+    /// The same in the kernel.
+    pub system_ns_per_byte: Option<f64>,
+    /// System calls per MiB, counted by the kernel in a trial before the first run, or why they were not counted.
+    pub calls_per_mib: Known<f64>,
+    /// Page faults without I/O, per MiB.
+    pub minor_faults_per_mib: Option<f64>,
+    /// Page faults that waited for I/O, per MiB.
+    pub major_faults_per_mib: Option<f64>,
+    /// Bytes that the topmost device delivered and took, per byte; with the final sync where there is one. Or why that was not
+    /// counted.
+    pub device_bytes_per_byte: Known<[f64; 2]>,
+    /// Share of the span that was touched in each run, on the mean.
+    pub coverage: Option<f64>,
+    /// Most pages of the target that were cached when a run began, or why that is not known. 0 is a cold start.
+    pub cached_pages_at_start: Known<u64>,
+    /// How the file was stored before the first run; no answer where the first write makes it new.
+    pub stored_before: Known<Extents>,
+    /// How it was stored after the last final sync; `None` where nothing was written.
+    pub stored_after: Option<Known<Extents>>,
+    /// Ids of findings that void, rename or bias this row and are not what it is there to show.
+    pub findings: Vec<String>,
+}
+
+/// Which interface to use for a work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// `4K random read`.
+    pub work: String,
+    /// The plainest interface that is not slower than the fastest one by more than chance.
+    pub interface: String,
+    /// One sentence with its reason and its numbers.
+    pub sentence: String,
+}

@@ -1,0 +1,246 @@
+//! The table of interfaces: the same bytes through each, one work after another.
+//!
+//! For: a report that compares interfaces; it stands in place of the table of results. Not for: other reports.
+
+use super::text::{Page, half_width, ruled};
+use model::api::{Api, ApiRow};
+use model::evidence::Extents;
+use model::finding::{Finding, Outcome, Severity};
+use model::report::Report;
+use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
+
+const HEADINGS: [&str; 11] =
+    ["interface", "MB/s", "±95 %", "synced", "p50", "p99", "user", "kernel", "calls", "faults", "device"];
+/// Most notes that are shown: hundreds of runs say the same with other numbers.
+const MOST_NOTES: usize = 4;
+/// Part of the span that is as good as all, or as half.
+const NEAR: f64 = 0.005;
+
+pub(super) fn show(out: &mut Page, api: &Api) {
+    let mut table = ruled(&HEADINGS);
+    let mut work = "";
+    for row in &api.rows {
+        if row.work != work {
+            work = &row.work;
+            let mut cells: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+            cells[0] = format!("{work}:");
+            table.add_row(cells);
+        }
+        table.add_row(cells(row));
+    }
+    out.table_of(&table);
+    out.line("synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process;");
+    out.line("calls, faults: system calls and page faults per MiB; device: bytes it moved per byte; - = see below.");
+    for note in [cold(&api.rows), covered(&api.rows), uncounted(&api.rows)].into_iter().flatten() {
+        out.prose("  ", "    ", &note);
+    }
+    for row in &api.rows {
+        if let Some(note) = stored(row) {
+            out.prose("  ", "    ", &note);
+        }
+    }
+    out.line("");
+    if !api.missing.is_empty() {
+        out.line("Not measured");
+        for (names, why) in by_reason(&api.missing) {
+            out.prose("  ", "    ", &format!("{}: {why}.", some_of(&names)));
+        }
+        out.line("");
+    }
+    if !api.advice.is_empty() {
+        out.line("Which one to use");
+        for advice in &api.advice {
+            out.prose("  ", "    ", &advice.sentence);
+        }
+        out.line("");
+    }
+}
+
+fn cells(row: &ApiRow) -> [String; HEADINGS.len()] {
+    let rate = |v: Option<f64>| v.map_or_else(|| "-".into(), show_rate);
+    let time = |v: Option<u64>| v.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
+    let fine = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
+    let faults = row.minor_faults_per_mib.zip(row.major_faults_per_mib).map(|(a, b)| a + b);
+    let device = match &row.device_bytes_per_byte {
+        Ok([read, written]) if *read > NEAR && *written > NEAR => format!("{read:.2} + {written:.2}"),
+        Ok([read, written]) => format!("{:.2}", read + written),
+        Err(_) => "-".into(),
+    };
+    [
+        format!("  {}", row.interface),
+        rate(row.mb_per_s),
+        row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
+        if row.stored_after.is_some() { rate(row.synced_mb_per_s) } else { String::new() },
+        time(row.p50_ns),
+        time(row.p99_ns),
+        fine(row.user_ns_per_byte),
+        fine(row.system_ns_per_byte),
+        row.calls_per_mib.as_ref().map_or_else(|_| "-".into(), |v| show_rate(*v)),
+        rate(faults),
+        device,
+    ]
+}
+
+/// Whether every run began cold.
+fn cold(rows: &[ApiRow]) -> Option<String> {
+    if rows.is_empty() {
+        return None;
+    }
+    let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
+    let Some(first) = warm.first() else {
+        return Some("Every run began cold: not a page of the file was in the page cache.".into());
+    };
+    let why = match &first.cached_pages_at_start {
+        Ok(pages) => format!("{} pages were in the page cache", show_count(*pages as f64)),
+        Err(why) => why.clone(),
+    };
+    Some(format!(
+        "{} of {} rows did not begin cold for certain; {}: {why}.",
+        warm.len(),
+        rows.len(),
+        named(first)
+    ))
+}
+
+/// How much of the file was touched.
+fn covered(rows: &[ApiRow]) -> Option<String> {
+    let near = |row: &ApiRow, share: f64| row.coverage.is_some_and(|c| (c - share).abs() <= NEAR);
+    let random = |row: &&ApiRow| row.work.contains(" random ");
+    let odd: Vec<&ApiRow> = rows
+        .iter()
+        .filter(|r| !near(r, if random(r) { 0.5 } else { 1.0 }))
+        .filter(|r| r.mb_per_s.is_some())
+        .collect();
+    let mut text =
+        "In order the whole span was touched, in no order half of its blocks, the same ones for all"
+            .to_owned();
+    if let Some(first) = odd.first() {
+        let share = first.coverage.map_or_else(|| "an unknown part".into(), show_share);
+        text += &format!(
+            "; but {} of {} rows were ended by their time before that, {} after {share}",
+            odd.len(),
+            rows.len(),
+            named(first)
+        );
+    }
+    (!rows.is_empty()).then(|| text + ".")
+}
+
+/// Why there are no counts, each reason once.
+fn uncounted(rows: &[ApiRow]) -> Option<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for row in rows {
+        let calls = row.calls_per_mib.as_ref().err().map(|why| format!("calls of {}: {why}", row.interface));
+        let device = row.device_bytes_per_byte.as_ref().err().map(|why| format!("device: {why}"));
+        for why in calls.into_iter().chain(device) {
+            // One reason for all interfaces is named with the first of them.
+            let same = |r: &String| r.rsplit(": ").next() == why.rsplit(": ").next();
+            if !reasons.iter().any(same) {
+                reasons.push(why);
+            }
+        }
+    }
+    (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
+}
+
+/// What became of the file, where it is stored otherwise than before.
+fn stored(row: &ApiRow) -> Option<String> {
+    let Some(Ok(after)) = &row.stored_after else { return None };
+    match &row.stored_before {
+        Ok(before) if before == after => None,
+        Ok(before) => Some(format!(
+            "{}: the file was stored as {} and is as {}.",
+            named(row),
+            layout(before),
+            layout(after)
+        )),
+        Err(why) => Some(format!("{}: the file is stored as {}; before: {why}.", named(row), layout(after))),
+    }
+}
+
+/// `3 extents, 98 % of it in one piece`.
+fn layout(extents: &Extents) -> String {
+    let mut words =
+        format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
+    if let Some(largest) = extents.largest_piece_bytes.filter(|_| extents.span_bytes > 0) {
+        words += &format!(", {} of it in one piece", show_share(largest as f64 / extents.span_bytes as f64));
+    }
+    for (bytes, word) in [
+        (extents.hole_bytes, "holes"),
+        (extents.unwritten_bytes, "never written"),
+        (extents.inline_bytes, "inline"),
+        (extents.encoded_bytes, "compressed or encrypted"),
+        (extents.shared_bytes, "shared"),
+    ] {
+        if bytes > 0 {
+            words += &format!(", {} {word}", show_bytes(bytes));
+        }
+    }
+    words
+}
+
+fn named(row: &ApiRow) -> String {
+    format!("{}, {}", row.interface, row.work)
+}
+
+/// `a; b and 3 others`.
+fn some_of(names: &[&str]) -> String {
+    match names {
+        [first, second, rest @ ..] if !rest.is_empty() => {
+            let others = if rest.len() == 1 { "other" } else { "others" };
+            format!("{first}; {second} and {} {others}", rest.len())
+        }
+        few => few.join("; "),
+    }
+}
+
+/// What is missing, by its reason.
+fn by_reason(missing: &[String]) -> Vec<(Vec<&str>, &str)> {
+    let mut out: Vec<(Vec<&str>, &str)> = Vec::new();
+    for text in missing {
+        // An interface may have colons in its name, and its work follows a comma.
+        let work = text.find(", ").unwrap_or(0);
+        let colon = text[work..].find(": ").map_or(text.len(), |at| work + at);
+        let (name, why) = (&text[..colon], text.get(colon + 2..).unwrap_or("no reason is known"));
+        match out.iter_mut().find(|(_, known)| *known == why) {
+            Some((names, _)) => names.push(name),
+            None => out.push((vec![name], why)),
+        }
+    }
+    out
+}
+
+/// The report with the findings alone that act, each once: hundreds of rows repeat them, and the JSON has them all.
+pub(super) fn worth_reading(report: &Report) -> Report {
+    let mut report = report.clone();
+    let all = report.findings.len();
+    let acts =
+        |f: &Finding| f.outcome == Outcome::Finding && !f.accepted && f.severity < Some(Severity::Note);
+    let mut kept: Vec<(Finding, usize)> = Vec::new();
+    for finding in report.findings.drain(..).filter(acts) {
+        match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
+            Some((_, others)) => *others += finding.about.len(),
+            None => kept.push((finding, 0)),
+        }
+    }
+    let notes = report.notes.len();
+    report.notes.truncate(MOST_NOTES);
+    let left = all - kept.len() + notes - report.notes.len();
+    report.findings = kept.into_iter().map(|(finding, others)| with_others(finding, others)).collect();
+    if left > 0 {
+        report.notes.push(format!(
+            "{} more answers of the checks and notes are in the JSON.",
+            show_count(left as f64)
+        ));
+    }
+    report
+}
+
+fn with_others(mut finding: Finding, others: usize) -> Finding {
+    if others > 0 {
+        let rows = if others == 1 { "row" } else { "rows" };
+        let others = show_count(others as f64);
+        finding.sentence += &format!(" So it is, with other numbers, of {others} more {rows}.");
+    }
+    finding
+}

@@ -1,0 +1,158 @@
+//! The format `csv`: the table for spreadsheets and scripts (RFC 4180).
+//!
+//! For: one row per result and direction, or per interface and work; an empty field is not known. Not for: findings and their
+//! evidence; those are in `json`. Numbers have their unit in the heading, and a point.
+
+use crate::Style;
+use model::api::ApiRow;
+use model::report::{Figures, Measured, Report};
+
+const RESULTS: [&str; 14] = [
+    "name",
+    "true_name",
+    "direction",
+    "void",
+    "runs",
+    "mb_per_s",
+    "mb_per_s_low",
+    "mb_per_s_high",
+    "iops",
+    "iops_low",
+    "iops_high",
+    "depth_mean",
+    "p50_ns",
+    "p99_ns",
+];
+const INTERFACES: [&str; 25] = [
+    "interface",
+    "work",
+    "block_bytes",
+    "mb_per_s",
+    "mb_per_s_low",
+    "mb_per_s_high",
+    "iops",
+    "synced_mb_per_s",
+    "synced_mb_per_s_low",
+    "synced_mb_per_s_high",
+    "p50_ns",
+    "p99_ns",
+    "user_ns_per_byte",
+    "system_ns_per_byte",
+    "calls_per_mib",
+    "minor_faults_per_mib",
+    "major_faults_per_mib",
+    "device_read_per_byte",
+    "device_written_per_byte",
+    "coverage",
+    "cached_pages_at_start",
+    "extents_before",
+    "extents_after",
+    "largest_piece_bytes_after",
+    "findings",
+];
+
+pub(crate) fn render(report: &Report, _: Style) -> Vec<u8> {
+    let mut out = String::new();
+    if let Some(api) = &report.api {
+        line(&mut out, &INTERFACES.map(String::from));
+        api.rows.iter().for_each(|row| line(&mut out, &of_interface(row)));
+    } else {
+        line(&mut out, &RESULTS.map(String::from));
+        report.results.iter().for_each(|result| of_result(&mut out, result));
+    }
+    out.into_bytes()
+}
+
+fn of_result(out: &mut String, result: &Measured) {
+    for (word, figures) in
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)]
+    {
+        if let Some(figures) = figures {
+            line(out, &of_direction(result, word, figures));
+        }
+    }
+}
+
+fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RESULTS.len()] {
+    // A number that a finding voids is no number.
+    let number = |v: f64| if result.void { String::new() } else { v.to_string() };
+    let end =
+        |interval: Option<[f64; 2]>, i: usize| interval.map_or_else(String::new, |ends| number(ends[i]));
+    let percentile = |p: &str| {
+        let ns = figures.latency_ns.percentiles.get(p).copied().flatten();
+        ns.map_or_else(String::new, |ns| number(ns as f64))
+    };
+    [
+        result.name.clone(),
+        result.true_name.clone(),
+        word.into(),
+        result.void.to_string(),
+        result.runs.len().to_string(),
+        number(figures.mb_per_s),
+        end(figures.mb_per_s_interval, 0),
+        end(figures.mb_per_s_interval, 1),
+        number(figures.iops),
+        end(figures.iops_interval, 0),
+        end(figures.iops_interval, 1),
+        number(figures.depth_mean),
+        percentile("50"),
+        percentile("99"),
+    ]
+}
+
+fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
+    let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
+    let end = |interval: Option<[f64; 2]>, i: usize| number(interval.map(|ends| ends[i]));
+    let device = |i: usize| number(row.device_bytes_per_byte.as_ref().ok().map(|d| d[i]));
+    let after = row.stored_after.as_ref().and_then(|s| s.as_ref().ok());
+    let largest = after.and_then(|s| s.largest_piece_bytes);
+    [
+        row.interface.clone(),
+        row.work.clone(),
+        row.block_bytes.to_string(),
+        number(row.mb_per_s),
+        end(row.mb_per_s_interval, 0),
+        end(row.mb_per_s_interval, 1),
+        number(row.iops),
+        number(row.synced_mb_per_s),
+        end(row.synced_mb_per_s_interval, 0),
+        end(row.synced_mb_per_s_interval, 1),
+        number(row.p50_ns.map(|n| n as f64)),
+        number(row.p99_ns.map(|n| n as f64)),
+        number(row.user_ns_per_byte),
+        number(row.system_ns_per_byte),
+        number(row.calls_per_mib.as_ref().ok().copied()),
+        number(row.minor_faults_per_mib),
+        number(row.major_faults_per_mib),
+        device(0),
+        device(1),
+        number(row.coverage),
+        number(row.cached_pages_at_start.as_ref().ok().map(|p| *p as f64)),
+        row.stored_before.as_ref().map_or_else(|_| String::new(), |s| s.count.to_string()),
+        after.map_or_else(String::new, |s| s.count.to_string()),
+        largest.map_or_else(String::new, |b| b.to_string()),
+        row.findings.join(" "),
+    ]
+}
+
+fn line(out: &mut String, fields: &[String]) {
+    let quoted: Vec<String> = fields.iter().map(|f| quoted(f)).collect();
+    *out += &quoted.join(",");
+    *out += "\r\n";
+}
+
+/// A field with commas, quotes or line ends stands in quotes, and its quotes twice.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[test]
+fn fields_that_would_break_a_row_are_quoted() {
+    let mut out = String::new();
+    line(&mut out, &["a".into(), "b, c".into(), "d \"e\"".into(), String::new()]);
+    assert_eq!(out, "a,\"b, c\",\"d \"\"e\"\"\",\r\n");
+}

@@ -1,0 +1,205 @@
+//! Streams of the C library.
+//!
+//! For: `fread`, `fgetc` and their like on an open file, with a buffer of any size. Not for: formats, nor text.
+//! See stdio(3), setvbuf(3) and unlocked_stdio(3); the C library's own functions are called, so what they do is what is seen.
+
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::ptr::{self, NonNull};
+
+unsafe extern "C" {
+    // Not in the crate libc.
+    fn getc_unlocked(stream: *mut libc::FILE) -> c_int;
+    fn putc_unlocked(byte: c_int, stream: *mut libc::FILE) -> c_int;
+}
+
+/// How bytes pass between a stream and its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// `fread` and `fwrite`: one call for all.
+    Blocks,
+    /// `fgetc` and `fputc`: one call, and the stream's lock, for each byte.
+    Bytes,
+    /// `getc_unlocked` and `putc_unlocked`, called as functions; a C compiler would put them in place.
+    BytesUnlocked,
+}
+
+/// A stream that owns its descriptor.
+#[derive(Debug)]
+pub struct Stream {
+    file: NonNull<libc::FILE>,
+    calls: Calls,
+    /// The memory of the stream's buffer, which has to outlive it.
+    _buffer: Vec<u8>,
+}
+
+impl Stream {
+    /// Opens a stream on a descriptor of its own, which shares the position of `file`. `buffer_bytes`: `None` for what the C
+    /// library takes by itself, 0 for none.
+    ///
+    /// # Errors
+    /// What dup, fdopen or setvbuf answer.
+    pub fn new(file: &File, buffer_bytes: Option<usize>, calls: Calls) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(file)?;
+        let mode = match flags & rustix::fs::OFlags::RWMODE {
+            rustix::fs::OFlags::RDONLY => c"r",
+            rustix::fs::OFlags::WRONLY => c"w",
+            _ => c"r+",
+        };
+        let fd = file.try_clone()?.into_raw_fd();
+        // SAFETY: the descriptor is open and nobody else's; the mode is a C string. Opening on a descriptor cuts nothing off.
+        let raw = unsafe { libc::fdopen(fd, mode.as_ptr()) };
+        let Some(stream) = NonNull::new(raw) else {
+            let error = io::Error::last_os_error();
+            // SAFETY: fdopen did not take the descriptor, which is still open and nobody else's.
+            unsafe { libc::close(fd) };
+            return Err(error);
+        };
+        let mut buffer = vec![0; buffer_bytes.unwrap_or(0)];
+        let answer = match buffer_bytes {
+            None => 0,
+            // SAFETY: the stream is open and was not used yet; it gets no memory of ours.
+            Some(0) => unsafe { libc::setvbuf(raw, ptr::null_mut(), libc::_IONBF, 0) },
+            // SAFETY: the stream is open and was not used yet; the memory has these bytes, is not touched by us and is freed
+            // only after the stream was closed, because fields are dropped after `drop`.
+            Some(bytes) => unsafe { libc::setvbuf(raw, buffer.as_mut_ptr().cast(), libc::_IOFBF, bytes) },
+        };
+        let stream = Self { file: stream, calls, _buffer: buffer };
+        if answer == 0 { Ok(stream) } else { Err(io::Error::other("setvbuf refuses the buffer")) }
+    }
+
+    /// Reads on from the position; fewer bytes where the file ends.
+    ///
+    /// # Errors
+    /// What the kernel answered, where nothing was read before.
+    #[inline]
+    pub fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        let stream = self.file.as_ptr();
+        // SAFETY: the stream is open, and `&mut self` keeps others away from it; the memory is ours and has these bytes.
+        let moved = unsafe {
+            match self.calls {
+                Calls::Blocks => libc::fread(data.as_mut_ptr().cast(), 1, data.len(), stream),
+                Calls::Bytes => each(data, || libc::fgetc(stream)),
+                Calls::BytesUnlocked => each(data, || getc_unlocked(stream)),
+            }
+        };
+        self.answer(moved, data.len())
+    }
+
+    /// Writes on from the position, into the buffer as long as there is room.
+    ///
+    /// # Errors
+    /// What the kernel answered, where nothing was taken before.
+    #[inline]
+    pub fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let stream = self.file.as_ptr();
+        // SAFETY: as in `read`.
+        let moved = unsafe {
+            match self.calls {
+                Calls::Blocks => libc::fwrite(data.as_ptr().cast(), 1, data.len(), stream),
+                Calls::Bytes => data.iter().take_while(|b| libc::fputc((**b).into(), stream) >= 0).count(),
+                Calls::BytesUnlocked => {
+                    data.iter().take_while(|b| putc_unlocked((**b).into(), stream) >= 0).count()
+                }
+            }
+        };
+        self.answer(moved, data.len())
+    }
+
+    /// Goes to an offset; what is in the buffer is written before.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    #[inline]
+    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+        let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        // SAFETY: the stream is open.
+        ok(unsafe { libc::fseeko(self.file.as_ptr(), offset, libc::SEEK_SET) })
+    }
+
+    /// Hands what is in the buffer to the kernel.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn flush(&mut self) -> io::Result<()> {
+        // SAFETY: the stream is open.
+        ok(unsafe { libc::fflush(self.file.as_ptr()) })
+    }
+
+    /// Less than asked is the end of the file or an error, and either sticks to the stream until it is cleared.
+    #[inline]
+    fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {
+        if moved == asked {
+            return Ok(moved);
+        }
+        let error = io::Error::last_os_error();
+        let stream = self.file.as_ptr();
+        // SAFETY: the stream is open.
+        let failed = unsafe {
+            let failed = libc::ferror(stream) != 0;
+            libc::clearerr(stream);
+            failed
+        };
+        if failed && moved == 0 { Err(error) } else { Ok(moved) }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: the stream is open and closed once, here; its buffer is freed after this.
+        unsafe { libc::fclose(self.file.as_ptr()) };
+    }
+}
+
+/// Fills bytes one at a time until there are no more.
+#[inline]
+fn each(data: &mut [u8], mut next: impl FnMut() -> c_int) -> usize {
+    for (at, byte) in data.iter_mut().enumerate() {
+        match u8::try_from(next()) {
+            Ok(read) => *byte = read,
+            Err(_) => return at,
+        }
+    }
+    data.len()
+}
+
+fn ok(answer: c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn what_was_written_stays_in_the_buffer_until_it_is_flushed() -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    let path = std::env::temp_dir().join(format!("fathom-stdio-{}", std::process::id()));
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    file.write_all(&[1; 10_000])?;
+    for calls in [Calls::Blocks, Calls::Bytes, Calls::BytesUnlocked] {
+        let mut stream = Stream::new(&file, Some(4096), calls)?;
+        stream.seek(5000)?;
+        assert_eq!(stream.write(&[2; 100])?, 100);
+        let mut seen = [0; 100];
+        file.read_exact_at(&mut seen, 5000)?;
+        assert_eq!(seen, [1; 100], "{calls:?}");
+        stream.flush()?;
+        file.read_exact_at(&mut seen, 5000)?;
+        assert_eq!(seen, [2; 100], "{calls:?}");
+        stream.seek(9_950)?;
+        assert_eq!(stream.read(&mut seen)?, 50, "{calls:?}");
+        assert_eq!(stream.read(&mut seen)?, 0, "{calls:?}");
+        file.write_all_at(&[1; 100], 5000)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stream_that_cannot_read_says_why() -> io::Result<()> {
+    let file = File::options().write(true).open("/dev/null")?;
+    let mut stream = Stream::new(&file, Some(0), Calls::Blocks)?;
+    let error = stream.read(&mut [0; 10]).err().and_then(|e| e.raw_os_error());
+    assert_eq!(error, Some(libc::EBADF));
+    Ok(())
+}

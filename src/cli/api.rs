@@ -1,0 +1,99 @@
+//! `fathom api`: its flags.
+
+use super::common::{Choice, Measuring, ShowingArgs};
+use crate::failure::Failure;
+use crate::plan::interfaces::{self, INTERFACES, Interface};
+use crate::request::{Request, Work};
+use crate::show::{Showing, print_bytes};
+use model::units::{MIB, parse_bytes};
+use model::wish::keys::Key;
+use std::path::PathBuf;
+
+/// Largest record: beyond it every interface is a copy of memory.
+const MOST_BYTES: u64 = 8 * MIB;
+/// Smallest record: a sector.
+const LEAST_BYTES: u64 = 512;
+
+/// Keys that say the same thing for every interface.
+#[derive(Debug)]
+struct SameForAll;
+
+impl Choice for SameForAll {
+    fn takes(key: &Key) -> bool {
+        matches!(key.name, "rw" | "depth" | "size" | "time" | "runs" | "seed")
+    }
+}
+
+/// Move the same bytes through every programming interface, and say which one to use.
+///
+/// Reads and writes a file in order as a whole, and half of its blocks in no order, each time from a cold start: read, pread,
+/// readv, preadv2 with its flags, stdio, Rust's std, mmap, direct I/O, POSIX aio, libaio, io_uring, threads, readahead, splice,
+/// sendfile, copy_file_range and fallocate. Beside the rate stand latency, CPU time per byte, system calls and page faults per
+/// MiB, what the device really moved, and the rate with the final sync in the time.
+///
+/// A file or device of yours is only read, unless --destroy names it.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k in no order]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = "Workload")]
+    bs: Vec<u32>,
+    /// Only these, several with commas; --list has the names
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = "Workload")]
+    interface: Vec<&'static Interface>,
+    /// Print all interfaces, one a line, and stop
+    #[arg(long)]
+    list: bool,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    measuring: Measuring<SameForAll>,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+impl Args {
+    /// What was said; `None` where only the list was asked for, which is printed.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
+        if self.list {
+            print_bytes(list().as_bytes());
+            return Ok(None);
+        }
+        let work = Work::Api { sizes: self.bs, interfaces: self.interface };
+        let request = self.measuring.request(work, self.target, None);
+        if let Some(problem) = request.job.check().into_iter().next() {
+            return Err(Failure::Usage(problem.in_flags()));
+        }
+        Ok(Some((request, self.showing.showing(self.explain)?)))
+    }
+}
+
+fn list() -> String {
+    let width = INTERFACES.iter().map(|i| i.name.len()).max().unwrap_or(0);
+    let lines: Vec<String> = INTERFACES.iter().map(|i| format!("{:width$}  {}", i.name, i.about)).collect();
+    lines.join("\n") + "\n"
+}
+
+fn size(text: &str) -> Result<u32, String> {
+    let bytes = parse_bytes(text)?;
+    if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
+        return Ok(bytes as u32);
+    }
+    Err(format!("'{text}' is not between 512 and 8m; type sizes such as 4k,128k"))
+}
+
+fn interface(text: &str) -> Result<&'static Interface, String> {
+    interfaces::find(text.trim()).ok_or_else(|| {
+        let names: Vec<&str> = INTERFACES.iter().map(|i| i.name).collect();
+        let near = names
+            .iter()
+            .max_by(|a, b| strsim::jaro_winkler(a, text).total_cmp(&strsim::jaro_winkler(b, text)));
+        let near = near.map_or(String::new(), |n| format!("; did you mean '{n}'"));
+        format!("there is no interface '{text}'{near}? `fathom api --list` prints all")
+    })
+}

@@ -1,0 +1,248 @@
+//! The contest of `fathom api`: one job per interface, work and size.
+//!
+//! For: which interfaces can be tried here, the same span, blocks and offsets for each, and a reason for each one that is left
+//! out. Not for: measuring (the jobs are ordinary ones) nor for advice (crate `analysis`).
+
+use super::Asked;
+use super::interfaces::{INTERFACES, Interface, Many, Ways};
+use super::layers::{reads, writes};
+use super::origins::Origins;
+use super::target;
+use crate::failure::Failure;
+use crate::request::Request;
+use machine::root::Root;
+use model::api::{Contest, Entrant};
+use model::job::{Access, Job, Limit, Order, Pattern, PerKind, Sizes, Start};
+use model::machine::Place;
+use model::plan::{Role, Target};
+use model::units::{MIB, show_block, show_bytes};
+use model::wish::{JobWish, Rw, words};
+use std::path::PathBuf;
+
+/// Settings that each entrant says for itself.
+pub(super) const OF_ENTRANTS: &[&str] = &[
+    "--rw",
+    "--bs",
+    "--size",
+    "--cache",
+    "--depth",
+    "--workers",
+    "--engine",
+    "engine options",
+    "--batch",
+    "--random",
+];
+/// Sizes of a record in order: that of a page, and what programs that copy files take.
+const SIZES: &[u32] = &[4096, 128 << 10];
+/// The same where records come in no order, as those of databases do.
+const RANDOM_SIZES: &[u32] = &[4096];
+/// Span: more than any buffer of a program holds, and read in a fraction of a second.
+const SPAN_BYTES: u64 = 64 * MIB;
+/// Operations in flight, where an interface can have several: a fast disk needs as many, and they fit any.
+const DEPTH: u32 = 8;
+/// What the headline is about.
+const HEADLINE: &str = "pread";
+
+/// The place, and what is the same for all.
+struct Ground<'a> {
+    request: &'a Request,
+    said: PathBuf,
+    place: Place,
+    found: Target,
+    span: u64,
+    depth: u32,
+    may_write: Result<(), String>,
+}
+
+/// One work: an order, a direction and a size.
+#[derive(Clone, Copy)]
+struct Work {
+    rw: Rw,
+    block_bytes: u32,
+}
+
+/// Finds every entrant.
+pub(super) fn compare(
+    request: &Request,
+    (sizes, interfaces): (&[u32], &[&'static Interface]),
+    root: &Root,
+    origins: &mut Origins,
+) -> Result<Asked, Failure> {
+    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
+    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
+    let (found, place) = target::look(root, &said, &path)?;
+    let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
+    let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
+    let depth = origins.choose("--depth", wish.depth, DEPTH, u32::to_string);
+    origins.fixed("--cache", "as each interface opens its file", "fathom api");
+    origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
+    origins.fixed("ends", "sequential by the whole span, random by half of it, or by --time", "fathom api");
+    let works = works(wish.rw, sizes, origins)?;
+    let guarded = target::guard_writing(request, root, &said, &path, found.role);
+    let may_write = match guarded {
+        // Who named it wants it written, and is told why it is not.
+        Err(why) if !request.destroy.is_empty() => return Err(why),
+        other => other.map_err(|why| why.words().to_owned()),
+    };
+    if let Some(work) = works.iter().find(|w| u64::from(w.block_bytes) > span) {
+        return Err(Failure::Usage(format!(
+            "--bs {}: no block of this size fits in {}; type a smaller --bs or a larger --size",
+            show_block(work.block_bytes.into()),
+            show_bytes(span)
+        )));
+    }
+    let ground = Ground { request, said, place, found, span, depth, may_write };
+    let mut asked = Asked::default();
+    let mut contest = Contest::default();
+    for work in works {
+        let all = INTERFACES
+            .iter()
+            .filter(|i| interfaces.is_empty() || interfaces.iter().any(|n| n.name == i.name));
+        for interface in all.filter(|i| i.is_for(work.rw)) {
+            match ground.wish(interface, work) {
+                Ok(wish) => {
+                    if interface.name == HEADLINE && asked.headline.is_none() {
+                        asked.headline = Some(asked.wishes.len());
+                    }
+                    let (name, sees) = (interface.name.into(), interface.sees);
+                    let (job, work) = (asked.wishes.len(), work.words());
+                    contest.entrants.push(Entrant { job, interface: name, work, sees });
+                    asked.wishes.push(wish);
+                }
+                Err(why) => contest.missing.push(format!("{}: {why}", name(interface, work))),
+            }
+        }
+    }
+    if contest.entrants.is_empty() {
+        let why = if contest.missing.is_empty() {
+            "none of these interfaces does what --rw says; type another --rw, or leave it out".into()
+        } else {
+            contest.missing.join("; ")
+        };
+        return Err(Failure::Usage(format!("nothing can be compared: {why}")));
+    }
+    asked.contest = Some(contest);
+    Ok(asked)
+}
+
+/// Both orders and both directions, unless one work was asked for.
+fn works(said: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
+    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_none_or(|m| m.trim_percent > 0)) {
+        return Err(Failure::Usage(format!(
+            "--rw {}: interfaces are compared by reads and by writes; type read, write, randread or randwrite",
+            rw.word()
+        )));
+    }
+    let all = vec![Rw::Read, Rw::Randread, Rw::Write, Rw::Randwrite];
+    let words = |all: &Vec<Rw>| all.iter().map(|w| w.word()).collect::<Vec<_>>().join(", ");
+    let rws = origins.choose("--rw", said.map(|rw| vec![rw]), all, words);
+    let words = |all: &[u32]| all.iter().map(|b| show_block((*b).into())).collect::<Vec<_>>().join(", ");
+    let (value, from) = match sizes {
+        [] => (format!("{}; random {}", words(SIZES), words(RANDOM_SIZES)), "default"),
+        said => (words(said), "command line"),
+    };
+    origins.fixed("--bs", &value, from);
+    let of = |rw: Rw| match (sizes, rw.is_random()) {
+        ([], true) => RANDOM_SIZES,
+        ([], false) => SIZES,
+        (said, _) => said,
+    };
+    Ok(rws.into_iter().flat_map(|rw| of(rw).iter().map(move |b| Work { rw, block_bytes: *b })).collect())
+}
+
+impl Interface {
+    fn is_for(&self, rw: Rw) -> bool {
+        match self.ways {
+            Ways::Both => true,
+            Ways::In => reads(rw),
+            Ways::Out => writes(rw),
+        }
+    }
+}
+
+impl Work {
+    /// `4K random read`.
+    fn words(self) -> String {
+        let pattern = if self.rw.is_random() { Pattern::Random } else { Pattern::Sequential };
+        Access::plain(pattern, self.block_bytes, if writes(self.rw) { 0 } else { 100 }).words()
+    }
+}
+
+fn name(interface: &Interface, work: Work) -> String {
+    format!("{}, {}", interface.name, work.words())
+}
+
+impl Ground<'_> {
+    /// The job of an entrant.
+    fn wish(&self, interface: &Interface, work: Work) -> Result<JobWish, String> {
+        self.can_be_tried(interface, work)?;
+        let engine = words::engine(interface.engine)?;
+        let mut job = self.request.job.clone();
+        job.name = Some(name(interface, work));
+        let several = |many| if interface.many == many { self.depth } else { 1 };
+        let blocks = self.span / u64::from(work.block_bytes);
+        let random = work.rw.is_random();
+        let operations = if random { (blocks / 2).max(1) } else { blocks };
+        let size = Sizes::Fixed(work.block_bytes);
+        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            stream.target = vec![self.said.to_string_lossy().into_owned()];
+            stream.rw = Some(work.rw);
+            stream.cache = Some(interface.cache);
+            stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size.clone() });
+            stream.size = Some(self.span);
+            stream.engine = Some(engine.clone());
+            stream.depth = Some(several(Many::Depth));
+            stream.workers = Some(several(Many::Threads));
+            stream.random = random.then_some(Order::Once);
+            // Each thread takes the next record, as those of a pool do.
+            stream.start = (!random).then_some(Start::Interlocked);
+            stream.limit = Limit { operations: Some(operations), bytes: None };
+        }
+        Ok(job)
+    }
+
+    fn can_be_tried(&self, interface: &Interface, work: Work) -> Result<(), String> {
+        let engine = interface.engine.split(':').next().unwrap_or_default();
+        if engine::engines::find(engine).is_none() {
+            return Err(format!("this fathom was built without it; build it with --features {CXX}"));
+        }
+        if writes(work.rw) {
+            self.may_write.clone()?;
+        }
+        if interface.renews_file() && self.found.role != Role::Made {
+            return Err(
+                "it needs a file that may be cut off; name a directory, and fathom makes one there".into()
+            );
+        }
+        if !interface.cache.is_direct() {
+            return Ok(());
+        }
+        if self.place.direct.as_ref().is_some_and(|d| d.offset_align == 0) {
+            return Err("its file system has no direct I/O".into());
+        }
+        let align = target::direct_alignment(&self.place);
+        if !work.block_bytes.is_multiple_of(align.max(1)) {
+            return Err(format!("direct I/O needs multiples of {align} bytes here"));
+        }
+        Ok(())
+    }
+}
+
+/// The cargo feature behind the only interface that may be left out.
+const CXX: &str = "cxx";
+
+/// Interfaces that drop a file's blocks get one of their own, so that the others find theirs as it was.
+pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+    let own = targets.len();
+    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+    let mut any = false;
+    for stream in streams.filter(|s| s.renews_file()) {
+        stream.targets = vec![own];
+        any = true;
+    }
+    if let (true, Some(target), Some(place)) = (any, targets.first().cloned(), places.first().cloned()) {
+        targets.push(target);
+        places.push(place);
+    }
+}

@@ -1,0 +1,132 @@
+//! Trials: a part of each job of a contest, before anything is measured.
+//!
+//! For: whether this machine lets an interface work, and how many system calls it makes, which is counted here because counting
+//! costs time. Not for: figures; nothing of it is in a result.
+
+use super::Bench;
+use crate::failure::Failure;
+use engine::crew::Crew;
+use engine::worker::{Outcome, Spec};
+use machine::rest;
+use model::Known;
+use model::record::Trial;
+use std::io;
+use std::time::Duration;
+
+/// Bytes of a trial: many operations of the smallest size, some of the largest.
+const BYTES: u64 = 4 << 20;
+/// Fewest operations.
+const OPERATIONS: u64 = 4;
+/// Longest time of one.
+const TIME_NS: u64 = 500_000_000;
+
+impl Bench {
+    /// Tries every job of the contest, and leaves those out that this machine refuses.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] with all reasons where nothing is left.
+    pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
+        let trials = self.trials();
+        if self.stopped() {
+            return Err(Failure::Interrupted);
+        }
+        self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
+        let left = |job: &usize| !self.refused.contains(job);
+        if !trials.is_empty() && self.refused.len() == trials.len() {
+            let reasons = trials.iter().filter_map(|t| t.moved_bytes.as_ref().err());
+            let reasons: Vec<&str> = reasons.map(String::as_str).collect();
+            return Err(Failure::Refused(format!("no interface can be tried: {}", reasons.join("; "))));
+        }
+        // A headline needs a number.
+        if !left(&self.plan.headline) {
+            self.plan.headline = (0..self.plan.jobs.len()).find(left).unwrap_or(0);
+        }
+        Ok(trials)
+    }
+
+    /// Tries every job of the contest.
+    fn trials(&self) -> Vec<Trial> {
+        let Some(contest) = &self.plan.contest else { return Vec::new() };
+        self.live.step("trying every interface", self.left());
+        let all = contest.entrants.iter().enumerate().take_while(|_| !self.stopped());
+        let total = contest.entrants.len() as u64;
+        let tried = all.map(|(at, entrant)| {
+            self.live.tick(at as u64, total, self.left());
+            let tried = self.trial(entrant.job);
+            let calls =
+                tried.as_ref().map_or_else(|_| Err("it was not tried to the end".into()), |t| t.1.clone());
+            Trial { job: entrant.job, moved_bytes: tried.map(|t| t.0), calls }
+        });
+        tried.collect()
+    }
+
+    /// Bytes moved and calls made; or why there can be no run.
+    fn trial(&self, job: usize) -> Known<(u64, Known<u64>)> {
+        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first()).ok_or("it has no phase")?;
+        self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
+        let mut specs = self.specs(phase, 0, usize::MAX - job, 0).map_err(|e| e.words().to_owned())?;
+        let workers = specs.len() as u64;
+        for spec in &mut specs {
+            shorten(spec, workers);
+        }
+        let by_library = specs.iter().any(|s| s.engine.library_threads);
+        let mut crew = Crew::hire(specs)?;
+        crew.open();
+        while !crew.is_done() {
+            std::thread::sleep(Duration::from_millis(1));
+            crew.collect(|_, _| {});
+            if self.stopped() {
+                crew.stop();
+            }
+            if let Some(why) = crew.stuck() {
+                return Err(why);
+            }
+        }
+        let outcomes: Vec<Outcome> = crew.finish().into_iter().map(|(_, outcome)| outcome).collect();
+        let moved = moved(&outcomes)?;
+        if by_library {
+            return Ok((
+                moved,
+                Err("threads of the C library make its calls, and they are not counted".into()),
+            ));
+        }
+        let calls = outcomes
+            .into_iter()
+            .try_fold(0_u64, |sum, o| Ok::<u64, String>(sum + o.calls.ok_or("they were not counted")??));
+        Ok((moved, calls))
+    }
+
+    /// Empties the page cache of what a job touches. Gives what could not be done.
+    pub(super) fn evict(&self, job: usize) -> Vec<String> {
+        let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
+        touched.filter_map(|(_, t)| rest::evict(t.handle()?).err()).collect()
+    }
+}
+
+/// Makes a worker's part of a run one of a trial.
+fn shorten(spec: &mut Spec, workers: u64) {
+    let least = OPERATIONS * u64::from(spec.slot_bytes);
+    let bytes = BYTES.max(least).div_ceil(workers);
+    spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |said| said.min(bytes)));
+    (spec.warmup_ns, spec.time_ns, spec.cooldown_ns) = (0, TIME_NS, 0);
+    spec.count_calls = true;
+}
+
+/// Bytes moved by all; the first failure where anything failed.
+fn moved(outcomes: &[Outcome]) -> Known<u64> {
+    let totals = || outcomes.iter().flat_map(|o| &o.totals);
+    // A worker gives up after many failures; what failed says more.
+    if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {
+        return Err(format!("an operation failed: {}", io::Error::from_raw_os_error(*errno)));
+    }
+    if let Some(why) = outcomes.iter().find_map(|o| o.error.clone()) {
+        return Err(why);
+    }
+    if totals().any(|t| t.short > 0) {
+        return Err("an operation moved fewer bytes than asked".into());
+    }
+    match totals().map(|t| t.bytes).sum() {
+        0 => Err(format!("nothing was moved in {} ms", TIME_NS / 1_000_000)),
+        bytes => Ok(bytes),
+    }
+}

@@ -1,0 +1,234 @@
+//! Interfaces: the same bytes through each, counted by several witnesses.
+//!
+//! For: what stands where, that every row moved the bytes it says, and counts of calls beside strace's. Not for: how fast
+//! anything is.
+
+use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use serde_json::Value;
+use std::path::Path;
+
+/// One round of everything would do, and has no interval; a time that no run needs.
+const SHORT: &str = "--runs 1 --time 20s --quiet --format json";
+
+fn rows(report: &Value) -> &Vec<Value> {
+    report["api"]["rows"].as_array().unwrap()
+}
+
+fn row<'r>(report: &'r Value, interface: &str) -> &'r Value {
+    let found = rows(report).iter().find(|r| r["interface"] == interface);
+    found.unwrap_or_else(|| panic!("no row {interface}: {:#}", report["api"]))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn the_list_names_every_interface_once() {
+    let stage = Stage::new();
+    let out = stage.fathom("api --list", Path::new(""));
+    let lines: Vec<&str> = out.stdout.lines().collect();
+    assert!(out.code == Some(0) && lines.len() >= 28, "{out:?}");
+    for word in [
+        "pread ",
+        "fread ",
+        "fgetc",
+        "BufReader",
+        "mmap",
+        "O_DIRECT",
+        "O_SYNC",
+        "O_DSYNC",
+        "POSIX aio",
+        "libaio",
+    ] {
+        assert!(lines.iter().any(|l| l.contains(word)), "{word}: {}", out.stdout);
+    }
+    for word in [
+        "io_uring",
+        "SQPOLL",
+        "IOPOLL",
+        "threads",
+        "readahead",
+        "splice",
+        "sendfile",
+        "copy_file_range",
+        "fallocate",
+    ] {
+        assert!(lines.iter().any(|l| l.starts_with(word) || l.contains(word)), "{word}: {}", out.stdout);
+    }
+}
+
+#[test]
+fn every_interface_touches_the_same_bytes_from_a_cold_start() {
+    let stage = Stage::new();
+    let file = stage.file("mine", 1);
+    for (rw, kind, bytes) in [
+        ("read", "read", 1 << 20),
+        ("randread", "read", 1 << 19),
+        ("write", "write", 1 << 20),
+        ("randwrite", "write", 1 << 19),
+    ] {
+        let out = stage.fathom(&format!("api --rw {rw} --bs 4k {} {SHORT}", destroy(kind, &file)), &file);
+        let report = out.report().0;
+        // What polls needs a device that does, and some kernels have not all flags.
+        assert!(rows(&report).len() >= 28, "missing: {:#}", report["api"]["missing"]);
+        for row in rows(&report) {
+            let result = &report["results"][row["result"].as_u64().unwrap() as usize];
+            assert_eq!(result[kind]["bytes"], bytes, "{row:#}");
+            assert_eq!(row["coverage"], f64::from(bytes) / f64::from(1 << 20), "{row:#}");
+            assert_eq!(row["cached_pages_at_start"]["Ok"], 0, "{row:#}");
+            assert_eq!(row["stored_after"].is_null(), kind == "read", "{row:#}");
+        }
+        for missing in report["api"]["missing"].as_array().unwrap().iter().map(|m| m.as_str().unwrap()) {
+            let known = ["HIPRI", "IOPOLL", "DONTCACHE", "NOWAIT", "fstream", "fallocate", "pwrite new file"];
+            assert!(known.iter().any(|k| missing.split(", ").next().unwrap().contains(k)), "{missing}");
+        }
+    }
+}
+
+#[test]
+fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
+    let stage = Stage::new();
+    let dir = stage.folder("place");
+    let words = format!("api --size 16m --bs 64k --interface pread,fallocate {SHORT}");
+    let report = stage.fathom(&words, &dir).report().0;
+    let (fresh, plain) = (row(&report, "fallocate"), row(&report, "pread"));
+    assert!(
+        fresh["stored_before"]["Err"].is_string() && fresh["stored_after"]["Ok"]["count"].is_u64(),
+        "{fresh:#}"
+    );
+    assert!(plain["stored_before"]["Ok"]["largest_piece_bytes"].is_u64(), "{plain:#}");
+    // Nobody found holes where others had dropped blocks.
+    assert!(!crate::stage::Report(report).says("A04", "finding"));
+}
+
+#[test]
+fn system_calls_are_those_that_strace_counts() {
+    if !is_root() {
+        return;
+    }
+    if tool(&[&"strace", &"-V"]).is_err() {
+        return skip("there is no strace");
+    }
+    let stage = Stage::new();
+    let file = stage.file("data", 16);
+    let names = "pread,fread 64K,BufReader";
+    let mut command =
+        stage.command(&[], &format!("api --rw read --bs 4k --size 16m {SHORT} --interface"), Path::new(""));
+    let report = crate::stage::wait(command.arg(names).arg(&file)).report().0;
+    for (name, engine, call) in [
+        ("pread", "sync", "pread64"),
+        ("fread 64K", "stdio:buffer=65536", "read"),
+        ("BufReader", "std:buffer=8192", "read"),
+    ] {
+        let counted = |mib: u64| {
+            let words = format!(
+                "run --engine {engine} --cache buffered --rw read --bs 4k --bytes {mib}m --time 20s --runs 1 --quiet"
+            );
+            calls_of(&stage, &words, &file, call)
+        };
+        // What fathom itself does to the file is the same in both.
+        let by_strace = (counted(12) as f64 - counted(4) as f64) / 8.0;
+        let by_fathom = number(&row(&report, name)["calls_per_mib"]["Ok"]);
+        assert!((by_strace - by_fathom).abs() <= 2.0, "{name}: strace {by_strace}, fathom {by_fathom}");
+    }
+}
+
+/// How often a run calls something on a file, by strace.
+fn calls_of(stage: &Stage, words: &str, file: &Path, call: &str) -> u64 {
+    let summary = stage.path("strace");
+    let prefix = ["strace", "-f", "-c", "-P", &file.to_string_lossy(), "-e", &format!("trace={call}"), "-o"]
+        .map(str::to_owned);
+    let mut prefix = prefix.to_vec();
+    prefix.push(summary.to_string_lossy().into_owned());
+    let out = crate::stage::wait(&mut stage.command(&prefix, words, file));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let text = std::fs::read_to_string(&summary).unwrap();
+    let line = text.lines().find(|l| l.ends_with(&format!(" {call}"))).unwrap_or_else(|| panic!("{text}"));
+    line.split_whitespace().nth(3).unwrap().parse().unwrap()
+}
+
+#[test]
+fn without_root_everything_works_but_the_counting_of_calls() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let dir = stage.folder_of_nobody("theirs");
+    let out = stage
+        .fathom_as_nobody(&format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"), &dir);
+    let report = out.report().0;
+    for name in ["pread", "mmap"] {
+        let why = row(&report, name)["calls_per_mib"]["Err"].as_str().unwrap();
+        assert!(why.contains("root"), "{why}");
+        assert_eq!(row(&report, name)["coverage"], 1.0);
+    }
+}
+
+#[test]
+fn a_file_of_yours_is_only_read_unless_it_is_named() {
+    let stage = Stage::new();
+    let file = stage.file("mine", 4);
+    let before = std::fs::read(&file).unwrap();
+    let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
+    let report = stage.fathom(&words, &file).report().0;
+    assert_eq!(rows(&report).len(), 2, "reads in order and in none: {:#}", report["api"]);
+    let missing = report["api"]["missing"].to_string();
+    assert!(missing.contains("--destroy"), "{missing}");
+    assert!(std::fs::read(&file).unwrap() == before, "it was written");
+    let words = format!("{words} --destroy {}", file.display());
+    let report = stage.fathom(&words, &file).report().0;
+    assert_eq!(rows(&report).len(), 4);
+    assert!(report["api"]["missing"].to_string().contains("name a directory"), "{:#}", report["api"]);
+    assert!(std::fs::read(&file).unwrap() != before, "it was not written");
+    let whole =
+        stage.fathom(&format!("run --engine sync:new --rw write --destroy {0}", file.display()), &file);
+    assert!(whole.code == Some(2) && whole.stderr.contains("name a directory"), "{whole:?}");
+}
+
+#[test]
+fn the_table_is_there_as_text_and_for_spreadsheets() {
+    let stage = Stage::new();
+    let dir = stage.folder("place");
+    let csv = stage.path("rows.csv");
+    let words = format!(
+        "api --size 16m --bs 4k --rw randwrite --interface pread,mmap --runs 3 --quiet -o {}",
+        csv.display()
+    );
+    let out = stage.fathom(&words, &dir);
+    assert!(out.stdout.contains("4K random write:") && out.stdout.contains("\n  pread "), "{out:?}");
+    assert!(out.stdout.contains("Every run began cold"), "{out:?}");
+    let text = std::fs::read_to_string(&csv).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines[0].starts_with("interface,work,block_bytes,mb_per_s,")
+            && lines[1].starts_with("pread,4K random write,4096,")
+    );
+    let fields = |l: &str| l.split(',').count();
+    assert!(fields(lines[0]) == fields(lines[1]) && fields(lines[0]) == fields(lines[2]), "{text}");
+}
+
+#[test]
+fn wrong_words_are_answered_with_words_to_type() {
+    let stage = Stage::new();
+    let dir = stage.folder("place");
+    let refused = |words: &str, expected: &str| {
+        let Outcome { code, stderr, .. } = stage.fathom(&format!("api {words}"), &dir);
+        assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
+    };
+    refused("--bs 100", "between 512 and 8m");
+    refused("--bs 4k,16m", "between 512 and 8m");
+    refused("--bs soon", "is not a size");
+    refused("--interface preda", "did you mean 'pread'");
+    refused("--rw trim", "randwrite");
+    refused("--rw randrw", "randwrite");
+    refused("--bs 8m --size 1m", "larger --size");
+    refused("--interface fallocate --rw read", "nothing can be compared");
+    refused("--destroy sda", "--destroy changes nothing");
+    refused("--runs 0", "--runs");
+}
+
+fn destroy(kind: &str, file: &Path) -> String {
+    if kind == "write" { format!("--destroy {}", file.display()) } else { String::new() }
+}
