@@ -26,9 +26,10 @@ pub struct Args {
     a: String,
     /// What is held against A
     b: String,
-    /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %
-    #[arg(long, value_name = "PERCENT", value_parser = share, default_value = "1%")]
-    margin: f64,
+    /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %. Without it: 5 % for one
+    /// session against one, else 1 %
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    margin: Option<f64>,
     /// Exit with 1 where B is surely slower by more than this, in percent; CANNOT TELL does not fail
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     fail_if_slower: Option<f64>,

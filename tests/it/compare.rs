@@ -50,6 +50,10 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
         (&rate["name"], &rate["answer"], &rate["a_runs"].as_array().unwrap().len()),
         (&"IOPS".into(), &"SAME".into(), &5)
     );
+    let margin_of = |comparison: &Value| comparison["pairs"][0]["metrics"][0]["margin"].as_f64();
+    assert_eq!(margin_of(&comparison), Some(0.05), "one session on each side");
+    let typed = compare(&stage, a, b, "--format json --margin 2%");
+    assert_eq!(margin_of(&value(&typed)), Some(0.02));
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 

@@ -3,23 +3,25 @@
 //! For: two records out of one, so that each side is judged as any session, and what the sides come to. Not for: how two
 //! reports are compared (`compare`).
 
+use crate::compare::weighing::MARGIN;
 use crate::compare::{Options, compare};
 use model::plan;
 use model::record::{Record, Run};
 use model::report::{Against, Report};
 
 /// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
-/// no reason not to compare; that of then and now is the same.
+/// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
 pub(crate) fn against(earlier: &plan::Against, own: &Report, again: Report) -> Against {
-    let asked = |accept_differences| Options {
+    let asked = |accept_differences, margin| Options {
         accept_differences,
+        margin,
         version: own.fathom.version.clone(),
         ..Options::default()
     };
     Against {
         session: earlier.session.clone(),
-        beside: compare(&again, own, &asked(true)),
-        since: compare(&earlier.then, &again, &asked(false)),
+        beside: compare(&again, own, &asked(true, Some(MARGIN))),
+        since: compare(&earlier.then, &again, &asked(false, None)),
         again: Box::new(again),
     }
 }

@@ -6,6 +6,7 @@
 //! `admin-guide/cgroup-v1/blkio-controller.rst`, `admin-guide/cgroup-v2.rst`, `filesystems/proc.rst`.
 
 use crate::Known;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -98,7 +99,7 @@ pub struct Pages {
 }
 
 /// How the bytes of a file are stored (FIEMAP), within a span.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// Bytes of the span.
     pub span_bytes: u64,

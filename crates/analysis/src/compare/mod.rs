@@ -20,7 +20,7 @@ mod sentence;
 mod sides;
 #[cfg(test)]
 mod simulation;
-mod weighing;
+pub(crate) mod weighing;
 pub(crate) mod welch;
 
 use checks::Asked;
@@ -34,8 +34,9 @@ use weighing::Weighed;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Share below which a difference is of no interest. It is at least 1 %, of percentiles 2 %, and as much as sessions of
-    /// one side differ.
-    pub margin: f64,
+    /// one side differ. `None` is 1 %, or 5 % where each side is one session, so that what they differ by with nothing
+    /// changed is not known.
+    pub margin: Option<f64>,
     /// Whether numbers of different work are compared all the same (E14 is accepted).
     pub accept_differences: bool,
     /// How much slower B may be, if that is asked.

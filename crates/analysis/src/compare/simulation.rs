@@ -4,7 +4,7 @@
 //! tables. The table of `docs/compare.md` is printed by
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
 
-use super::weighing::{Weighed, rates, weigh};
+use super::weighing::{MARGIN, Weighed, rates, weigh};
 use super::{holm, measures::Measure};
 use model::comparison::{Answer, Metric};
 use model::payload::split_mix;
@@ -43,7 +43,7 @@ fn shares(trials: usize, n: usize, factor: f64) -> ([f64; 4], f64) {
     let mut draw = Draw(7 + n as u64);
     let (mut words, mut held) = ([0; 4], 0);
     for _ in 0..trials {
-        let metric = alone(weigh(draw.pair(n, factor), 0.0));
+        let metric = alone(weigh(draw.pair(n, factor), Some(MARGIN)));
         let word = match metric.answer {
             Answer::Faster => 0,
             Answer::Slower => 1,
@@ -80,7 +80,7 @@ fn a_tenth_is_found_with_five_runs_and_never_with_three() {
 fn power_at_the_visible(trials: usize, n: usize) -> f64 {
     let mut draw = Draw(99);
     let visible: f64 = (0..300)
-        .filter_map(|_| alone(weigh(draw.pair(n, 1.0), 0.0)).could_have_seen)
+        .filter_map(|_| alone(weigh(draw.pair(n, 1.0), Some(MARGIN))).could_have_seen)
         .map(f64::ln_1p)
         .sum::<f64>()
         / 300.0;
@@ -100,7 +100,7 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
     // With the true variation: a difference of 5 % that five runs miss more often than not.
     let mut draw = Draw(5);
     let mut needed: Vec<u32> =
-        (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), 0.0)).runs_needed).collect();
+        (0..500).filter_map(|_| alone(weigh(draw.pair(5, 1.05), Some(MARGIN))).runs_needed).collect();
     needed.sort_unstable();
     let median = needed[needed.len() / 2] as usize;
     assert!((6..=40).contains(&median), "{median}");
@@ -110,7 +110,7 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
 
 /// Whether any of so many numbers of one system is called different from itself, by Holm.
 fn any_of(numbers: usize, n: usize, draw: &mut Draw) -> bool {
-    let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), 0.0)).collect();
+    let weighed: Vec<Weighed> = (0..numbers).map(|_| weigh(draw.pair(n, 1.0), Some(MARGIN))).collect();
     let chances = holm::adjusted(&weighed.iter().map(Weighed::chance).collect::<Vec<_>>());
     let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.answered(chance, numbers));
     let different = |m: Metric| matches!(m.answer, Answer::Faster | Answer::Slower);
@@ -140,7 +140,7 @@ fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
     for _ in 0..trials {
         let (a, b) = (heavy(1.0), heavy(factor));
         let measure = Measure { percentile: true, more_is_better: false, ..rates(&a, &b) };
-        let metric = alone(weigh(measure, 0.0));
+        let metric = alone(weigh(measure, Some(MARGIN)));
         different += usize::from(matches!(metric.answer, Answer::Faster | Answer::Slower));
         right += usize::from(metric.answer == Answer::Slower);
         held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));

@@ -282,7 +282,7 @@ fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
     for result in &mut b.results {
         result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
     }
-    let comparison = compare(&a, &b, &options());
+    let comparison = compare(&a, &b, &Options { margin: Some(0.01), ..options() });
     let words: Vec<Answer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
     assert_eq!(words[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
     assert!(words[1..].iter().all(|w| *w == Answer::CannotTell), "{words:?}");

@@ -18,7 +18,8 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
                   percentile: they are one configuration, so what lies between them is what no change at all makes. \
                   It takes the place of the margin of 1 % where it is larger, for each number by itself; it fires \
                   where the headline differs by no more. Runs of one session cannot show it: what changes from one \
-                  hour to the next, or with a new test file, is the same for all of them.",
+                  hour to the next, or with a new test file, is the same for all of them. So where each side is one \
+                  session the margin is 5 %, unless another is typed.",
         provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
         repair: "Type several sessions on each side, best measured in turns: `fathom compare A1,A2,A3 B1,B2,B3`.",
     },
@@ -30,9 +31,12 @@ fn look(asked: &Asked) -> Vec<Said> {
     let Some((pair, metric)) = asked.headline() else { return Vec::new() };
     let about = vec![pair.name.clone()];
     let Some(floor) = metric.floor else {
-        let why = "each side is one session, so how far two sessions of one configuration lie apart is not known; \
-                   type several on each side: A1,A2,A3 B1,B2,B3";
-        return vec![(about, Err(why.into()))];
+        let why = format!(
+            "each side is one session, so how far two sessions of one configuration lie apart is not known, and {} \
+             counts as no difference; type several on each side: A1,A2,A3 B1,B2,B3",
+            show_share(metric.margin)
+        );
+        return vec![(about, Err(why))];
     };
     // As the factor that it is, so that a half and a double are equally far.
     let effect = metric.ratio.ln().abs().exp_m1();
