@@ -11,7 +11,9 @@ use model::api::{Advice, Api, ApiRow, Entrant};
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
-use model::record::{Record, Trial, WorkerEnd};
+#[cfg(test)]
+use model::record::Trial;
+use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
 use model::units::{MIB, show_count, show_rate};
 use std::cmp::Ordering;
@@ -36,9 +38,8 @@ struct Seen<'a> {
 
 /// Whether a job was refused before the first run, so that there is nothing to judge.
 pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
-    let job = |t: &Trial| record.header.plan.jobs.get(t.job);
     let mut refused = record.header.self_test.trials.iter().filter(|t| t.moved_bytes.is_err());
-    refused.any(|t| job(t).is_some_and(|j| std::ptr::eq(j, case.job)))
+    refused.any(|t| t.job == case.at)
 }
 
 /// The table; `None` where the record compares no interfaces.
@@ -77,8 +78,7 @@ impl Seen<'_> {
     }
 
     fn row(&self, entrant: &Entrant, results: &[Measured]) -> Option<ApiRow> {
-        let job = self.record.header.plan.jobs.get(entrant.job)?;
-        let at = self.answered.iter().position(|a| std::ptr::eq(a.case.job, job))?;
+        let at = self.answered.iter().position(|a| a.case.at == entrant.job)?;
         let (case, result) = (&self.answered.get(at)?.case, results.get(at)?);
         let total = result.total.as_ref().filter(|_| !result.void);
         let figures: Option<&Figures> =
