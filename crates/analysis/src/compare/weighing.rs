@@ -289,15 +289,14 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
 
 #[test]
 fn the_margin_is_wider_where_nothing_tells_how_far_sessions_lie_apart() {
-    let margin = |measure, asked| weigh(measure, asked).margin;
+    let per_thousand = |measure, asked| (1e3 * weigh(measure, asked).margin).round() as u32;
     let lone = || rates(&RUNS, &RUNS);
     let several = || Measure { a: vec![RUNS.to_vec(), RUNS.to_vec()], ..rates(&[], &RUNS) };
-    let percentile = |measure| Measure { percentile: true, ..measure };
-    let margins = [margin(lone(), None), margin(several(), None), margin(percentile(several()), None)];
-    assert_eq!(margins, [MARGIN_OF_LONE_SESSIONS, MARGIN, MARGIN_OF_PERCENTILE]);
+    let percentile = Measure { percentile: true, ..several() };
+    let margins = [per_thousand(lone(), None), per_thousand(several(), None), per_thousand(percentile, None)];
+    assert_eq!(margins, [50, 10, 20]);
     // What was typed is taken, but for what the numbers cannot bear.
-    let typed = [0.0, 0.02, 0.2].map(|asked| margin(lone(), Some(asked)));
-    assert_eq!(typed, [MARGIN, 0.02, 0.2]);
+    assert_eq!([0.0, 0.02, 0.2].map(|asked| per_thousand(lone(), Some(asked))), [10, 20, 200]);
 }
 
 #[test]
