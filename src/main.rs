@@ -47,6 +47,7 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
         SweepSaid::Measure(request, showing) => measure(&request, &showing),
         SweepSaid::List(request) => plan::plan(&request).map(|(plan, _)| show::cells(&plan)),
         SweepSaid::Skipped(request) => plan::plan(&request).map(|(plan, _)| show::skipped(&plan)),
+        SweepSaid::Specs => Ok(show::specs()),
         SweepSaid::Resume(word, showing) => {
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) = plan::resume::again(&word, &before)?;

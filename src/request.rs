@@ -7,6 +7,7 @@ use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
 use model::wish::axes::{Axes, Preset};
+use model::wish::cycle::{Cycle, Step};
 use std::path::PathBuf;
 
 /// What the user said.
@@ -73,6 +74,10 @@ pub struct SweepWish {
     pub exhaustive: bool,
     /// Time for an adaptive search in ns.
     pub budget: Option<u64>,
+    /// Test type of Iometer.
+    pub cycle: Option<Cycle>,
+    /// By which law its numbers rise.
+    pub step: Option<Step>,
 }
 
 impl Request {

@@ -169,6 +169,19 @@ pub fn skipped(plan: &Plan) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Prints the library of access specifications: names, and below each its lines as `--line` takes them.
+pub fn specs() -> ExitCode {
+    let mut out = String::new();
+    for spec in model::wish::specs::library() {
+        out += &format!("{}\n", spec.name);
+        for line in spec.words() {
+            out += &format!("    {line}\n");
+        }
+    }
+    print_bytes(out.as_bytes());
+    ExitCode::SUCCESS
+}
+
 /// Writes to standard output.
 pub(crate) fn print_bytes(bytes: &[u8]) {
     // `fathom ... | head` closes the pipe early; there is nobody left to tell.

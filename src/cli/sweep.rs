@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use model::wish::Rw;
 use model::wish::axes::{AXES, Axes, PRESETS, preset};
+use model::wish::cycle::{Cycle, Step};
 use model::wish::keys::Key;
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::number::{size, time};
@@ -47,17 +48,27 @@ impl Choice for SameForAll {
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
-    /// Directory, file or block device [default: the current directory]
-    target: Option<PathBuf>,
+    /// Directories, files or block devices, all used at once [default: the current directory]
+    #[arg(value_name = "TARGET")]
+    places: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets())]
     preset: Option<String>,
     #[command(flatten)]
     axes: AxisFlags,
+    /// Test type of the preset iometer, in any case [default: NORMAL]
+    #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles())]
+    cycle: Option<Cycle>,
+    /// How the numbers of a test type rise: linear or exponential [default: linear; exponential for outstanding I/Os]
+    #[arg(long, value_name = "LAW", value_parser = Step::parse)]
+    step: Option<Step>,
+    /// Print the access specifications that --spec takes, with their lines, and stop
+    #[arg(long)]
+    list_specs: bool,
     /// Skip cells whose buffers take more than this [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX))]
     memory: Option<u64>,
-    /// Measure every cell equally often instead of searching
+    /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
     #[arg(long)]
     exhaustive: bool,
     /// Time for an adaptive search [default: a quarter of an exhaustive one's, at most 5m where that is enough]
@@ -90,8 +101,23 @@ pub enum Said {
     List(Request),
     /// Print those that would not.
     Skipped(Request),
+    /// Print the library of access specifications.
+    Specs,
     /// Go on with the session that this word means.
     Resume(String, Showing),
+}
+
+/// The test types, for help.
+fn cycles() -> String {
+    let mut out = String::from(
+        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers rise from 1 to --workers \
+         (the CPUs), targets to all that are named, outstanding I/Os from 1 to 32; --workers, --targets and --depth \
+         replace what would rise.\n\nPossible values:",
+    );
+    for (word, cycle) in Cycle::ALL {
+        out += &format!("\n- {word}: {}", cycle.about());
+    }
+    out
 }
 
 fn presets() -> PossibleValuesParser {
@@ -105,12 +131,15 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn said(self) -> Result<Said, Failure> {
         if let Some(word) = self.resume {
-            let idle = self.target.is_some() || self.preset.is_some() || !self.axes.flags.is_empty();
+            let idle = !self.places.is_empty() || self.preset.is_some() || !self.axes.flags.is_empty();
             if idle
+                || self.cycle.is_some()
+                || self.step.is_some()
                 || self.exhaustive
                 || self.budget.is_some()
                 || self.memory.is_some()
                 || self.list
+                || self.list_specs
                 || self.skipped
             {
                 return Err(Failure::Usage(format!(
@@ -119,22 +148,28 @@ impl Args {
             }
             return Ok(Said::Resume(word, self.showing.showing(false)?));
         }
+        if self.list_specs {
+            return Ok(Said::Specs);
+        }
         let mut axes = Axes::default();
         let named = self.preset.as_deref().and_then(preset);
         for (axis, text) in named.map_or(&[][..], |p| p.said) {
             axes.say(axis, text, is_engine).map_err(|why| Failure::Usage(format!("--{axis}: {why}")))?;
         }
         self.axes.overrule(&mut axes);
+        let exhaustive = self.exhaustive || (self.budget.is_none() && named.is_some_and(|p| p.exhaustive));
         let wish = SweepWish {
             axes,
             flags: self.axes.flags,
             preset: named,
             memory: self.memory,
-            exhaustive: self.exhaustive,
+            exhaustive,
             budget: self.budget,
+            cycle: self.cycle,
+            step: self.step,
         };
-        let request = self.measuring.request(Work::Sweep(Box::new(wish)), self.target, None);
-        if let Some(runs) = request.job.runs.filter(|_| !self.exhaustive) {
+        let request = self.measuring.request(Work::Sweep(Box::new(wish)), self.places, None);
+        if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: an adaptive search decides how often it measures a cell; leave one of them out"
             )));
@@ -176,6 +211,8 @@ impl AxisFlags {
                 "engine" => axes.engine.clone_from(&said.engine),
                 "cache" => axes.cache.clone_from(&said.cache),
                 "rw" => axes.rw.clone_from(&said.rw),
+                "spec" => axes.spec.clone_from(&said.spec),
+                "targets" => axes.targets.clone_from(&said.targets),
                 _ => axes.mix.clone_from(&said.mix),
             }
         }

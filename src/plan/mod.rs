@@ -5,6 +5,7 @@
 
 mod against;
 mod api;
+mod cycle;
 mod engine;
 pub mod interfaces;
 mod layers;

@@ -3,6 +3,7 @@
 //! For: from axes to cells, what a cell may cost, and how long the search may take. Not for: measuring (the jobs are ordinary
 //! ones) nor for choosing among them (crate `analysis`).
 
+use super::cycle::{self, Crew, Loads};
 use super::origins::Origins;
 use super::target;
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ use model::sweep::{Cell, Grid, Search, Setting, Skipped, Yardstick};
 use model::units::{show_block, show_bytes, show_ns};
 use model::wish::axes::{Axes, MAX_CELLS, MEMORY_BYTES, Mode, names};
 use model::wish::limits::MIN_TIME_NS;
-use model::wish::{EngineWish, JobWish, Rw, StreamWish};
+use model::wish::specs::Spec;
+use model::wish::{EngineWish, JobWish, LineWish, PhaseWish, Rw, StreamWish};
 use std::path::PathBuf;
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
@@ -31,6 +33,7 @@ pub(super) const OF_CELLS: &[&str] = &[
     "--cache",
     "--mix",
     "--batch",
+    "--line",
     "--time",
     "--warmup",
     "--runs",
@@ -71,7 +74,9 @@ struct Ground {
 struct Growing<'a> {
     base: JobWish,
     memory_bytes: u64,
-    ground: Option<Ground>,
+    /// One per named target; none where nothing is touched.
+    grounds: Vec<Ground>,
+    loads: Loads,
     cache_said: bool,
     wishes: Vec<JobWish>,
     cells: Vec<Cell>,
@@ -79,16 +84,26 @@ struct Growing<'a> {
     said: &'a SweepWish,
 }
 
+/// What is done.
+enum Doing {
+    /// One order and direction.
+    Plain(Rw, Option<Mix>),
+    /// What an access specification says.
+    Named(Spec),
+}
+
 /// One point of the axes.
 struct Point<'a> {
-    rw: Rw,
-    mix: Option<Mix>,
+    doing: &'a Doing,
     mode: Option<&'static Mode>,
     cache: Cache,
     engine: &'a EngineWish,
     entry: &'static Entry,
-    workers: u32,
+    crew: Crew,
+    /// Targets that are named.
+    named: u32,
     batch: Option<u32>,
+    /// Of an access specification the largest.
     bs: u32,
     depth: u32,
 }
@@ -103,14 +118,16 @@ pub(super) fn spread(
     let axes = &said.axes;
     let engines = if axes.engine.is_empty() { vec![default_engine(axes)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
-    let ground = if entries.iter().any(|e| e.moves_bytes) { Some(look(request, root)?) } else { None };
-    let works = works(request, said, ground.as_ref(), origins)?;
+    let grounds = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
+    let loads = cycle::loads(said, (grounds.len() as u32).max(1), origins)?;
+    let works = works(request, said, &grounds, origins)?;
     let memory_bytes = origins.choose("--memory", said.memory, MEMORY_BYTES, |b| show_bytes(*b));
-    let base = base(request, said, ground.as_ref());
+    let base = base(request, said, &grounds);
     let mut growing = Growing {
         base,
         memory_bytes,
-        ground,
+        grounds,
+        loads,
         cache_said: !axes.cache.is_empty(),
         wishes: Vec::new(),
         cells: Vec::new(),
@@ -119,7 +136,7 @@ pub(super) fn spread(
     };
     for work in works {
         for (engine, entry) in engines.iter().zip(&entries) {
-            growing.of_engine(work, engine, entry)?;
+            growing.of_engine(&work, engine, entry)?;
         }
     }
     let Growing { cells, skipped, .. } = &growing;
@@ -155,11 +172,23 @@ fn entry(said: &EngineWish) -> Result<&'static Entry, Failure> {
     super::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))
 }
 
-fn look(request: &Request, root: &Root) -> Result<Ground, Failure> {
-    let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
-    let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
-    let (found, place) = target::look(root, &said, &path)?;
-    Ok(Ground { role: found.role, bytes: found.bytes, align: alignment(&place), path })
+/// Every named target, each once.
+fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failure> {
+    let here = [PathBuf::from(".")];
+    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
+    let mut all: Vec<Ground> = Vec::new();
+    for said in named {
+        let path = said.canonicalize().map_err(|e| target::unreachable_path(said, &e))?;
+        if all.iter().any(|known| known.path == path) {
+            return Err(Failure::Usage(format!(
+                "TARGET {} is there twice; name each target once",
+                said.display()
+            )));
+        }
+        let (found, place) = target::look(root, said, &path)?;
+        all.push(Ground { role: found.role, bytes: found.bytes, align: alignment(&place), path });
+    }
+    Ok(all)
 }
 
 /// Alignment of direct I/O at a place; `None` where it has none.
@@ -174,16 +203,26 @@ fn alignment(place: &Place) -> Option<u32> {
 fn works(
     request: &Request,
     said: &SweepWish,
-    ground: Option<&Ground>,
+    grounds: &[Ground],
     origins: &mut Origins,
-) -> Result<Vec<(Rw, Option<Mix>)>, Failure> {
-    let axes = &said.axes;
-    let mut all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
-    let theirs = ground.is_some_and(|g| g.role != Role::Made);
-    if theirs && !said.flags.contains(&"rw") && request.destroy.is_empty() {
-        all.retain(|rw| rw.fixed_mix().is_some_and(|m| m.read_percent == 100));
+) -> Result<Vec<Doing>, Failure> {
+    let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
+    let theirs = grounds.iter().any(|g| g.role != Role::Made);
+    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f));
+    if theirs && !asked && request.destroy.is_empty() {
+        all.retain(|doing| !doing.writes());
         origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
     }
+    idle(request, "random", all.iter().any(Doing::is_random), "--rw randread")?;
+    for key in ["compress", "dedup"] {
+        idle(request, key, all.iter().any(Doing::writes), "--rw write")?;
+    }
+    Ok(all)
+}
+
+fn plain_works(said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+    let axes = &said.axes;
+    let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
     if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
         return Err(Failure::Usage(
             "--mix changes nothing here: no --rw leaves the directions open; type --rw rw or --rw randrw"
@@ -191,15 +230,27 @@ fn works(
         ));
     }
     let even = Mix { read_percent: 50, trim_percent: 0 };
-    idle(request, "random", all.iter().any(|rw| rw.is_random()), "--rw randread")?;
-    for key in ["compress", "dedup"] {
-        idle(request, key, all.iter().any(|rw| writes(*rw)), "--rw write")?;
-    }
     let mixes = if axes.mix.is_empty() { vec![even] } else { axes.mix.clone() };
-    let of = |rw: Rw| -> Vec<(Rw, Option<Mix>)> {
-        if rw.is_mixed() { mixes.iter().map(|m| (rw, Some(*m))).collect() } else { vec![(rw, None)] }
+    let of = |rw: Rw| -> Vec<Doing> {
+        if rw.is_mixed() {
+            mixes.iter().map(|m| Doing::Plain(rw, Some(*m))).collect()
+        } else {
+            vec![Doing::Plain(rw, None)]
+        }
     };
     Ok(all.into_iter().flat_map(of).collect())
+}
+
+/// Access specifications say order, direction and size themselves.
+fn named_works(request: &Request, said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+    let flags = || said.flags.iter().chain(&request.flags);
+    if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
+    {
+        return Err(Failure::Usage(format!(
+            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec"
+        )));
+    }
+    Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
 }
 
 /// A flag that would change no cell is a slip: it must not be taken for one that did.
@@ -212,19 +263,53 @@ fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Fail
     )))
 }
 
-/// Whether anything may be changed.
-fn writes(rw: Rw) -> bool {
-    rw.fixed_mix().is_none_or(|m| m.read_percent < 100)
+impl Doing {
+    /// Whether anything may be changed.
+    fn writes(&self) -> bool {
+        match self {
+            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| m.read_percent < 100),
+            Self::Named(spec) => spec.writes(),
+        }
+    }
+
+    /// Whether a law of random offsets would be obeyed.
+    fn is_random(&self) -> bool {
+        matches!(self, Self::Plain(rw, _) if rw.is_random())
+    }
+
+    /// Kinds of operation that are done.
+    fn kinds(&self) -> Vec<Kind> {
+        let mut all = match self {
+            Self::Plain(rw, mix) => {
+                let even = Mix { read_percent: 50, trim_percent: 0 };
+                kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even))
+            }
+            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineWish| kinds_of(l.mix)).collect(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn kinds_of(mix: Mix) -> Vec<Kind> {
+    let Mix { read_percent, trim_percent } = mix;
+    let writes = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent);
+    let shares = [(Kind::Read, read_percent), (Kind::Write, writes), (Kind::Trim, trim_percent)];
+    shares.into_iter().filter(|(_, share)| *share > 0).map(|(kind, _)| kind).collect()
 }
 
 /// What all jobs have in common.
-fn base(request: &Request, said: &SweepWish, ground: Option<&Ground>) -> JobWish {
+fn base(request: &Request, said: &SweepWish, grounds: &[Ground]) -> JobWish {
     let mut job = request.job.clone();
     // A preset's size is a wish of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
-    let wished = said.preset.map(|p| p.size_bytes).zip(ground.filter(|g| g.role == Role::Made));
-    let fits = wished.filter(|(bytes, g)| machine::test_file::fits(&g.path, *bytes).is_ok());
+    let room = |bytes: &u64| {
+        let fits = |g: &Ground| g.role == Role::Made && machine::test_file::fits(&g.path, *bytes).is_ok();
+        !grounds.is_empty() && grounds.iter().all(fits)
+    };
+    let wished = said.preset.map(|p| p.size_bytes).filter(room);
     for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-        stream.size = stream.size.or(fits.map(|(bytes, _)| bytes));
+        stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
         let whole = phase.time.unwrap_or(TIME_NS);
@@ -235,17 +320,35 @@ fn base(request: &Request, said: &SweepWish, ground: Option<&Ground>) -> JobWish
     job
 }
 
+impl Ground {
+    /// Why a cell cannot be measured there.
+    fn hinders(&self, point: &Point) -> Option<String> {
+        if self.role != Role::Made && u64::from(point.bs) > self.bytes {
+            return Some(format!("{} has {}", self.path.display(), show_bytes(self.bytes)));
+        }
+        if !point.cache.is_direct() {
+            return None;
+        }
+        let Some(align) = self.align else { return Some("its file system has no direct I/O".into()) };
+        let odd = match point.doing {
+            Doing::Plain(..) => !point.bs.is_multiple_of(align),
+            Doing::Named(spec) => spec.sizes().any(|bytes| !bytes.is_multiple_of(align)),
+        };
+        odd.then(|| format!("direct I/O there needs multiples of {align} bytes"))
+    }
+}
+
 impl Growing<'_> {
     /// Every cell of a work with an engine.
     fn of_engine(
         &mut self,
-        (rw, mix): (Rw, Option<Mix>),
+        doing: &Doing,
         engine: &EngineWish,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
         let axes = &self.said.axes;
         let default = entry.caches.first().copied().unwrap_or(Cache::Direct);
-        let writes = writes(rw);
+        let writes = doing.writes();
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
                 .modes
@@ -256,33 +359,37 @@ impl Growing<'_> {
             _ if axes.cache.is_empty() => vec![(None, default)],
             _ => axes.cache.iter().map(|c| (None, *c)).collect(),
         };
-        let or = |all: &[u32], default: &[u32]| if all.is_empty() { default.to_vec() } else { all.to_vec() };
-        let sizes: Vec<u32> = (12..=22).map(|i| 1 << i).collect();
-        let (bs, depth) = (or(&axes.bs, &sizes), or(&axes.depth, &[1, 2, 4, 8, 16]));
-        let workers = or(&axes.workers, &[1]);
+        let sizes: Vec<u32> = match doing {
+            Doing::Named(spec) => vec![spec.largest_bytes()],
+            Doing::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
+            Doing::Plain(..) => axes.bs.clone(),
+        };
+        let Loads { crews, depths } = &self.loads;
+        let (crews, depths) = (crews.clone(), depths.clone());
         let batches: Vec<Option<u32>> =
             if axes.batch.is_empty() { vec![None] } else { axes.batch.iter().map(|b| Some(*b)).collect() };
-        let cells = modes.len() * bs.len() * depth.len() * workers.len() * batches.len();
+        let cells = modes.len() * sizes.len() * depths.len() * crews.len() * batches.len();
         if self.cells.len() + self.skipped.len() + cells > MAX_CELLS {
             return Err(Failure::Usage(format!(
                 "the grid has more than {MAX_CELLS} cells; type fewer values of one of --{}",
                 names().join(", --")
             )));
         }
+        let named = (self.grounds.len() as u32).max(1);
         for (mode, cache) in modes {
-            for workers in &workers {
+            for crew in &crews {
                 for batch in &batches {
-                    for bs in &bs {
-                        for depth in &depth {
-                            let (workers, batch, bs, depth) = (*workers, *batch, *bs, *depth);
+                    for bs in &sizes {
+                        for depth in &depths {
+                            let (crew, batch, bs, depth) = (*crew, *batch, *bs, *depth);
                             self.add(&Point {
-                                rw,
-                                mix,
+                                doing,
                                 mode,
                                 cache,
                                 engine,
                                 entry,
-                                workers,
+                                crew,
+                                named,
                                 batch,
                                 bs,
                                 depth,
@@ -301,7 +408,7 @@ impl Growing<'_> {
             self.skipped.push(Skipped { setting, why });
             return;
         }
-        let job = self.job(point.wish(&self.base, point.entry.moves_bytes || self.cache_said), &setting);
+        let job = self.job(self.wish(point), &setting);
         self.cells.push(Cell { setting, job });
     }
 
@@ -328,7 +435,7 @@ impl Growing<'_> {
         if !entry.caches.contains(&cache) {
             return Some(format!("the engine {} does not work with --cache {}", entry.name, cache.word()));
         }
-        if let Some(kind) = kinds(point).into_iter().find(|k| !entry.kinds.contains(k)) {
+        if let Some(kind) = point.doing.kinds().into_iter().find(|k| !entry.kinds.contains(k)) {
             return Some(format!("the engine {} cannot {}", entry.name, kind.word()));
         }
         if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
@@ -339,25 +446,43 @@ impl Growing<'_> {
         if let Some(size) = size.filter(|s| *s < bs) {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
-        let ground = self.ground.as_ref().filter(|_| entry.moves_bytes)?;
-        if ground.role != Role::Made && bs > ground.bytes {
-            return Some(format!("{} has {}", ground.path.display(), show_bytes(ground.bytes)));
-        }
-        if !cache.is_direct() {
-            return None;
-        }
-        match ground.align {
-            None => Some("its file system has no direct I/O".into()),
-            Some(align) if !point.bs.is_multiple_of(align) => {
-                Some(format!("direct I/O there needs multiples of {align} bytes"))
+        let used = self.grounds.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
+        used.into_iter().find_map(|ground| ground.hinders(point))
+    }
+
+    /// The job of a cell.
+    fn wish(&self, point: &Point) -> JobWish {
+        let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
+        let first = |count: u32| -> Vec<String> {
+            let used = self.grounds.iter().take(count as usize);
+            used.map(|g| g.path.to_string_lossy().into_owned()).collect()
+        };
+        let Crew { workers, targets, of_last } = point.crew;
+        for PhaseWish { streams, .. } in &mut job.phases {
+            for stream in &mut *streams {
+                if targets < point.named {
+                    stream.target = first(targets);
+                }
             }
-            Some(_) => None,
+            // What the last worker does is a stream of its own.
+            if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
+                let last = StreamWish {
+                    name: Some("the last worker".into()),
+                    workers: Some(1),
+                    target: first(few),
+                    ..stream.clone()
+                };
+                stream.name = Some("the workers before".into());
+                stream.workers = Some(workers.saturating_sub(1));
+                streams.push(last);
+            }
         }
+        job
     }
 
     /// Settings of well-known programs, for works that these do too.
     fn yardsticks(&mut self) -> Vec<Yardstick> {
-        if self.ground.is_none() {
+        if self.grounds.is_empty() {
             return Vec::new();
         }
         let engine = EngineWish { name: "sync".into(), options: model::job::Options::new() };
@@ -365,24 +490,23 @@ impl Growing<'_> {
         let mut out = Vec::new();
         for work in works_of(&self.cells) {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
+            let named = self.grounds.len() as u32;
             for (name, bs) in YARDSTICKS {
                 let point = Point {
-                    rw,
-                    mix: None,
+                    doing: &Doing::Plain(rw, None),
                     mode: None,
                     cache: Cache::Buffered,
                     engine: &engine,
                     entry,
-                    workers: 1,
+                    crew: Crew { workers: 1, targets: 1, of_last: None },
+                    named,
                     batch: None,
                     bs,
                     depth: 1,
                 };
                 let setting = point.setting();
-                let wish = JobWish {
-                    name: Some(format!("{name}: {}", setting.words())),
-                    ..point.wish(&self.base, true)
-                };
+                let wish =
+                    JobWish { name: Some(format!("{name}: {}", setting.words())), ..self.wish(&point) };
                 out.push(Yardstick { name: name.into(), setting, job: self.wishes.len() });
                 self.wishes.push(wish);
             }
@@ -393,46 +517,50 @@ impl Growing<'_> {
 
 impl Point<'_> {
     fn setting(&self) -> Setting {
+        let Crew { workers, targets, of_last } = self.crew;
+        let (rw, mix, spec) = match self.doing {
+            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::words), None),
+            Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
+        };
         Setting {
             block_bytes: self.bs,
             depth: self.depth,
-            workers: self.workers,
+            workers,
             engine: engine_words(self.engine),
             cache: self.cache,
-            rw: self.rw.word().into(),
-            mix: self.mix.map(Mix::words),
+            rw,
+            mix,
             batch: self.batch,
             mode: self.mode.map(|m| m.name.into()),
+            spec,
+            targets: (self.named > 1).then_some(targets),
+            targets_of_last: of_last,
         }
     }
 
     fn wish(&self, base: &JobWish, with_cache: bool) -> JobWish {
-        let size = Sizes::Fixed(self.bs);
         let mut job = base.clone();
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            stream.rw = Some(self.rw);
-            stream.mix = self.mix;
-            stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size.clone() });
+            match self.doing {
+                Doing::Plain(rw, mix) => {
+                    let size = Sizes::Fixed(self.bs);
+                    stream.rw = Some(*rw);
+                    stream.mix = *mix;
+                    stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size });
+                }
+                Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
+            }
             stream.depth = Some(self.depth);
-            stream.workers = Some(self.workers);
+            stream.workers = Some(self.crew.workers);
             stream.engine = Some(self.engine.clone());
             stream.cache = with_cache.then_some(self.cache);
             stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
-            stream.random = stream.random.take().filter(|_| self.rw.is_random());
-            stream.compress = stream.compress.filter(|_| writes(self.rw));
-            stream.dedup = stream.dedup.filter(|_| writes(self.rw));
+            stream.random = stream.random.take().filter(|_| self.doing.is_random());
+            stream.compress = stream.compress.filter(|_| self.doing.writes());
+            stream.dedup = stream.dedup.filter(|_| self.doing.writes());
         }
         job
     }
-}
-
-/// Kinds of operation that a cell does.
-fn kinds(point: &Point) -> Vec<Kind> {
-    let Mix { read_percent, trim_percent } =
-        point.mix.or_else(|| point.rw.fixed_mix()).unwrap_or(Mix { read_percent: 50, trim_percent: 0 });
-    let writes = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent);
-    let shares = [(Kind::Read, read_percent), (Kind::Write, writes), (Kind::Trim, trim_percent)];
-    shares.into_iter().filter(|(_, share)| *share > 0).map(|(kind, _)| kind).collect()
 }
 
 fn engine_words(engine: &EngineWish) -> String {
@@ -468,6 +596,8 @@ fn tell_axes(axes: &Axes, said: &SweepWish, origins: &mut Origins) {
         ("engine", axes.engine.iter().map(engine_words).collect::<Vec<_>>().join(",")),
         ("cache", axes.cache.iter().map(|c| c.word()).collect::<Vec<_>>().join(",")),
         ("rw", axes.rw.iter().map(|r| r.word()).collect::<Vec<_>>().join(",")),
+        ("spec", axes.spec.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ")),
+        ("targets", numbers(&axes.targets, plain)),
         ("mix", axes.mix.iter().map(|m| m.words()).collect::<Vec<_>>().join(",")),
     ];
     for (axis, values) in told.into_iter().filter(|(_, values)| !values.is_empty()) {

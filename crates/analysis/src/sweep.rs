@@ -29,7 +29,7 @@ struct Axis {
     show: fn(u32) -> String,
 }
 
-const AXES: [Axis; 4] = [
+const AXES: [Axis; 5] = [
     Axis {
         name: "bs",
         of: |s| Some(s.block_bytes),
@@ -46,6 +46,12 @@ const AXES: [Axis; 4] = [
         name: "workers",
         of: |s| Some(s.workers),
         without: |s| Setting { workers: 0, ..s.clone() },
+        show: |v| v.to_string(),
+    },
+    Axis {
+        name: "targets",
+        of: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
+        without: |s| Setting { targets: None, ..s.clone() },
         show: |v| v.to_string(),
     },
     Axis {
@@ -100,7 +106,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
     CellFigures {
         mib_per_s: mean.map(|m| mib(m.value)),
         mb_per_s: mean.map(|m| m.value / 1e6),
-        iops: mean.map(|m| m.value / f64::from(setting.block_bytes.max(1))),
+        iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
         runs: logs.len(),
         memory_bytes: setting.memory_bytes(),
@@ -240,8 +246,10 @@ fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -
 /// The results that the conclusions rest on, each once.
 pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
     let cells = || sweep.winner.values().chain(sweep.cheapest.values());
-    let quoted = |at: usize| cells().any(|c| c.result == Some(at));
-    results.iter().enumerate().filter(|(at, _)| quoted(*at)).map(|(_, r)| r).collect()
+    // A job of several streams has several results, and the cell names the first.
+    let quoted =
+        |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
+    results.iter().filter(|r| quoted(r)).collect()
 }
 
 /// The winner of the first work that has one.
@@ -269,13 +277,17 @@ pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let stream = result.job.phases.first().and_then(|p| p.streams.first());
     let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
     let one_size = sweep.cells.iter().all(|c| c.setting.block_bytes == cell.setting.block_bytes);
-    let (unit, scale) = if random && one_size {
-        ("IOPS", MIB as f64 / f64::from(cell.setting.block_bytes.max(1)))
-    } else {
-        ("MB/s", MIB as f64 / 1e6)
+    let per_mib = cell.iops.zip(cell.mib_per_s).map(|(iops, mib)| iops / mib);
+    let (unit, scale) = match per_mib.filter(|_| random && one_size) {
+        Some(operations) => ("IOPS", operations),
+        None => ("MB/s", MIB as f64 / 1e6),
+    };
+    let name = match &cell.setting.spec {
+        Some(spec) => format!("{spec}, {}", result.true_name),
+        None => result.true_name.clone(),
     };
     Headline {
-        name: result.true_name.clone(),
+        name,
         value: cell.mib_per_s.filter(|_| !result.void).map(|v| v * scale),
         unit: unit.into(),
         interval: cell.interval.filter(|_| !result.void).map(|i| i.map(|v| v * scale)),

@@ -16,9 +16,9 @@ pub const SAME: f64 = 0.03;
 /// One setting of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// Bytes per operation.
+    /// Bytes per operation; of the largest where `spec` names the work.
     pub block_bytes: u32,
-    /// Operations in flight per worker.
+    /// Operations in flight per worker, and on each target.
     pub depth: u32,
     /// Threads.
     pub workers: u32,
@@ -26,7 +26,7 @@ pub struct Setting {
     pub engine: String,
     /// What the target is opened with.
     pub cache: Cache,
-    /// Order and direction: `read`, `randwrite`.
+    /// Order and direction: `read`, `randwrite`; empty where `spec` names the work.
     pub rw: String,
     /// Shares of directions where `rw` leaves them open: `70/30`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +37,15 @@ pub struct Setting {
     /// What the preset calls its way through the page cache: `unbuffered-sequential`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Name of the access specification that is done: `File Server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+    /// How many of the named targets each worker uses, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<u32>,
+    /// How many the last worker uses, where that is fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets_of_last: Option<u32>,
 }
 
 /// The grid of a plan.
@@ -99,23 +108,32 @@ pub enum Search {
 }
 
 impl Setting {
-    /// What is done, whatever the setting: cells of one work compete. `read`, `randrw 70/30`.
+    /// What is done, whatever the setting: cells of one work compete. `read`, `randrw 70/30`, `File Server`.
     pub fn work(&self) -> String {
-        match &self.mix {
-            Some(mix) => format!("{} {mix}", self.rw),
-            None => self.rw.clone(),
+        match (&self.spec, &self.mix) {
+            (Some(spec), _) => spec.clone(),
+            (None, Some(mix)) => format!("{} {mix}", self.rw),
+            (None, None) => self.rw.clone(),
         }
+    }
+
+    /// Queues of `depth` operations: one for each target of each worker.
+    pub fn queues(&self) -> u64 {
+        let each = u64::from(self.targets.unwrap_or(1));
+        let last = self.targets_of_last.map_or(each, u64::from);
+        u64::from(self.workers.saturating_sub(1)).saturating_mul(each).saturating_add(last)
     }
 
     /// Bytes of its buffers.
     pub fn memory_bytes(&self) -> u64 {
-        u64::from(self.block_bytes)
-            .saturating_mul(u64::from(self.depth))
-            .saturating_mul(u64::from(self.workers))
+        u64::from(self.block_bytes).saturating_mul(u64::from(self.depth)).saturating_mul(self.queues())
     }
 
-    /// `8 x 512K`: operations in flight and their size, as the field writes it.
+    /// `8 x 512K`: operations in flight and their size, as the field writes it; `depth 8` where they have several.
     pub fn shape(&self) -> String {
+        if self.spec.is_some() {
+            return format!("depth {}", self.depth);
+        }
         format!("{} x {}", self.depth, show_block(u64::from(self.block_bytes)))
     }
 
@@ -124,6 +142,8 @@ impl Setting {
         let mut words =
             vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
         words.extend((self.workers > 1).then(|| format!("{} workers", self.workers)));
+        words.extend(self.targets.map(|t| if t == 1 { "1 target".into() } else { format!("{t} targets") }));
+        words.extend(self.targets_of_last.map(|t| format!("the last worker on {t}")));
         words.extend(self.batch.map(|b| format!("batch {b}")));
         words.join(", ")
     }
@@ -252,7 +272,7 @@ pub struct Loss {
 /// From where on an axis gains nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// `bs`, `depth`, `workers` or `batch`.
+    /// `bs`, `depth`, `workers`, `targets` or `batch`.
     pub axis: String,
     /// The smallest value that gives all but 3 % of the most that any larger one gives, the winner's setting otherwise.
     pub value: u32,
@@ -285,9 +305,25 @@ fn a_setting_reads_as_the_field_writes_it() {
         mix: None,
         batch: None,
         mode: None,
+        spec: None,
+        targets: None,
+        targets_of_last: None,
     };
     assert_eq!(setting.words(), "read 8 x 512K direct, io_uring");
     assert_eq!(setting.memory_bytes(), 4 << 20);
+    let spec = Setting {
+        spec: Some("File Server".into()),
+        rw: String::new(),
+        targets: Some(3),
+        targets_of_last: Some(1),
+        workers: 2,
+        ..setting.clone()
+    };
+    assert_eq!(
+        spec.words(),
+        "File Server depth 8 direct, io_uring, 2 workers, 3 targets, the last worker on 1"
+    );
+    assert_eq!(spec.memory_bytes(), 4 * (4 << 20));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
     assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
 }

@@ -37,6 +37,8 @@ pub struct Sample {
     pub job: usize,
     /// Bytes per second; `None` where the run failed or moved nothing.
     pub bytes_per_s: Option<f64>,
+    /// Bytes of a mean operation.
+    pub bytes_per_operation: Option<f64>,
     /// CPU time of the workers per byte in ns.
     pub cpu_ns_per_byte: Option<f64>,
     /// Time that it took with everything around it, in ns.
@@ -49,7 +51,10 @@ impl Sample {
     /// count until the final sync has made them stable.
     pub fn of(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let streams = || job.phases.iter().flat_map(|p| &p.streams);
-        let moved: f64 = end.streams.iter().flat_map(|s| s.issued.iter()).map(bytes).sum();
+        let issued =
+            || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
+        let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
+        let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let waits = streams().any(is_late);
         // Without that sync nobody knows when the bytes were there.
@@ -60,6 +65,7 @@ impl Sample {
         Self {
             job: index,
             bytes_per_s: seconds.filter(|s| whole && *s > 0.0).map(|s| moved / s),
+            bytes_per_operation: (whole && operations > 0.0).then(|| moved / operations),
             cpu_ns_per_byte: (whole && cpu > 0.0).then(|| cpu / moved),
             took_ns,
         }
@@ -90,10 +96,6 @@ pub fn took_ns(before: Option<u64>, end: &RunEnd) -> u64 {
     before.map_or(alone, |b| end.at_ns.saturating_sub(b))
 }
 
-fn bytes((kind, issued): (&Kind, &model::record::Issued)) -> f64 {
-    if *kind == Kind::Sync { 0.0 } else { issued.bytes as f64 }
-}
-
 /// Whether completed writes of a stream may still be in memory alone.
 fn is_late(stream: &Stream) -> bool {
     stream.access.writes() && !stream.cache.is_direct() && !stream.cache.is_sync()
@@ -110,6 +112,8 @@ pub struct Lane {
     pub logs: Vec<f64>,
     /// Those after it was closed.
     pub fresh: Vec<f64>,
+    /// Bytes of a mean operation in the runs of `logs` and `fresh` each: an access specification draws its sizes.
+    drawn: [Vec<f64>; 2],
     /// CPU times per byte of all its runs.
     cpu: Vec<f64>,
     /// A run of it failed, and it is out.
@@ -338,6 +342,7 @@ impl Lane {
             Some(log) => self.logs.push(log),
             None => self.failed = true,
         }
+        self.drawn[usize::from(closed)].extend(sample.bytes_per_operation.filter(|b| *b > 0.0));
         self.cpu.extend(sample.cpu_ns_per_byte.filter(|c| c.is_finite()));
     }
 
@@ -351,7 +356,17 @@ impl Lane {
 
     /// The runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
     pub fn told_by(&self) -> &[f64] {
-        if self.fresh.len() >= FRESH || self.logs.is_empty() { &self.fresh } else { &self.logs }
+        if self.is_told_by_fresh() { &self.fresh } else { &self.logs }
+    }
+
+    fn is_told_by_fresh(&self) -> bool {
+        self.fresh.len() >= FRESH || self.logs.is_empty()
+    }
+
+    /// Bytes of a mean operation in those runs; `None` where none of them has one.
+    pub fn bytes_per_operation(&self) -> Option<f64> {
+        let drawn = &self.drawn[usize::from(self.is_told_by_fresh())];
+        (!drawn.is_empty()).then(|| mean(drawn))
     }
 
     /// Mean CPU time per byte in ns; `None` where no run says.

@@ -19,6 +19,9 @@ fn setting(depth: u32, rw: &str) -> Setting {
         mix: None,
         batch: None,
         mode: None,
+        spec: None,
+        targets: None,
+        targets_of_last: None,
     }
 }
 

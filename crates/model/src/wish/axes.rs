@@ -1,10 +1,12 @@
 //! Axes: the values that a sweep goes through, in words.
 //!
-//! For: lists (`4k,64k`), doubling ranges (`16k..2m`), both at once, and the presets. Not for: which settings of the grid can
+//! For: lists (`4k,64k`), doubling ranges (`16k..2m`), ranges with a step (`1..9+2`), all at once, and the presets. Not for: which settings of the grid can
 //! be measured, which the plan finds out.
 
-use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_WORKERS};
+use super::cycle::Step;
+use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
 use super::number::{count, shown, size};
+use super::specs::{self, Spec};
 use super::{EngineWish, Rw, order, words};
 use crate::job::{Cache, Mix};
 use crate::units::MIB;
@@ -35,6 +37,10 @@ pub struct Axes {
     pub mix: Vec<Mix>,
     /// Operations handed over per call.
     pub batch: Vec<u32>,
+    /// Access specifications, instead of `rw`, `mix` and `bs`.
+    pub spec: Vec<Spec>,
+    /// How many of the named targets are used, the first ones.
+    pub targets: Vec<u32>,
 }
 
 /// A named grid.
@@ -50,7 +56,12 @@ pub struct Preset {
     pub modes: &'static [Mode],
     /// Bytes of the test file unless `--size` says them.
     pub size_bytes: u64,
+    /// Whether every cell is measured equally often, unless a budget is given.
+    pub exhaustive: bool,
 }
+
+/// Name of the preset whose cells follow a test type of Iometer ([`super::cycle`]).
+pub const IOMETER: &str = "iometer";
 
 /// A way through the page cache by the name that a preset gives it.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +79,9 @@ pub struct Mode {
 /// Every preset there is.
 ///
 /// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB).
-pub const PRESETS: &[Preset] = &[Preset {
+pub const PRESETS: &[Preset] = &[CCSIO, ITS_SPECS];
+
+const CCSIO: Preset = Preset {
     name: "ccsio",
     about: "CCSIO Benchmark: 12 sizes x 5 counts x unbuffered, unbuffered-sequential and buffered-sequential",
     said: &[("bs", "8k..16m"), ("depth", "1..16"), ("rw", "read,write")],
@@ -88,7 +101,18 @@ pub const PRESETS: &[Preset] = &[Preset {
         },
     ],
     size_bytes: 2048 * MIB,
-}];
+    exhaustive: false,
+};
+
+/// Iometer itself fills the disk; what it measures needs no more than what caches do not hold.
+const ITS_SPECS: Preset = Preset {
+    name: IOMETER,
+    about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
+    said: &[("spec", "classics")],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    exhaustive: true,
+};
 
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
@@ -100,7 +124,7 @@ pub const AXES: &[(&str, &str, &str)] = &[
     (
         "bs",
         "SIZES",
-        "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), or both [default: 4k..4m]",
+        "Bytes per operation: a list (4k,64k), a doubling range (16k..2m), one with a step (4k..16k+4k, 4k..64k*4), or all of them [default: 4k..4m]",
     ),
     ("depth", "COUNTS", "Operations in flight per worker, likewise [default: 1..16]"),
     ("workers", "COUNTS", "Threads, likewise [default: 1]"),
@@ -117,6 +141,12 @@ pub const AXES: &[(&str, &str, &str)] = &[
         "COUNTS",
         "Operations handed over per call, as a list or range [default: as the engine has it]",
     ),
+    (
+        "spec",
+        "NAMES",
+        "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
+    ),
+    ("targets", "COUNTS", "How many of the TARGETs are used, as a list or range [default: all at once]"),
 ];
 
 impl Axes {
@@ -134,6 +164,8 @@ impl Axes {
             "rw" => self.rw = list(text, words::rw)?,
             "mix" => self.mix = list(text, order::mix)?,
             "engine" => self.engine = engines(text, is_engine)?,
+            "spec" => self.spec = named(text)?,
+            "targets" => self.targets = numbers(text, |t| count(t, 1, MAX_TARGETS as u32))?,
             other => return Err(format!("{} is no axis; type one of {}", shown(other), names().join(", "))),
         }
         Ok(())
@@ -165,13 +197,32 @@ fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Numbers and ranges that double from the first to the last, which is in them whether or not doubling meets it.
+/// Specifications between commas; a word may mean several.
+fn named(text: &str) -> Result<Vec<Spec>, String> {
+    let mut out = Vec::new();
+    for piece in text.split(',') {
+        for spec in specs::named(piece)? {
+            add(&mut out, spec, piece)?;
+        }
+    }
+    Ok(out)
+}
+
+/// Numbers and ranges that double, or rise as said (`+STEP`, `*FACTOR`), from the first to the last, which is in them whether
+/// or not the steps meet it.
 fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
-        let Some((first, last)) = piece.split_once("..") else {
+        let Some((first, rest)) = piece.split_once("..") else {
             add(&mut out, parse(piece)?, piece)?;
             continue;
+        };
+        let (last, law, by) = if let Some((last, by)) = rest.split_once('+') {
+            (last, Step::Linear, parse(by)?)
+        } else if let Some((last, by)) = rest.split_once('*') {
+            (last, Step::Exponential, count(by, 2, u32::MAX)?)
+        } else {
+            (rest, Step::Exponential, 2)
         };
         let (first, last) = (parse(first)?, parse(last)?);
         if first >= last {
@@ -180,8 +231,7 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
                 shown(piece)
             ));
         }
-        let doubling = std::iter::successors(Some(first), |v| v.checked_mul(2)).take_while(|v| *v < last);
-        for value in doubling.chain([last]) {
+        for value in law.values(first, last - 1, by).chain([last]) {
             add(&mut out, value, piece)?;
         }
     }
@@ -219,10 +269,14 @@ fn lists_and_doubling_ranges_mix() {
         ("rw", "read,randwrite"),
         ("mix", "70,60/30/10"),
         ("engine", "io_uring:iopoll,sqpoll=1,libaio"),
+        ("targets", "1..4+2,8..64*4"),
+        ("spec", "database,4K OLTP"),
     ] {
         axes.say(axis, text, known).unwrap_or_else(|e| panic!("{axis}: {e}"));
     }
     assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
+    assert_eq!(axes.targets, [1, 3, 4, 8, 32, 64]);
+    assert_eq!(axes.spec.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["Database", "4K OLTP"]);
     assert_eq!(axes.depth, [1, 2, 4, 6]);
     assert_eq!(axes.rw, [Rw::Read, Rw::Randwrite]);
     assert_eq!((axes.mix.len(), axes.engine.len()), (2, 2));
@@ -243,6 +297,12 @@ fn what_is_no_axis_says_what_to_type() {
         ("rw", "read,sideways"),
         ("engine", "a b"),
         ("mix", "101"),
+        ("depth", "1..8+0"),
+        ("depth", "1..8*1"),
+        ("depth", "1..1000+1"),
+        ("spec", "idle"),
+        ("spec", "classics,database"),
+        ("targets", "0"),
         ("colour", "red"),
     ] {
         let said = Axes::default().say(axis, bad, known);

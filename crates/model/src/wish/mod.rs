@@ -5,6 +5,7 @@
 
 pub mod axes;
 mod check;
+pub mod cycle;
 pub mod keys;
 pub mod limits;
 pub mod line;
@@ -12,6 +13,7 @@ pub mod number;
 pub mod order;
 pub mod repeat;
 pub mod sizes;
+pub mod specs;
 pub mod words;
 
 pub use check::Problem;

@@ -12,10 +12,43 @@ const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Most maps of a work: one per way through the page cache, mostly.
 const MAPS: usize = 4;
-/// Widest map in columns of depths.
-const MOST_DEPTHS: usize = 10;
+/// Widest map in columns.
+const MOST_COLUMNS: usize = 10;
 /// Reasons for skipping that are told; `--skipped` and the JSON have all.
 const REASONS: usize = 4;
+
+/// One side of a map.
+#[derive(Clone, Copy)]
+struct Side {
+    name: &'static str,
+    of: fn(&Setting) -> u32,
+    show: fn(u32) -> String,
+    /// The setting with nothing said of it.
+    without: fn(&Setting) -> Setting,
+}
+
+const SIZE: Side =
+    Side { name: "size", of: |s| s.block_bytes, show: |v| show_block(u64::from(v)), without: Setting::clone };
+const DEPTH: Side = Side { name: "depth", of: |s| s.depth, show: |v| v.to_string(), without: Setting::clone };
+const WORKERS: Side = Side {
+    name: "workers",
+    of: |s| s.workers,
+    show: |v| v.to_string(),
+    without: |s| Setting { workers: 1, ..s.clone() },
+};
+const TARGETS: Side = Side {
+    name: "targets",
+    of: |s| s.targets.unwrap_or(1),
+    show: |v| v.to_string(),
+    without: |s| Setting { targets: None, ..s.clone() },
+};
+/// Where workers get one target after another.
+const QUEUES: Side = Side {
+    name: "targets of all workers",
+    of: |s| u32::try_from(s.queues()).unwrap_or(u32::MAX),
+    show: |v| v.to_string(),
+    without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
+};
 
 pub(super) fn show(out: &mut Page, sweep: &Sweep) {
     for work in &sweep.works {
@@ -102,22 +135,24 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// A map of sizes by depths for each setting of everything else, the winner's first. Ways that are measured as one have one.
+/// A map for each setting of everything else, the winner's first. Ways that are measured as one have one.
 fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: Option<&CellFigures>) {
+    let sides = sides(cells);
+    let way = |c: &CellFigures| (sides.1.without)(&(sides.0.without)(&c.setting)).way();
     let mut ways: Vec<(String, Vec<&CellFigures>)> = Vec::new();
-    for way in std::iter::once(winner).chain(cells.iter().copied()).map(|c| c.setting.way()) {
-        if ways.iter().any(|(known, _)| *known == way) {
+    for name in std::iter::once(winner).chain(cells.iter().copied()).map(way) {
+        if ways.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| c.setting.way() == way).collect();
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == name).collect();
         let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
         match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
-            Some((name, _)) => *name += &format!("; {way}"),
-            None => ways.push((way, these)),
+            Some((known, _)) => *known += &format!("; {name}"),
+            None => ways.push((name, these)),
         }
     }
-    for (way, these) in ways.iter().take(MAPS) {
-        map(out, way, these, winner, cheapest);
+    for (name, these) in ways.iter().take(MAPS) {
+        map(out, name, sides, these, winner, cheapest);
     }
     if ways.len() > MAPS {
         out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
@@ -125,28 +160,50 @@ fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: 
     }
 }
 
+/// What the rows and the columns of maps are: sizes and depths; of an access specification what was gone through.
+fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+    if cells.iter().all(|c| c.setting.spec.is_none()) {
+        return (SIZE, DEPTH);
+    }
+    if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
+        return (QUEUES, DEPTH);
+    }
+    let through: Vec<Side> =
+        [TARGETS, WORKERS, DEPTH].into_iter().filter(|side| axis(cells, side.of).len() > 1).collect();
+    let (rows, columns) = match through.as_slice() {
+        [.., rows, columns] => (*rows, *columns),
+        [side] if side.name != DEPTH.name => (*side, DEPTH),
+        _ => (WORKERS, DEPTH),
+    };
+    // There is no end to rows.
+    if axis(cells, columns.of).len() > MOST_COLUMNS { (columns, rows) } else { (rows, columns) }
+}
+
 fn map(
     out: &mut Page,
     way: &str,
+    (of_rows, of_columns): (Side, Side),
     cells: &[&CellFigures],
     winner: &CellFigures,
     cheapest: Option<&CellFigures>,
 ) {
-    let mut depths = axis(cells, |s| s.depth);
-    let sizes = axis(cells, |s| s.block_bytes);
-    if depths.len() * sizes.len() < 2 {
+    let mut columns = axis(cells, of_columns.of);
+    let rows = axis(cells, of_rows.of);
+    if columns.len() * rows.len() < 2 {
         return;
     }
-    depths.truncate(MOST_DEPTHS);
-    let head = depths.iter().fold(String::new(), |head, d| head + &format!("{d:>9}"));
-    out.line(&format!("  {way}: MB/s by size and depth"));
+    columns.truncate(MOST_COLUMNS);
+    let head = columns.iter().fold(String::new(), |head, c| head + &format!("{:>9}", (of_columns.show)(*c)));
+    out.line(&format!("  {way}: MB/s by {} and {}", of_rows.name, of_columns.name));
     out.line(&format!("  {:>6}{head}", ""));
     let best = winner.mb_per_s.unwrap_or(0.0);
     let is = |c: &CellFigures, other: Option<&CellFigures>| other.is_some_and(|o| o.setting == c.setting);
-    for size in &sizes {
-        let mut line = format!("  {:>6}", show_block(u64::from(*size)));
-        for depth in &depths {
-            let at = |c: &&&CellFigures| (c.setting.block_bytes, c.setting.depth) == (*size, *depth);
+    for row in &rows {
+        let mut line = format!("  {:>6}", (of_rows.show)(*row));
+        for column in &columns {
+            let at = |c: &&&CellFigures| {
+                ((of_rows.of)(&c.setting), (of_columns.of)(&c.setting)) == (*row, *column)
+            };
             let Some(cell) = cells.iter().find(at) else {
                 line += &format!("{:>9}", "");
                 continue;
