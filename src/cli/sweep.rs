@@ -7,12 +7,13 @@ use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use model::wish::Rw;
 use model::wish::axes::{AXES, Axes, PRESETS, preset};
 use model::wish::cycle::{Cycle, Step};
 use model::wish::keys::Key;
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::number::{size, time};
+use model::wish::specs::{OWN_LINES, Spec};
+use model::wish::{LineWish, Rw};
 use std::path::PathBuf;
 
 /// Keys that say the same thing for every cell.
@@ -27,6 +28,7 @@ impl Choice for SameForAll {
                 | "offset"
                 | "random"
                 | "align"
+                | "line"
                 | "time"
                 | "warmup"
                 | "runs"
@@ -168,7 +170,7 @@ impl Args {
             cycle: self.cycle,
             step: self.step,
         };
-        let request = self.measuring.request(Work::Sweep(Box::new(wish)), self.places, None);
+        let mut request = self.measuring.request(Work::Sweep(Box::new(wish)), self.places, None);
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: an adaptive search decides how often it measures a cell; leave one of them out"
@@ -176,10 +178,12 @@ impl Args {
         }
         // What a flag is about depends on the cells, which the plan knows.
         let mut widest = request.job.clone();
-        widest.phases.iter_mut().flat_map(|p| &mut p.streams).for_each(|s| s.rw = Some(Rw::Randrw));
+        let streams = widest.phases.iter_mut().flat_map(|p| &mut p.streams);
+        streams.filter(|s| s.lines.is_empty()).for_each(|s| s.rw = Some(Rw::Randrw));
         if let Some(problem) = widest.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
+        add_own_lines(&mut request);
         if self.list {
             return Ok(Said::List(request));
         }
@@ -187,6 +191,20 @@ impl Args {
             return Ok(Said::Skipped(request));
         }
         Ok(Said::Measure(request, self.showing.showing(self.explain)?))
+    }
+}
+
+/// Lines are one more access specification, or the only one where none is named.
+fn add_own_lines(request: &mut Request) {
+    let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
+    let lines: Vec<LineWish> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
+    if let Work::Sweep(wish) = &mut request.work
+        && !lines.is_empty()
+    {
+        if !wish.flags.contains(&"spec") {
+            wish.axes.spec.clear();
+        }
+        wish.axes.spec.push(Spec { name: OWN_LINES.into(), lines });
     }
 }
 

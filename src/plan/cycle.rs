@@ -88,10 +88,11 @@ fn cycled(said: &SweepWish, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loa
         }
     }
     let step = said.step.unwrap_or(Step::Linear);
-    let depths = or(&axes.depth, || match cycle.has_outstanding() {
-        true => said.step.unwrap_or(Step::Exponential).values(1, MOST_OUTSTANDING, TWO).collect(),
-        false => vec![1],
-    });
+    let outstanding = || {
+        let step = said.step.unwrap_or(Step::Exponential);
+        if cycle.has_outstanding() { step.values(1, MOST_OUTSTANDING, TWO).collect() } else { vec![1] }
+    };
+    let depths = or(&axes.depth, outstanding);
     let crews = if cycle.increments() {
         one_after_another(said, cycle, targets, cpus, step)?
     } else {
@@ -195,44 +196,62 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepWish {
     }
 }
 
-/// Workers, targets and targets of the last worker of each crew, and the depths, on three targets with two CPUs.
+/// What comes of it on three targets with two CPUs: of each crew its workers, targets and targets of the last worker.
 #[cfg(test)]
-fn seen(said: &SweepWish) -> Result<(Vec<(u32, u32, u32)>, Vec<u32>), String> {
+struct Through {
+    crews: Vec<(u32, u32, u32)>,
+    depths: Vec<u32>,
+}
+
+#[cfg(test)]
+fn through(said: &SweepWish) -> Result<Through, String> {
     let cycle = said.cycle.unwrap_or(Cycle::Normal);
     let Loads { crews, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.words().to_owned())?;
-    Ok((crews.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect(), depths))
+    let crews = crews.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
+    Ok(Through { crews, depths })
+}
+
+#[cfg(test)]
+fn done(said: &SweepWish) -> Through {
+    through(said).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
 fn each_test_type_goes_through_what_iometer_goes_through() {
-    let of = |cycle: Cycle| seen(&sweep(cycle, None)).unwrap();
-    let doubling = vec![1, 2, 4, 8, 16, 32];
-    assert_eq!(of(Cycle::Normal), (vec![(2, 3, 0)], vec![1]));
-    assert_eq!(of(Cycle::Targets), (vec![(2, 1, 0), (2, 2, 0), (2, 3, 0)], vec![1]));
-    assert_eq!(of(Cycle::Workers), (vec![(1, 3, 0), (2, 3, 0)], vec![1]));
-    let one_by_one = vec![(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 0)];
-    assert_eq!(of(Cycle::IncrementParallel), (one_by_one.clone(), vec![1]));
-    assert_eq!(of(Cycle::IncrementSerial), (one_by_one, vec![1]));
-    let both = vec![(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0), (2, 2, 0), (2, 3, 0)];
-    assert_eq!(of(Cycle::WorkersAndTargets), (both, vec![1]));
-    assert_eq!(of(Cycle::Outstanding), (vec![(2, 3, 0)], doubling.clone()));
-    assert_eq!(of(Cycle::OutstandingAndTargets), (vec![(2, 1, 0), (2, 2, 0), (2, 3, 0)], doubling));
+    let targets = [(2, 1, 0), (2, 2, 0), (2, 3, 0)];
+    let one_by_one = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 0)];
+    let both = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0), (2, 2, 0), (2, 3, 0)];
+    let doubling = [1, 2, 4, 8, 16, 32];
+    for (cycle, crews, depths) in [
+        (Cycle::Normal, &[(2, 3, 0)][..], &[1][..]),
+        (Cycle::Targets, &targets, &[1]),
+        (Cycle::Workers, &[(1, 3, 0), (2, 3, 0)], &[1]),
+        (Cycle::IncrementParallel, &one_by_one, &[1]),
+        (Cycle::IncrementSerial, &one_by_one, &[1]),
+        (Cycle::WorkersAndTargets, &both, &[1]),
+        (Cycle::Outstanding, &[(2, 3, 0)], &doubling),
+        (Cycle::OutstandingAndTargets, &targets, &doubling),
+    ] {
+        let seen = done(&sweep(cycle, None));
+        assert_eq!((seen.crews.as_slice(), seen.depths.as_slice()), (crews, depths), "{}", cycle.word());
+    }
 }
 
 #[test]
 fn steps_and_flags_change_what_rises() {
-    let of = |cycle: Cycle, step: Step| seen(&sweep(cycle, Some(step))).unwrap();
-    assert_eq!(of(Cycle::Targets, Step::Exponential).0, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
+    let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
+    let targets = of(Cycle::Targets, Step::Exponential).crews;
+    assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
-    assert_eq!(of(Cycle::Outstanding, Step::Linear).1, odd, "by two, as Iometer's step is");
+    assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
     let mut said = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
     said.axes.workers = vec![5];
-    assert_eq!(seen(&said).unwrap().0, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
+    assert_eq!(done(&said).crews, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
     said.axes.workers = vec![1, 2];
-    assert!(seen(&said).is_err_and(|e| e.contains("one number")));
+    assert!(through(&said).is_err_and(|e| e.contains("one number")));
     let mut said = sweep(Cycle::Workers, Some(Step::Linear));
     said.axes.workers = vec![4, 8];
-    assert!(seen(&said).is_err_and(|e| e.contains("--step linear changes nothing")));
+    assert!(through(&said).is_err_and(|e| e.contains("--step linear changes nothing")));
     said.step = None;
-    assert_eq!(seen(&said).unwrap().0, [(4, 3, 0), (8, 3, 0)]);
+    assert_eq!(done(&said).crews, [(4, 3, 0), (8, 3, 0)]);
 }

@@ -208,7 +208,7 @@ fn works(
 ) -> Result<Vec<Doing>, Failure> {
     let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
     let theirs = grounds.iter().any(|g| g.role != Role::Made);
-    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f));
+    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
         all.retain(|doing| !doing.writes());
         origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
@@ -247,7 +247,7 @@ fn named_works(request: &Request, said: &SweepWish) -> Result<Vec<Doing>, Failur
     if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
     {
         return Err(Failure::Usage(format!(
-            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec"
+            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
         )));
     }
     Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
@@ -330,11 +330,17 @@ impl Ground {
             return None;
         }
         let Some(align) = self.align else { return Some("its file system has no direct I/O".into()) };
-        let odd = match point.doing {
-            Doing::Plain(..) => !point.bs.is_multiple_of(align),
-            Doing::Named(spec) => spec.sizes().any(|bytes| !bytes.is_multiple_of(align)),
+        let odd = |bytes: &u32| !bytes.is_multiple_of(align);
+        let (size, reply) = match point.doing {
+            Doing::Plain(..) => (Some(point.bs).filter(odd), None),
+            Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
         };
-        odd.then(|| format!("direct I/O there needs multiples of {align} bytes"))
+        if let Some(reply) = reply {
+            return Some(format!(
+                "its reply has {reply} bytes, and direct I/O there needs multiples of {align} bytes"
+            ));
+        }
+        size.map(|_| format!("direct I/O there needs multiples of {align} bytes"))
     }
 }
 

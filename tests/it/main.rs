@@ -15,6 +15,7 @@ mod fidelity;
 mod group;
 mod history;
 mod honesty;
+mod iometer;
 mod layers;
 mod lifecycle;
 mod limit;

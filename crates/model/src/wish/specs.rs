@@ -25,12 +25,8 @@ pub struct Spec {
     pub lines: Vec<LineWish>,
 }
 
-/// Words that stand for several of them, with what they are.
-pub const GROUPS: [(&str, &str); 3] = [
-    ("classics", "the first five, quoted by reviews and vendors"),
-    ("iometer", "the others, which Iometer begins with"),
-    ("all", "both"),
-];
+/// The name of the one that is said on the command line, line by line.
+pub const OWN_LINES: &str = "own lines";
 
 /// A classic: its name, percent of reads, percent at random offsets, and percent of operations of each size in bytes.
 type Classic = (&'static str, u8, f64, &'static [(u32, u32)]);
@@ -167,9 +163,18 @@ impl Spec {
         self.lines.iter().map(|l| l.bs.most().max(l.reply)).max().unwrap_or(0)
     }
 
-    /// Every size that it has.
+    /// Every size that it has, ends of ranges.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
-        self.lines.iter().flat_map(|l| [l.bs.least(), l.bs.most(), l.reply]).filter(|b| *b > 0)
+        self.lines.iter().flat_map(|l| match &l.bs {
+            Sizes::Fixed(size) => vec![*size],
+            Sizes::Range(least, most) => vec![*least, *most],
+            Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
+        })
+    }
+
+    /// Every size of a reply that it has.
+    pub fn replies(&self) -> impl Iterator<Item = u32> {
+        self.lines.iter().map(|l| l.reply).filter(|bytes| *bytes > 0)
     }
 
     /// Whether anything is written.

@@ -258,3 +258,52 @@ fn shades_go_from_nothing_to_all() {
     assert_eq!((shade(1.0, 0.0), shade(f64::NAN, 1.0)), (' ', ' '));
     assert_eq!(percent(-0.021), "-2.1 %");
 }
+
+#[cfg(test)]
+fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
+    let setting = Setting {
+        block_bytes: 4096,
+        depth,
+        workers,
+        engine: "io_uring".into(),
+        cache: model::job::Cache::Direct,
+        rw: String::new(),
+        mix: None,
+        batch: None,
+        mode: None,
+        spec: Some("Database".into()),
+        targets,
+        targets_of_last: None,
+    };
+    CellFigures {
+        setting,
+        mib_per_s: None,
+        mb_per_s: None,
+        iops: None,
+        interval: None,
+        runs: 0,
+        memory_bytes: 0,
+        cpu_ns_per_mib: None,
+        result: None,
+    }
+}
+
+#[test]
+fn the_sides_of_a_map_are_what_was_gone_through() {
+    let named = |all: &[CellFigures]| {
+        let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
+        (rows.name, columns.name)
+    };
+    assert_eq!(named(&[cell(2, None, 1), cell(2, None, 8)]), ("workers", "depth"));
+    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 1)]), ("targets", "depth"));
+    assert_eq!(named(&[cell(2, Some(1), 1), cell(1, Some(2), 1)]), ("targets", "workers"));
+    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 8)]), ("targets", "depth"));
+    let mut last = cell(2, Some(2), 1);
+    last.setting.targets_of_last = Some(1);
+    assert_eq!(named(&[cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
+    let many: Vec<CellFigures> = (1..=16).map(|depth| cell(1, None, depth)).collect();
+    assert_eq!(named(&many), ("depth", "workers"), "rows have no end");
+    let mut plain = cell(1, None, 1);
+    plain.setting.spec = None;
+    assert_eq!(named(&[plain]), ("size", "depth"));
+}
