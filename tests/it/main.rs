@@ -33,3 +33,4 @@ mod sustained;
 mod sweep;
 mod trace;
 mod verify;
+mod winners;
