@@ -71,12 +71,15 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
 /// Which quoted results beside the headline do not hold; `None` where all do.
 pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
     let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
-    let named = |verdict: Verdict| -> Vec<String> {
-        others().filter(|r| r.verdict == verdict).map(|r| r.name.clone()).collect()
+    let said = |verdict: Verdict, one: &str, several: &str| {
+        let names: Vec<&str> = others().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
+        let what = if names.len() == 1 { one } else { several };
+        (!names.is_empty()).then(|| format!("{} {what} ({})", names.len(), names.join(", ")))
     };
-    let said =
-        |names: Vec<String>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
-    let parts = [said(named(Verdict::Suspect), "suspect"), said(named(Verdict::Invalid), "without a number")];
+    let parts = [
+        said(Verdict::Suspect, "is suspect", "are suspect"),
+        said(Verdict::Invalid, "has no number", "have no number"),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("Of the {} other results {}.", others().count(), parts.join("; ")))
 }
