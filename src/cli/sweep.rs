@@ -112,9 +112,9 @@ pub enum Said {
 /// The test types, for help.
 fn cycles() -> String {
     let mut out = String::from(
-        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers rise from 1 to --workers \
-         (the CPUs), targets to all that are named, outstanding I/Os from 1 to 32; --workers, --targets and --depth \
-         replace what would rise.\n\nPossible values:",
+        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers rise from 1 to the CPUs, targets to all \
+         that are named, outstanding I/Os from 1 to 32; one number for --workers, --targets or --depth is the most, a list \
+         or range stands for all of it.\n\nPossible values:",
     );
     for (word, cycle) in Cycle::ALL {
         out += &format!("\n- {word}: {}", cycle.about());

@@ -73,32 +73,42 @@ fn product(workers: &[u32], targets: &[u32]) -> Vec<Crew> {
     workers.iter().flat_map(|w| crew(*w)).collect()
 }
 
-/// The loads of a test type. What a flag says stands in place of what the type would go through.
+/// The loads of a test type. Of what rises a flag may say the most, one number, or all values.
 fn cycled(said: &SweepWish, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &said.axes;
-    if let Some(step) = said.step {
-        let rises = (cycle.has_workers() && axes.workers.is_empty())
-            || (cycle.has_targets() && axes.targets.is_empty())
-            || (cycle.has_outstanding() && axes.depth.is_empty());
-        if !rises {
-            return Err(Failure::Usage(format!(
-                "--step {} changes nothing here: no number rises by itself; leave it out, or type another --cycle",
-                step.word().to_lowercase()
-            )));
-        }
+    let rises = |through: bool, values: &[u32]| through && values.len() < 2;
+    let workers_rise = rises(cycle.has_workers(), &axes.workers);
+    let targets_rise = rises(cycle.has_targets(), &axes.targets);
+    let depths_rise = rises(cycle.has_outstanding(), &axes.depth);
+    if let Some(step) = said.step.filter(|_| !workers_rise && !targets_rise && !depths_rise) {
+        return Err(Failure::Usage(format!(
+            "--step {} changes nothing here: no number rises by itself; leave it out, or type another --cycle",
+            step.word().to_lowercase()
+        )));
     }
     let step = said.step.unwrap_or(Step::Linear);
-    let outstanding = || {
-        let step = said.step.unwrap_or(Step::Exponential);
-        if cycle.has_outstanding() { step.values(1, MOST_OUTSTANDING, TWO).collect() } else { vec![1] }
+    let most = |values: &[u32], default: u32| values.first().copied().unwrap_or(default);
+    let values = |rises: bool, values: &[u32], default: u32| {
+        if rises { up_to(most(values, default), step) } else { or(values, || vec![default]) }
     };
-    let depths = or(&axes.depth, outstanding);
-    let crews = if cycle.increments() {
-        one_after_another(said, cycle, targets, cpus, step)?
+    let depths = if depths_rise {
+        let step = said.step.unwrap_or(Step::Exponential);
+        step.values(1, most(&axes.depth, MOST_OUTSTANDING), TWO).collect()
     } else {
-        let rising = |rises: bool, most: u32| if rises { up_to(most, step) } else { vec![most] };
-        let workers = or(&axes.workers, || rising(cycle.has_workers(), cpus));
-        product(&workers, &or(&axes.targets, || rising(cycle.has_targets(), targets)))
+        or(&axes.depth, || vec![1])
+    };
+    let crews = if cycle.increments() {
+        let list = [("workers", &axes.workers), ("targets", &axes.targets)];
+        if let Some((flag, _)) = list.iter().find(|(_, values)| values.len() > 1) {
+            return Err(Failure::Usage(format!(
+                "--{flag}: {} goes through them itself; type how many there are, one number",
+                cycle.word()
+            )));
+        }
+        one_after_another(most(&axes.workers, cpus), most(&axes.targets, targets), step)
+    } else {
+        let workers = values(workers_rise, &axes.workers, cpus);
+        product(&workers, &values(targets_rise, &axes.targets, targets))
     };
     Ok(Loads { crews, depths })
 }
@@ -111,37 +121,17 @@ fn up_to(most: u32, step: Step) -> Vec<u32> {
 }
 
 /// One target more for one worker at a time: the first worker gets all of its targets before the second gets one.
-fn one_after_another(
-    said: &SweepWish,
-    cycle: Cycle,
-    targets: u32,
-    cpus: u32,
-    step: Step,
-) -> Result<Vec<Crew>, Failure> {
-    let word = cycle.word();
-    if !said.axes.targets.is_empty() {
-        return Err(Failure::Usage(format!(
-            "--targets does not go with {word}, which adds one after another; leave it out, or type --cycle CYCLE_TARGETS"
-        )));
-    }
-    let workers = match said.axes.workers.as_slice() {
-        [] => cpus,
-        [all] => *all,
-        _ => {
-            return Err(Failure::Usage(format!(
-                "--workers: {word} goes through them itself; type how many there are, one number"
-            )));
-        }
-    };
+fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Crew> {
+    let targets = targets.max(1);
     let crew = |pairs: u32| match (pairs / targets, pairs % targets) {
         (workers, 0) => Crew { workers, targets, of_last: None },
         (0, few) => Crew { workers: 1, targets: few, of_last: None },
         (full, few) => Crew { workers: full + 1, targets, of_last: Some(few) },
     };
-    Ok(up_to(workers.saturating_mul(targets), step).into_iter().map(crew).collect())
+    up_to(workers.saturating_mul(targets), step).into_iter().map(crew).collect()
 }
 
-/// What the numbers are that no flag said.
+/// What the numbers are, and what made them.
 fn tell(said: &SweepWish, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
     let Loads { crews, depths } = loads;
     let list = |of: fn(&Crew) -> u32| {
@@ -151,30 +141,22 @@ fn tell(said: &SweepWish, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
         words(&all)
     };
     let axes = &said.axes;
-    let from = |rises: bool, by: &str| match (rises, said.step) {
-        (false, _) => by.to_owned(),
-        (true, Some(step)) => format!("{}, {}", cycle.word(), step.word()),
-        (true, None) => format!("{}, its default steps", cycle.word()),
+    let law = said.step.map_or("its default steps", Step::word);
+    let from = |rises: bool, values: &[u32], default: &str| match (rises, values) {
+        (_, [_, _, ..]) | (false, [_]) => "command line".to_owned(),
+        (true, [_]) => format!("{}, {law}; the most from the command line", cycle.word()),
+        (true, []) => format!("{}, {law}", cycle.word()),
+        (false, []) => default.to_owned(),
     };
-    if axes.workers.is_empty() {
-        let rises = cycle.has_workers() || cycle.increments();
-        origins.fixed(
-            "axis workers",
-            &list(|c| c.workers),
-            &from(rises, "the number of CPUs, as in Iometer"),
-        );
-    }
-    if axes.targets.is_empty() {
-        origins.fixed("axis targets", &list(|c| c.targets), &from(cycle.has_targets(), "all that are named"));
-    }
+    let by =
+        from(cycle.has_workers() || cycle.increments(), &axes.workers, "the number of CPUs, as in Iometer");
+    origins.fixed("workers", &list(|c| c.workers), &by);
+    let by = from(cycle.has_targets(), &axes.targets, "all that are named");
+    origins.fixed("targets", &list(|c| c.targets), &by);
     origins.fixed(
         "outstanding I/Os",
         &format!("{} per worker and target: the same as depth", words(depths)),
-        &if axes.depth.is_empty() {
-            from(cycle.has_outstanding(), "as in Iometer")
-        } else {
-            "command line".into()
-        },
+        &from(cycle.has_outstanding(), &axes.depth, "as in Iometer"),
     );
 }
 
@@ -254,4 +236,13 @@ fn steps_and_flags_change_what_rises() {
     assert!(through(&said).is_err_and(|e| e.contains("--step linear changes nothing")));
     said.step = None;
     assert_eq!(done(&said).crews, [(4, 3, 0), (8, 3, 0)]);
+    said.axes.workers = vec![3];
+    assert_eq!(done(&said).crews, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
+    let mut said = sweep(Cycle::OutstandingAndTargets, None);
+    (said.axes.depth, said.axes.targets) = (vec![5], vec![2]);
+    let seen = done(&said);
+    assert_eq!((seen.crews.len(), seen.depths), (2, vec![1, 2, 4]), "none above the end, as in Iometer");
+    let mut said = sweep(Cycle::IncrementParallel, None);
+    said.axes.targets = vec![1];
+    assert_eq!(done(&said).crews, [(1, 1, 0), (2, 1, 0)]);
 }

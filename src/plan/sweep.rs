@@ -16,7 +16,7 @@ use model::machine::Place;
 use model::plan::Role;
 use model::sweep::{Cell, Grid, Search, Setting, Skipped, Yardstick};
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::axes::{Axes, MAX_CELLS, MEMORY_BYTES, Mode, names};
+use model::wish::axes::{Axes, IOMETER, MAX_CELLS, MEMORY_BYTES, Mode, names};
 use model::wish::limits::MIN_TIME_NS;
 use model::wish::specs::Spec;
 use model::wish::{EngineWish, JobWish, LineWish, PhaseWish, Rw, StreamWish};
@@ -606,7 +606,11 @@ fn tell_axes(axes: &Axes, said: &SweepWish, origins: &mut Origins) {
         ("targets", numbers(&axes.targets, plain)),
         ("mix", axes.mix.iter().map(|m| m.words()).collect::<Vec<_>>().join(",")),
     ];
-    for (axis, values) in told.into_iter().filter(|(_, values)| !values.is_empty()) {
+    let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
+    // What a test type makes of these was told with it.
+    let told =
+        told.into_iter().filter(|(axis, _)| !cycled || !["depth", "workers", "targets"].contains(axis));
+    for (axis, values) in told.filter(|(_, values)| !values.is_empty()) {
         let from = if said.flags.contains(&axis) { None } else { preset.as_deref() };
         origins.fixed(&format!("axis {axis}"), &values, from.unwrap_or("command line"));
     }
