@@ -47,8 +47,9 @@ pub(super) fn loads(said: &SweepWish, targets: u32, origins: &mut Origins) -> Re
     if said.preset.is_some_and(|p| p.name == IOMETER) {
         let cpus = available_parallelism().map_or(1, NonZero::get);
         let cpus = u32::try_from(cpus).unwrap_or(MAX_WORKERS).min(MAX_WORKERS);
-        let words = |cycle: &Cycle| format!("{}: {}", cycle.word(), cycle.about());
-        let cycle = origins.choose("--cycle", said.cycle, Cycle::Normal, words);
+        let cycle = said.cycle.unwrap_or(Cycle::Normal);
+        let from = if said.cycle.is_some() { "command line" } else { "default" };
+        origins.fixed("--cycle", &format!("{}: {}", cycle.word(), cycle.about()), from);
         let loads = cycled(said, cycle, targets, cpus)?;
         tell(said, cycle, &loads, origins);
         return Ok(loads);
