@@ -218,8 +218,8 @@ impl Ground<'_> {
         if !interface.cache.is_direct() {
             return Ok(());
         }
-        if self.place.direct.as_ref().is_some_and(|d| d.offset_align == 0) {
-            return Err("its file system has no direct I/O".into());
+        if let Some(why) = self.place.without_direct() {
+            return Err(format!("there is no direct I/O here ({why})"));
         }
         let align = target::direct_alignment(&self.place);
         if !work.block_bytes.is_multiple_of(align.max(1)) {

@@ -65,6 +65,8 @@ struct Ground {
     bytes: u64,
     /// Alignment of direct I/O; `None` where there is none.
     align: Option<u32>,
+    /// Whether direct I/O goes past the page cache, as far as anybody says.
+    direct: bool,
 }
 
 /// A grid while it grows.
@@ -159,7 +161,13 @@ fn look(request: &Request, root: &Root) -> Result<Ground, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
-    Ok(Ground { role: found.role, bytes: found.bytes, align: alignment(&place), path })
+    Ok(Ground {
+        role: found.role,
+        bytes: found.bytes,
+        align: alignment(&place),
+        direct: place.without_direct().is_none(),
+        path,
+    })
 }
 
 /// Alignment of direct I/O at a place; `None` where it has none.
@@ -244,7 +252,7 @@ impl Growing<'_> {
         entry: &'static Entry,
     ) -> Result<(), Failure> {
         let axes = &self.said.axes;
-        let default = entry.caches.first().copied().unwrap_or(Cache::Direct);
+        let default = self.default_cache(entry);
         let writes = writes(rw);
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
@@ -293,6 +301,14 @@ impl Growing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How files are opened where nobody says: as the engine likes it best, but not in a way that the place does not know.
+    fn default_cache(&self, entry: &Entry) -> Cache {
+        let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
+        let knows = self.ground.as_ref().is_none_or(|g| g.direct);
+        let other = || entry.caches.iter().copied().find(|c| !c.is_direct());
+        if best.is_direct() && !knows { other().unwrap_or(best) } else { best }
     }
 
     fn add(&mut self, point: &Point) {

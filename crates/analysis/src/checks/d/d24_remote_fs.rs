@@ -20,6 +20,10 @@ const NETWORK: &[&str] = &[
 ];
 /// Kinds whose data are with the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
+/// Programs in user space (FUSE) that fetch the data from another machine: what follows `fuse.` in the kind.
+const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
+/// Those that encrypt what they keep, elsewhere or on this machine.
+const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
 /// Kinds whose client counts what it answers itself.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
 /// Share of the reads that never left this machine from which they are worth a word: the same as of a local page cache (A01).
@@ -76,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
     };
     let mut sentence = format!("This is {} ({}): {way}.", fs.kind, fs.source);
     let mut numbers = evidence([]);
-    let mut rename = Rename::Condition(format!("through {}", fs.kind));
+    let mut rename = Rename::Condition(condition(&fs.kind));
     if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
         match hits(case, fs) {
             Ok(share) => {
@@ -112,11 +116,31 @@ fn way(kind: &str) -> Option<&'static str> {
         k if OF_HOST.contains(&k) => {
             Some("the data are with the host of this virtual machine, whose cache cannot be seen")
         }
+        k if is_program(k, FETCHING) => Some(
+            "a program in user space fetches the data from another machine, and neither what it keeps nor the network can be seen",
+        ),
+        k if is_program(k, ENCRYPTING) => Some(
+            "a program in user space encrypts the data, which takes CPU time, and what it does with them below cannot be seen",
+        ),
         k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
             Some("a program in user space answers, and what it does below cannot be seen")
         }
         _ => None,
     }
+}
+
+/// What the way adds to the name of a number.
+fn condition(kind: &str) -> String {
+    let how = match kind {
+        k if is_program(k, FETCHING) => "over the network ",
+        k if is_program(k, ENCRYPTING) => "encrypted ",
+        _ => "",
+    };
+    format!("{how}through {kind}")
+}
+
+fn is_program(kind: &str, names: &[&str]) -> bool {
+    kind.strip_prefix("fuse.").is_some_and(|name| names.contains(&name))
 }
 
 /// The share of the bytes read that the client's cache answered, over all runs.
