@@ -13,7 +13,7 @@ const TABLE: &str = "api --bs 4k --size 16m --runs 1 --time 300ms --quiet --form
 
 const MEMORY: &str = "mount -t tmpfs -o size=256m none \"$1\"";
 const ENCRYPTED: &str = "mkdir kept; echo secret > word; gocryptfs -init -q -passfile word kept; \
-     gocryptfs -q -nosyslog -passfile word kept \"$1\"";
+     gocryptfs -q -nosyslog -passfile word kept \"$1\" 2> log";
 /// A server of its own on loopback, with keys of its own. Its directory below /run is seen by nobody else.
 const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
      for key in host mine; do ssh-keygen -q -t ed25519 -N '' -f $key; done; \
@@ -25,7 +25,7 @@ const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
 
 /// What needs a device below that the kernel sees: with one it is answered, without one nobody may claim anything.
 const OF_DEVICES: &[&str] =
-    &["A01", "A09", "A12", "A13", "A18", "A22", "B01", "B02", "B03", "B04", "C01", "C03", "D01", "D05"];
+    &["A01", "A09", "A12", "A13", "A22", "B01", "B02", "B03", "B04", "C01", "C03", "D01", "D05"];
 
 fn memory(stage: &Stage) -> Option<Disk> {
     Disk::served(stage, &[], MEMORY)
@@ -60,10 +60,15 @@ fn winners(report: &Report) -> Vec<&str> {
     ["read", "write"].map(name).to_vec()
 }
 
+/// Of any cell or row; what `cp` and `dd` would do goes through the page cache wherever it is.
 #[track_caller]
 fn never_says(report: &Report, ids: &[&str]) {
+    let is_theirs =
+        |name: &Value| name.as_str().is_some_and(|n| n.starts_with("cp: ") || n.starts_with("dd: "));
     for id in ids {
-        assert!(!report.says(id, "finding"), "{id}: {:#?}", report.answers(id));
+        for found in report.answers(id).into_iter().filter(|f| f["outcome"] == "finding") {
+            assert!(found["about"].as_array().unwrap().iter().all(is_theirs), "{found:#}");
+        }
     }
 }
 
@@ -100,11 +105,17 @@ fn missing(report: &Report, interface: &str) -> String {
 #[track_caller]
 fn counts_calls(report: &Report) {
     // A record of 4 KiB is one call of pread, two where the position is set, and a mapping takes none.
-    for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 4.0)] {
-        let calls = row(report, interface)["calls_per_mib"]["Ok"].as_f64().unwrap();
-        assert!((least..=most).contains(&calls), "{interface}: {calls}");
+    for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 8.0)] {
+        let calls = &row(report, interface)["calls_per_mib"];
+        let told = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
+        // Where a place is so slow that a trial says nothing, that is said.
+        assert!(
+            told || calls["Err"].as_str().is_some_and(|w| w.contains("were moved")),
+            "{interface}: {calls}"
+        );
     }
-    assert!(missing(report, "io_uring IOPOLL").contains("poll"));
+    let polling = missing(report, "io_uring IOPOLL");
+    assert!(["poll", "no direct I/O"].iter().any(|why| polling.contains(why)), "{polling}");
     let all = report.0["api"]["missing"].as_array().unwrap();
     assert!(rows(report).len() + all.len() >= 35, "{:#}", report.0["api"]);
     for text in all.iter().map(|m| m.as_str().unwrap()) {

@@ -26,7 +26,7 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     match (&report.layers, &report.limit, &report.sweep, &report.api) {
         (Some(layers), ..) => super::layers::show(&mut out, layers),
         (None, Some(curve), ..) => super::limit::show(&mut out, curve),
-        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep),
+        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep, report),
         (None, None, None, Some(api)) => super::api::show(&mut out, api),
         (None, None, None, None) if report.results.is_empty() => {}
         (None, None, None, None) => out.table(&report.results),
