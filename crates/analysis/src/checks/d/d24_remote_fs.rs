@@ -39,7 +39,8 @@ pub(super) const CHECK: Check = Check {
         reads: "The type of the file system in `/proc/self/mountinfo`, and for NFS the line `bytes:` of `/proc/self/mountstats` at \
                 start and stop of each run: what was read through the cache, past it, and from the server.",
         formula: "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
-                  (FUSE). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
+                  (FUSE), and says so where the program is known to go over the network (sshfs, rclone, ...) or to encrypt \
+                  (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
                   is told from 5 %, and from 50 % the number is named after that cache. What the server caches cannot be seen.",
         provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
         repair: "Measure on the server for its disks. Accept it (`--accept D24`) where the whole way is what you mean, and read past \
@@ -240,6 +241,18 @@ fn without_the_counters_of_nfs_it_is_still_remote_and_says_what_was_not_seen() {
     assert!(found(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
     let writes = found(&on_nfs(&Forge::honest_write(), Err("Permission denied")));
     assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
+}
+
+#[test]
+fn known_programs_are_told_by_what_they_do() {
+    let of = |kind| found(&Forge { kind, ..Forge::honest() }.record()).renames;
+    for (kind, name) in [
+        ("fuse.sshfs", "over the network through fuse.sshfs"),
+        ("fuse.gocryptfs", "encrypted through fuse.gocryptfs"),
+        ("fuse.bindfs", "through fuse.bindfs"),
+    ] {
+        assert_eq!(of(kind), Some(Rename::Condition(name.into())));
+    }
 }
 
 #[test]
