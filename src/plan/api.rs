@@ -36,8 +36,8 @@ pub(super) const OF_ENTRANTS: &[&str] = &[
 const SIZES: &[u32] = &[4096, 128 << 10];
 /// The same where records come in no order, as those of databases do.
 const RANDOM_SIZES: &[u32] = &[4096];
-/// Span: more than any buffer of a program holds, and read in a fraction of a second.
-const SPAN_BYTES: u64 = 64 * MIB;
+/// Span: more than any buffer of a program holds, and read in a fraction of a second; less where there is no room.
+const SPANS: [u64; 3] = [64 * MIB, 32 * MIB, 16 * MIB];
 /// Operations in flight, where an interface can have several: a fast disk needs as many, and they fit any.
 const DEPTH: u32 = 8;
 /// What the headline is about.
@@ -73,7 +73,9 @@ pub(super) fn compare(
     let (found, place) = target::look(root, &said, &path)?;
     let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
+    let fits = |bytes: &u64| machine::test_file::fits(&path, *bytes).is_ok();
+    let roomy = if found.role == Role::Made { SPANS.iter().copied().find(fits) } else { None };
+    let span = origins.choose("--size", wish.size, roomy.unwrap_or(SPANS[0]).min(there), |b| show_bytes(*b));
     let depth = origins.choose("--depth", wish.depth, DEPTH, u32::to_string);
     origins.fixed("--cache", "as each interface opens its file", "fathom api");
     origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
@@ -118,12 +120,36 @@ pub(super) fn compare(
         let why = if contest.missing.is_empty() {
             "none of these interfaces does what --rw says; type another --rw, or leave it out".into()
         } else {
-            contest.missing.join("; ")
+            reasons(&contest.missing)
         };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
     asked.contest = Some(contest);
     Ok(asked)
+}
+
+/// Each reason once, with the first that it keeps away: `pread, 4K random read and 39 others: it is so`.
+fn reasons(missing: &[String]) -> String {
+    let mut all: Vec<(&str, &str, usize)> = Vec::new();
+    for (name, why) in missing.iter().filter_map(|m| parted(m)) {
+        match all.iter_mut().find(|(_, known, _)| *known == why) {
+            Some((.., others)) => *others += 1,
+            None => all.push((name, why, 0)),
+        }
+    }
+    let words = all.into_iter().map(|(name, why, others)| match others {
+        0 => format!("{name}: {why}"),
+        1 => format!("{name} and 1 other: {why}"),
+        others => format!("{name} and {others} others: {why}"),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// The name and the reason: an interface may have colons in its name, and its work follows a comma.
+fn parted(missing: &str) -> Option<(&str, &str)> {
+    let work = missing.find(", ")?;
+    let colon = work + missing.get(work..)?.find(": ")?;
+    Some((missing.get(..colon)?, missing.get(colon + 2..)?))
 }
 
 /// Both orders and both directions, unless one work was asked for.
@@ -218,8 +244,8 @@ impl Ground<'_> {
         if !interface.cache.is_direct() {
             return Ok(());
         }
-        if self.place.direct.as_ref().is_some_and(|d| d.offset_align == 0) {
-            return Err("its file system has no direct I/O".into());
+        if let Some(why) = self.place.without_direct() {
+            return Err(format!("there is no direct I/O here ({why})"));
         }
         let align = target::direct_alignment(&self.place);
         if !work.block_bytes.is_multiple_of(align.max(1)) {

@@ -68,6 +68,8 @@ struct Ground {
     bytes: u64,
     /// Alignment of direct I/O; `None` where there is none.
     align: Option<u32>,
+    /// Whether direct I/O goes past the page cache, as far as anybody says.
+    direct: bool,
 }
 
 /// A grid while it grows.
@@ -186,7 +188,8 @@ fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failure> {
             )));
         }
         let (found, place) = target::look(root, said, &path)?;
-        all.push(Ground { role: found.role, bytes: found.bytes, align: alignment(&place), path });
+        let direct = place.without_direct().is_none();
+        all.push(Ground { role: found.role, bytes: found.bytes, align: alignment(&place), direct, path });
     }
     Ok(all)
 }
@@ -353,7 +356,7 @@ impl Growing<'_> {
         entry: &'static Entry,
     ) -> Result<(), Failure> {
         let axes = &self.said.axes;
-        let default = entry.caches.first().copied().unwrap_or(Cache::Direct);
+        let default = self.default_cache(entry);
         let writes = doing.writes();
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
             Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
@@ -406,6 +409,14 @@ impl Growing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
+    fn default_cache(&self, entry: &Entry) -> Cache {
+        let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
+        let knows = self.grounds.iter().all(|g| g.direct);
+        let other = || entry.caches.iter().copied().find(|c| !c.is_direct());
+        if best.is_direct() && !knows { other().unwrap_or(best) } else { best }
     }
 
     fn add(&mut self, point: &Point) {

@@ -3,11 +3,12 @@
 //! For: real block devices and file systems that are gone at the end, whatever the story did. Not for: running the program
 //! without one ([`crate::stage`]).
 //! A mounted device is marked for automatic clearing, and its mount lives in the namespace of a process that ends with its
-//! standard input. So even a killed test run leaves neither mount nor loop device.
+//! standard input, and so do programs that serve a mount. So even a killed test run leaves no mount, loop device or process.
 
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -119,6 +120,23 @@ impl Disk {
         Some(Self { dir, device: device.path.clone(), room, _held: None })
     }
 
+    /// What a script mounts on `$1`. It has a directory of its own, `$2`, and a free port, `$3`; what it starts ends with the
+    /// mount. `None`, and said, where the machine lacks one of the commands or refuses.
+    pub(crate) fn served(stage: &Stage, commands: &[&str], script: &str) -> Option<Self> {
+        let is_there = |name: &&&str| tool(&[&"sh", &"-c", &"command -v \"$0\"", *name]).is_ok();
+        if let Some(missing) = commands.iter().find(|name| !is_there(name)) {
+            skip(&format!("there is no {missing}"));
+            return None;
+        }
+        let (dir, own) = (stage.folder("mounted"), stage.folder("served"));
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let script = format!("set -e; cd \"$2\"; {script}; echo ready; exec cat");
+        let mut serve = Command::new("sh");
+        serve.args(["-c", &script, "sh"]).args([&dir, &own]).arg(port);
+        let room = Room::keep(&mut serve)?;
+        Some(Self { dir, device: PathBuf::new(), room, _held: None })
+    }
+
     /// No file system: an empty directory of the machine's disk, where what is mounted is seen by nobody else. With a device
     /// that is to be used as it is.
     pub(crate) fn bare(stage: &Stage, device: Option<Device>) -> Option<Self> {
@@ -224,10 +242,12 @@ impl Drop for Beside {
 }
 
 impl Room {
-    /// Starts a command in a mount namespace of its own. It must print `ready` and go on until its input ends.
+    /// Starts a command in a mount namespace of its own. It must print `ready` and go on until its input ends. It is the first
+    /// process of a process namespace too, so that the kernel ends with it what it left running.
     pub(crate) fn keep(command: &mut Command) -> Option<Self> {
         let mut unshare = Command::new("unshare");
-        unshare.args(["--mount", "--propagation", "private"]).arg(command.get_program());
+        unshare.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]);
+        unshare.arg(command.get_program());
         unshare.args(command.get_args()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = unshare.spawn().unwrap();
         let door = keeper.stdin.take();

@@ -72,7 +72,7 @@ impl Seen<'_> {
         let trials = self.record.header.self_test.trials.iter();
         let named = trials.filter_map(|t| {
             let job = self.record.header.plan.jobs.get(t.job)?;
-            Some(format!("{}: {}", job.name, t.moved_bytes.as_ref().err()?))
+            Some(format!("{}: {}", job.name, reason_alone(t.moved_bytes.as_ref().err()?)))
         });
         named.collect()
     }
@@ -135,6 +135,23 @@ impl Seen<'_> {
             Ok(calls as f64 * MIB as f64 / moved as f64)
         }
     }
+}
+
+/// A refusal without the engine that it came from and without what somebody who had asked for that engine could type instead.
+fn reason_alone(why: &str) -> &str {
+    let engine = why.split_once(" cannot set up ").and_then(|(_, rest)| rest.split_once(": "));
+    let why = engine.map_or(why, |(_, reason)| reason);
+    let cure =
+        why.rsplit_once("; ").filter(|(_, c)| *c == "leave the option out" || c.starts_with("type --"));
+    cure.map_or(why, |(reason, _)| reason)
+}
+
+#[test]
+fn a_refusal_is_told_without_flags_that_nobody_typed() {
+    let whole =
+        "worker 0 cannot set up vsync: option nowait: this kernel does not know it; leave the option out";
+    assert_eq!(reason_alone(whole), "option nowait: this kernel does not know it");
+    assert_eq!(reason_alone("an operation failed; again"), "an operation failed; again");
 }
 
 /// A sum over all runs; `None` where one of them does not say, or there is none.

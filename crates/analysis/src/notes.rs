@@ -18,11 +18,8 @@ pub(crate) fn ending(record: &Record) -> Ending {
 
 /// All notes, in the order of happening; one that repeats over runs is told once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
-    let mut told: Vec<(String, usize)> = Vec::new();
-    let mut tell = |sentence: String| match told.iter_mut().find(|(s, _)| *s == sentence) {
-        Some((_, times)) => *times += 1,
-        None => told.push((sentence, 1)),
-    };
+    let mut told: Vec<Told> = Vec::new();
+    let mut tell = |sentence: String| Told::add(&mut told, None, sentence);
     if let Some(why) = &record.header.clock.reason {
         tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
@@ -31,12 +28,55 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         done.notes.iter().cloned().for_each(&mut tell);
     }
     for run in &record.runs {
-        of_run(record, run).into_iter().for_each(&mut tell);
+        let seen = run.end.iter().flat_map(|e| &e.notes);
+        seen.for_each(|note| Told::add(&mut told, Some(job(record, run)), note.clone()));
+        of_run(record, run).into_iter().for_each(|note| Told::add(&mut told, None, note));
     }
     if let Some(end) = &record.end {
-        end.notes.iter().cloned().for_each(&mut tell);
+        end.notes.iter().for_each(|note| Told::add(&mut told, None, note.clone()));
     }
-    told.into_iter().map(|(s, times)| if times > 1 { format!("{s} ({times} times)") } else { s }).collect()
+    told.into_iter().map(Told::words).collect()
+}
+
+/// A note with the jobs that it is about, none where it is about all, and how often it was made.
+struct Told {
+    jobs: Vec<String>,
+    sentence: String,
+    times: usize,
+}
+
+impl Told {
+    fn add(told: &mut Vec<Self>, job: Option<&str>, sentence: String) {
+        let same = |t: &&mut Self| t.sentence == sentence && t.jobs.is_empty() == job.is_none();
+        let Some(known) = told.iter_mut().find(same) else {
+            return told.push(Self {
+                jobs: job.into_iter().map(str::to_owned).collect(),
+                sentence,
+                times: 1,
+            });
+        };
+        known.times += 1;
+        if let Some(job) = job.filter(|j| !known.jobs.iter().any(|k| k == j)) {
+            known.jobs.push(job.to_owned());
+        }
+    }
+
+    /// `4K reads and 3 others: it is so (7 times)`.
+    fn words(self) -> String {
+        let who = match self.jobs.as_slice() {
+            [] => String::new(),
+            [one] => format!("{one}: "),
+            [one, other] => format!("{one} and {other}: "),
+            [one, rest @ ..] => format!("{one} and {} others: ", rest.len()),
+        };
+        let times = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
+        format!("{who}{}{times}", self.sentence)
+    }
+}
+
+/// Name of a run's job.
+fn job<'r>(record: &'r Record, run: &Run) -> &'r str {
+    record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str())
 }
 
 /// Rates of rounds that a note names at most.
@@ -72,12 +112,11 @@ fn rates(record: &Record, rounds: &Rounds) -> String {
 }
 
 fn of_run(record: &Record, run: &Run) -> Vec<String> {
-    let job = record.header.plan.jobs.get(run.start.job).map_or("a job", |j| j.name.as_str());
-    let who = format!("{job}, run {}", run.start.repeat.saturating_add(1));
+    let who = format!("{}, run {}", job(record, run), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {
         return vec![format!("{who}: the session ends inside this run; it is left out")];
     };
-    let mut out: Vec<String> = end.notes.iter().map(|n| format!("{job}: {n}")).collect();
+    let mut out = Vec::new();
     match &end.ending {
         RunEnding::Complete => {}
         RunEnding::Interrupted => out.push(format!("{who} was interrupted; it is left out")),

@@ -103,7 +103,7 @@ pub(crate) fn series(ran: &Ran) -> Known<Series> {
         .min(MOST_STEPS as f64) as usize;
     if steps < FEWEST_STEPS {
         return Err(format!(
-            "the run is too short for that: it has {steps} stretches of time with enough operations in them, and {FEWEST_STEPS} are needed"
+            "the run is too short for that: stretches of time with enough operations in them are {steps}, and {FEWEST_STEPS} are needed"
         ));
     }
     Ok(spread(&rows, from as f64, span_ns / steps as f64, steps))

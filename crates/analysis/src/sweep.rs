@@ -172,8 +172,9 @@ fn sentence(grid: &Grid, race: &Race) -> String {
     };
     let failed = if seen < all { format!(" ({} could not be measured)", all - seen) } else { String::new() };
     let spread =
-        race.spread().map_or_else(String::new, |s| format!(", runs of one differ by {}", show_share(s)));
-    format!("{seen} cells{failed}{spread}: {how}.")
+        race.spread().map_or_else(String::new, |s| format!(", runs of one cell differ by {}", show_share(s)));
+    let cells = if seen == 1 { "cell" } else { "cells" };
+    format!("{seen} {cells}{failed}{spread}: {how}.")
 }
 
 fn others(count: usize) -> String {

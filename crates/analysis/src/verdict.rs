@@ -9,6 +9,11 @@ use model::finding::{Finding, Outcome, Severity};
 use model::job::Pattern;
 use model::record::Record;
 use model::report::{Headline, Measured, Report, Verdict};
+use model::units::show_count;
+
+/// Most results that are all named in a sentence; of more than these only the first [`NAMES`] are.
+const MOST_NAMES: usize = 8;
+const NAMES: usize = 4;
 
 /// The result whose figure is the headline: the first of the plan's headline job.
 pub(crate) fn headline_result<'m>(
@@ -71,17 +76,35 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
 /// Which quoted results beside the headline do not hold; `None` where all do.
 pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
     let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
+    let count = others().count();
     let said = |verdict: Verdict, one: &str, several: &str| {
         let names: Vec<&str> = others().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
         let what = if names.len() == 1 { one } else { several };
-        (!names.is_empty()).then(|| format!("{} {what} ({})", names.len(), names.join(", ")))
+        let how_many =
+            if count == 1 { String::new() } else { format!("{} ", show_count(names.len() as f64)) };
+        (!names.is_empty()).then(|| format!("{how_many}{what} ({})", some_of(&names)))
     };
     let parts = [
         said(Verdict::Suspect, "is suspect", "are suspect"),
         said(Verdict::Invalid, "has no number", "have no number"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("Of the {} other results {}.", others().count(), parts.join("; ")))
+    let whose = match count {
+        1 => "The other result".into(),
+        count => format!("Of the {} other results", show_count(count as f64)),
+    };
+    (!parts.is_empty()).then(|| format!("{whose} {}.", parts.join("; ")))
+}
+
+/// `a, b and 3 more`: all where they are few.
+fn some_of(names: &[&str]) -> String {
+    // Names with commas of their own are told apart otherwise.
+    let between = if names.iter().any(|n| n.contains(',')) { "; " } else { ", " };
+    if names.len() <= MOST_NAMES {
+        return names.join(between);
+    }
+    let more = show_count((names.len() - NAMES) as f64);
+    format!("{} and {more} more", names[..NAMES].join(between))
 }
 
 fn no_operation() -> String {

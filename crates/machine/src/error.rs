@@ -37,22 +37,26 @@ impl MachineError {
 
     /// `path` could not be handled (`what`: "opened for writing", "looked at").
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
-        let path = path.display();
+        let shown = path.display();
         match error.kind() {
+            // As /proc answers, where no file can be made.
+            io::ErrorKind::NotFound if path.is_dir() => Self::Refused(format!(
+                "{shown} cannot be {what}: its file system makes no files; name another directory"
+            )),
             io::ErrorKind::NotFound => Self::Usage(format!(
-                "{path} does not exist; name a directory, an existing file or a block device"
+                "{shown} does not exist; name a directory, an existing file or a block device"
             )),
             io::ErrorKind::PermissionDenied => Self::Refused(format!(
-                "{path} cannot be {what}: permission denied; name a place of yours, or run as its owner or as root"
+                "{shown} cannot be {what}: permission denied; name a place of yours, or run as its owner or as root"
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
-                "{path} cannot be {what}: it is mounted read-only; name a place on a writable file system"
+                "{shown} cannot be {what}: it is mounted read-only; name a place on a writable file system"
             )),
             io::ErrorKind::ResourceBusy => Self::Refused(format!(
-                "{path} cannot be {what}: the kernel says it is in use, perhaps mounted in a container; \
+                "{shown} cannot be {what}: the kernel says it is in use, perhaps mounted in a container; \
                  find its user with `lsof` or `findmnt`"
             )),
-            _ => Self::Refused(format!("{path} cannot be {what}: {error}")),
+            _ => Self::Refused(format!("{shown} cannot be {what}: {error}")),
         }
     }
 }

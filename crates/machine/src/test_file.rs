@@ -332,6 +332,9 @@ pub fn fits(dir: &Path, wish_bytes: u64) -> Result<(), MachineError> {
     let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < wish_bytes) else {
         return Ok(());
     };
+    if room < LEAST_BYTES {
+        return Err(no_room(dir, room));
+    }
     Err(MachineError::Refused(format!(
         "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
         show_bytes(wish_bytes),

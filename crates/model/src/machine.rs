@@ -170,7 +170,29 @@ impl Machine {
     }
 }
 
+/// File systems that are the page cache and nothing else.
+const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
+
 impl Place {
+    /// Why direct I/O on it goes through the page cache all the same, or is refused, by the file system's own word; `None` where
+    /// it works, and where nothing is said.
+    pub fn without_direct(&self) -> Option<String> {
+        if let Some(fs) = &self.file_system {
+            if ALL_CACHE.contains(&fs.kind.as_str()) {
+                return Some(format!("{} is nothing but page cache", fs.kind));
+            }
+            let has = |name: &str| fs.attributes.iter().any(|a| a == name);
+            if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {
+                return Some("its data go through the journal".into());
+            }
+            if has("compressed") && fs.kind == "btrfs" {
+                return Some("btrfs compresses it".into());
+            }
+        }
+        let DirectIo { memory_align, offset_align } = self.direct?;
+        (memory_align == 0 && offset_align == 0).then(|| "statx says so".into())
+    }
+
     /// The file system's type, or `block device`.
     pub fn kind(&self) -> &str {
         self.file_system.as_ref().map_or("block device", |f| f.kind.as_str())

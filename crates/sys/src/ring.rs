@@ -105,10 +105,14 @@ impl Ring {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
-        let entries = u32::try_from(arena.slots()).unwrap_or(u32::MAX).max(1);
+        // The kernel's thread says what it has taken at the end of each batch alone. Until then what completed early in it, and
+        // was queued again, stands in the queue twice.
+        let places =
+            if wishes.thread == Thread::None { arena.slots() } else { arena.slots().saturating_mul(2) };
+        let entries = u32::try_from(places).unwrap_or(u32::MAX).max(1);
         let mut granted = Granted::default();
         let ring = setup::build(entries, wishes, &mut granted)?;
-        if (ring.params().sq_entries() as usize) < arena.slots() {
+        if (ring.params().sq_entries() as usize) < places {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "no ring holds so many operations; type a smaller --depth or fewer targets per worker",
@@ -343,7 +347,7 @@ impl Ring {
         // writes it until the kernel is done; the file is open as long as the ring lives. A registered buffer has the
         // slot's number, and at most 2^14 can be registered, so the casts above lose nothing.
         let pushed = unsafe { self.submission.push(entry) };
-        // The ring has an entry per slot and a slot is queued once, so there is always room.
+        // The ring has an entry per slot, and with a thread two, and a slot is queued once: there is always room.
         assert!(pushed.is_ok(), "a full submission queue");
     }
 

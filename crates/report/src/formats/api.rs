@@ -88,18 +88,18 @@ fn cold(rows: &[ApiRow]) -> Option<String> {
     }
     let warm: Vec<&ApiRow> = rows.iter().filter(|r| r.cached_pages_at_start != Ok(0)).collect();
     let Some(first) = warm.first() else {
-        return Some("Every run began cold: not a page of the file was in the page cache.".into());
+        let below = if rows.iter().all(|r| r.device_bytes_per_byte.is_err()) {
+            " What lies below, where no device can be seen, may have kept it."
+        } else {
+            ""
+        };
+        return Some(format!("Every run began cold: not a page of the file was in the page cache.{below}"));
     };
-    let why = match &first.cached_pages_at_start {
-        Ok(pages) => format!("{} pages were in the page cache", show_count(*pages as f64)),
-        Err(why) => why.clone(),
+    let (sure, why) = match &first.cached_pages_at_start {
+        Ok(pages) => ("", format!("{} pages were in the page cache", show_count(*pages as f64))),
+        Err(why) => (" for certain", why.clone()),
     };
-    Some(format!(
-        "{} of {} rows did not begin cold for certain; {}: {why}.",
-        warm.len(),
-        rows.len(),
-        named(first)
-    ))
+    Some(format!("{} of {} rows did not begin cold{sure}; {}: {why}.", warm.len(), rows.len(), named(first)))
 }
 
 /// How much of the file was touched.

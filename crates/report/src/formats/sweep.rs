@@ -3,6 +3,8 @@
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
 use super::text::{Page, half_width, ruled};
+use model::finding::{Finding, Outcome, Severity};
+use model::report::Report;
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Setting, Sweep, Work};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate};
@@ -50,9 +52,9 @@ const QUEUES: Side = Side {
     without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
 };
 
-pub(super) fn show(out: &mut Page, sweep: &Sweep) {
+pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report) {
     for work in &sweep.works {
-        show_work(out, sweep, work);
+        show_work(out, sweep, work, report);
     }
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
@@ -73,11 +75,20 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep) {
     }
     skipped(out, sweep);
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
-    out.line(&format!("  The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds));
+    let luck = if sweep.budget_seconds.is_some() {
+        " Most cells were measured once, shortly, and the fastest again at the end: one above it in a map may have been lucky."
+    } else {
+        ""
+    };
+    out.prose(
+        "  ",
+        "    ",
+        &format!("The {} search took {:.0} s{budget}.{luck}", sweep.search, sweep.seconds),
+    );
     out.line("");
 }
 
-fn show_work(out: &mut Page, sweep: &Sweep, work: &Work) {
+fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     out.prose("", "  ", &format!("{}: {}", work.name, work.sentence));
     let Some(winner) = sweep.winner.get(&work.name) else {
         out.line("");
@@ -87,7 +98,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work) {
     table.add_row(row("fastest", winner, ""));
     if let Some(cheapest) = sweep.cheapest.get(&work.name) {
         if cheapest.setting == winner.setting {
-            out.line("  Nothing that costs less is as fast.");
+            out.line("  No cell that costs less looks as fast.");
         } else {
             let against = work.cheapest_by_winner.as_ref().map(by);
             table.add_row(row("cheapest", cheapest, &against.unwrap_or_default()));
@@ -101,12 +112,25 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work) {
         ));
     }
     out.table_of(&table);
+    for loss in &work.yardsticks {
+        if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
+            out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
+        }
+    }
     for knee in &work.knees {
         out.line(&format!("  {}", knee.sentence));
     }
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     maps(out, &mine, winner, sweep.cheapest.get(&work.name));
+}
+
+/// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
+fn renamed(report: &Report, at: usize) -> Option<&str> {
+    let result = report.results.get(at)?;
+    let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
+    let is_about = |f: &Finding| f.about.contains(&result.name);
+    report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
 
 fn row(name: &str, cell: &CellFigures, against: &str) -> [String; HEADINGS.len()] {

@@ -26,7 +26,7 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     match (&report.layers, &report.limit, &report.sweep, &report.api) {
         (Some(layers), ..) => super::layers::show(&mut out, layers),
         (None, Some(curve), ..) => super::limit::show(&mut out, curve),
-        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep),
+        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep, report),
         (None, None, None, Some(api)) => super::api::show(&mut out, api),
         (None, None, None, None) if report.results.is_empty() => {}
         (None, None, None, None) => out.table(&report.results),
@@ -43,12 +43,10 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     if style.ledger {
         super::ledger::show(&mut out, &report.results);
     }
-    if report.api.is_some() {
-        out.findings(&super::api::worth_reading(report));
-    } else {
-        out.findings(report);
-    }
-    out.foot(report);
+    let less = report.api.is_some().then(|| super::api::worth_reading(report));
+    let shown = less.as_ref().unwrap_or(report);
+    out.findings(shown);
+    out.foot(shown);
     out.into_bytes()
 }
 
@@ -234,14 +232,14 @@ impl Page {
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
             // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
             // finding says of one load after the other.
-            let mut alike: Vec<&str> = Vec::new();
+            let mut alike: Vec<String> = Vec::new();
             while (severity == Severity::Note || report.limit.is_some())
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
-                alike.extend(next.about.iter().map(String::as_str));
+                alike.extend(next.about.iter().cloned());
             }
             if !alike.is_empty() {
-                self.prose("      also ", "           ", &alike.join(", "));
+                self.prose("      also ", "           ", &listed(&alike));
             }
             if !f.cure.is_empty() {
                 self.prose("      -> ", "         ", &f.cure);
@@ -251,9 +249,19 @@ impl Page {
             self.line("Not checked");
         }
         let mut unchecked = of(Outcome::NotChecked).peekable();
+        // Checks that need the same thing to be seen have the same reason.
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
         while let Some(f) = unchecked.next() {
-            self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
+            let why = format!("{}: {}", about(f, all), f.sentence);
+            let name = format!("{} {}", f.id, f.name);
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((why, vec![name])),
+            }
             while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
+        }
+        for (why, names) in &reasons {
+            self.prose("  ", "      ", &format!("{}{why}", names.join(", ")));
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
@@ -469,8 +477,13 @@ fn about(finding: &Finding, all: usize) -> String {
     match finding.about.len() {
         0 => String::new(),
         n if n == all && all > 1 => String::new(),
-        n if n > 3 => format!(" [{} and {} more]", finding.about[..2].join(", "), n - 2),
+        n if n > 3 => format!(" [{} and {} more]", listed(&finding.about[..2]), n - 2),
         _ if all == 1 => String::new(),
-        _ => format!(" [{}]", finding.about.join(", ")),
+        _ => format!(" [{}]", listed(&finding.about)),
     }
+}
+
+/// Names in a row; those with commas of their own are told apart otherwise.
+fn listed(names: &[String]) -> String {
+    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }

@@ -6,10 +6,8 @@ use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::finding::Severity;
-use model::machine::{DirectIo, Place};
-
-/// File systems that are the page cache and nothing else.
-const ALL_CACHE: &[&str] = &["tmpfs", "ramfs"];
+#[cfg(test)]
+use model::machine::DirectIo;
 
 pub(super) const CHECK: Check = Check {
     id: "A03",
@@ -41,7 +39,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let mut silent = None;
     for place in case.places() {
-        if let Some(why) = refusal(place) {
+        if let Some(why) = place.without_direct() {
             return Ok(Answer::Finding(Found {
                 severity: Severity::Rename,
                 sentence: format!(
@@ -61,23 +59,6 @@ fn look(case: &Case) -> Known<Answer> {
         None if case.places().next().is_none() => Err("the place of the target is not in the record".into()),
         None => Ok(Answer::Holds("The target does direct I/O, by its own word.", evidence([]))),
     }
-}
-
-fn refusal(place: &Place) -> Option<String> {
-    if let Some(fs) = &place.file_system {
-        if ALL_CACHE.contains(&fs.kind.as_str()) {
-            return Some(format!("{} is nothing but page cache", fs.kind));
-        }
-        let has = |name: &str| fs.attributes.iter().any(|a| a == name);
-        if has("journal_data") || fs.options.split([',', ' ']).any(|o| o == "data=journal") {
-            return Some("its data go through the journal".into());
-        }
-        if has("compressed") && fs.kind == "btrfs" {
-            return Some("btrfs compresses it".into());
-        }
-    }
-    let DirectIo { memory_align, offset_align } = place.direct?;
-    (memory_align == 0 && offset_align == 0).then(|| "statx says so".into())
 }
 
 #[cfg(test)]

@@ -54,8 +54,10 @@ fn look(case: &Case) -> Known<Answer> {
             show_rate(reached)
         );
         if one_at_a_time(case, reached) {
-            sentence +=
-                &format!(" The engine {} carries one operation at a time per worker.", case.stream.engine);
+            sentence += &format!(
+                " Each worker had one at a time: with {} each was done before the next was handed over.",
+                case.stream.engine
+            );
         }
         return Ok(found(
             case,

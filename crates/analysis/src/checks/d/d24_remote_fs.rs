@@ -20,6 +20,10 @@ const NETWORK: &[&str] = &[
 ];
 /// Kinds whose data are with the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
+/// Programs in user space (FUSE) that fetch the data from another machine: what follows `fuse.` in the kind.
+const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
+/// Those that encrypt what they keep, elsewhere or on this machine.
+const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
 /// Kinds whose client counts what it answers itself.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
 /// Share of the reads that never left this machine from which they are worth a word: the same as of a local page cache (A01).
@@ -35,7 +39,8 @@ pub(super) const CHECK: Check = Check {
         reads: "The type of the file system in `/proc/self/mountinfo`, and for NFS the line `bytes:` of `/proc/self/mountstats` at \
                 start and stop of each run: what was read through the cache, past it, and from the server.",
         formula: "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
-                  (FUSE). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
+                  (FUSE), and says so where the program is known to go over the network (sshfs, rclone, ...) or to encrypt \
+                  (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
                   is told from 5 %, and from 50 % the number is named after that cache. What the server caches cannot be seen.",
         provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
         repair: "Measure on the server for its disks. Accept it (`--accept D24`) where the whole way is what you mean, and read past \
@@ -76,7 +81,7 @@ fn look(case: &Case) -> Known<Answer> {
     };
     let mut sentence = format!("This is {} ({}): {way}.", fs.kind, fs.source);
     let mut numbers = evidence([]);
-    let mut rename = Rename::Condition(format!("through {}", fs.kind));
+    let mut rename = Rename::Condition(condition(&fs.kind));
     if COUNTED.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
         match hits(case, fs) {
             Ok(share) => {
@@ -112,11 +117,31 @@ fn way(kind: &str) -> Option<&'static str> {
         k if OF_HOST.contains(&k) => {
             Some("the data are with the host of this virtual machine, whose cache cannot be seen")
         }
+        k if is_program(k, FETCHING) => Some(
+            "a program in user space fetches the data from another machine, and neither what it keeps nor the network can be seen",
+        ),
+        k if is_program(k, ENCRYPTING) => Some(
+            "a program in user space encrypts the data, which takes CPU time, and what it does with them below cannot be seen",
+        ),
         k if k == "fuse" || k == "fuseblk" || k.starts_with("fuse.") => {
             Some("a program in user space answers, and what it does below cannot be seen")
         }
         _ => None,
     }
+}
+
+/// What the way adds to the name of a number.
+fn condition(kind: &str) -> String {
+    let how = match kind {
+        k if is_program(k, FETCHING) => "over the network ",
+        k if is_program(k, ENCRYPTING) => "encrypted ",
+        _ => "",
+    };
+    format!("{how}through {kind}")
+}
+
+fn is_program(kind: &str, names: &[&str]) -> bool {
+    kind.strip_prefix("fuse.").is_some_and(|name| names.contains(&name))
 }
 
 /// The share of the bytes read that the client's cache answered, over all runs.
@@ -216,6 +241,18 @@ fn without_the_counters_of_nfs_it_is_still_remote_and_says_what_was_not_seen() {
     assert!(found(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
     let writes = found(&on_nfs(&Forge::honest_write(), Err("Permission denied")));
     assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
+}
+
+#[test]
+fn known_programs_are_told_by_what_they_do() {
+    let of = |kind| found(&Forge { kind, ..Forge::honest() }.record()).renames;
+    for (kind, name) in [
+        ("fuse.sshfs", "over the network through fuse.sshfs"),
+        ("fuse.gocryptfs", "encrypted through fuse.gocryptfs"),
+        ("fuse.bindfs", "through fuse.bindfs"),
+    ] {
+        assert_eq!(of(kind), Some(Rename::Condition(name.into())));
+    }
 }
 
 #[test]

@@ -1,0 +1,277 @@
+//! Places of all kinds: a file system on a disk, memory, a program that encrypts, and one that goes over the network.
+//!
+//! For: what `sweep` and `api` call the same work there, what they find, and what they cannot see. Not for: how fast any of them
+//! is; on a busy machine the same findings come with withheld numbers.
+
+use crate::disk::{Disk, Image};
+use crate::stage::{Outcome, Report, Stage, is_root, wait_long};
+use serde_json::Value;
+
+const GRID: &str = "sweep --bs 16k,64k --depth 1,4 --size 16m --time 250ms --quiet --format json";
+/// All interfaces, and no row for long.
+const TABLE: &str = "api --bs 4k --size 16m --runs 1 --time 300ms --quiet --format json";
+
+const MEMORY: &str = "mount -t tmpfs -o size=256m none \"$1\"";
+const ENCRYPTED: &str = "mkdir kept; echo secret > word; gocryptfs -init -q -passfile word kept; \
+     gocryptfs -q -nosyslog -passfile word kept \"$1\" 2> log";
+/// A server of its own on loopback, with keys of its own. Its directory below /run is seen by nobody else.
+const NETWORK: &str = "mkdir kept; mount -t tmpfs none /run; mkdir /run/sshd; \
+     for key in host mine; do ssh-keygen -q -t ed25519 -N '' -f $key; done; \
+     \"$(command -v sshd)\" -f /dev/null -E log -o ListenAddress=127.0.0.1 -o Port=$3 -o HostKey=$PWD/host \
+       -o AuthorizedKeysFile=$PWD/mine.pub -o StrictModes=no -o UsePAM=no -o PidFile=none \
+       -o Subsystem='sftp internal-sftp'; \
+     sshfs -F /dev/null -p $3 -o IdentityFile=$PWD/mine,IdentitiesOnly=yes,LogLevel=ERROR \
+       -o StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null root@127.0.0.1:$PWD/kept \"$1\"";
+
+/// What needs a device below that the kernel sees: with one it is answered, without one nobody may claim anything.
+const OF_DEVICES: &[&str] =
+    &["A01", "A09", "A12", "A13", "A22", "B01", "B02", "B03", "B04", "C01", "C03", "D01", "D05"];
+
+fn memory(stage: &Stage) -> Option<Disk> {
+    Disk::served(stage, &[], MEMORY)
+}
+
+fn encrypted(stage: &Stage) -> Option<Disk> {
+    Disk::served(stage, &["gocryptfs"], ENCRYPTED)
+}
+
+fn network(stage: &Stage) -> Option<Disk> {
+    Disk::served(stage, &["ssh", "sshd", "sshfs", "ssh-keygen"], NETWORK)
+}
+
+/// Runs it there, however long; nothing may panic, and a number that does not hold is exit code 1.
+fn told(stage: &Stage, disk: &Disk, words: &str) -> Report {
+    let out: Outcome = wait_long(&mut stage.command(&disk.enter(), words, &disk.dir));
+    assert!(matches!(out.code, Some(0 | 1)), "{words}: {out:?}");
+    assert!(!out.stdout.contains("panicked") && !out.stderr.contains("panicked"), "{words}: {out:?}");
+    let report = out.report();
+    assert_eq!(report.0["ending"]["how"], "complete", "{words}: {}", out.stderr);
+    report
+}
+
+/// True names of the winners: reads, writes.
+fn winners(report: &Report) -> Vec<&str> {
+    let name = |work: &str| {
+        let winner = &report.0["sweep"]["winner"][work];
+        let at =
+            winner["result"].as_u64().unwrap_or_else(|| panic!("nobody won {work}: {:#}", report.0["sweep"]));
+        report.0["results"][at as usize]["true_name"].as_str().unwrap()
+    };
+    ["read", "write"].map(name).to_vec()
+}
+
+/// Of any cell or row; what `cp` and `dd` would do goes through the page cache wherever it is.
+#[track_caller]
+fn never_says(report: &Report, ids: &[&str]) {
+    let is_theirs =
+        |name: &Value| name.as_str().is_some_and(|n| n.starts_with("cp: ") || n.starts_with("dd: "));
+    for id in ids {
+        for found in report.answers(id).into_iter().filter(|f| f["outcome"] == "finding") {
+            assert!(found["about"].as_array().unwrap().iter().all(is_theirs), "{found:#}");
+        }
+    }
+}
+
+/// A place without a device that the kernel sees: what would need one is not claimed, and nothing held either.
+#[track_caller]
+fn sees_no_device(report: &Report) {
+    never_says(report, OF_DEVICES);
+    for id in OF_DEVICES {
+        assert!(!report.says(id, "holds"), "{id}: {:#?}", report.answers(id));
+    }
+}
+
+fn rows(report: &Report) -> &Vec<Value> {
+    report.0["api"]["rows"].as_array().unwrap()
+}
+
+fn row<'r>(report: &'r Report, interface: &str) -> &'r Value {
+    let found = rows(report).iter().find(|r| r["interface"] == interface);
+    found.unwrap_or_else(|| panic!("no row {interface}: {:#}", report.0["api"]))
+}
+
+/// Why an interface has no row, in all works.
+fn missing(report: &Report, interface: &str) -> String {
+    let all = report.0["api"]["missing"].as_array().unwrap().iter().map(|m| m.as_str().unwrap());
+    let mine: Vec<&str> = all.filter(|m| m.starts_with(&format!("{interface}, "))).collect();
+    assert!(
+        !mine.is_empty() && rows(report).iter().all(|r| r["interface"] != interface),
+        "{interface}: {mine:?}"
+    );
+    mine.join("; ")
+}
+
+/// What is true of the table wherever it is made: calls are counted, and what is missing is so for known reasons.
+#[track_caller]
+fn counts_calls(report: &Report) {
+    // A record of 4 KiB is one call of pread, two where the position is set, and a mapping takes none.
+    for (interface, least, most) in [("pread", 255.9, 256.5), ("mmap", 0.0, 8.0)] {
+        let calls = &row(report, interface)["calls_per_mib"];
+        let told = calls["Ok"].as_f64().is_some_and(|c| (least..=most).contains(&c));
+        // Where a place is so slow that a trial says nothing, that is said.
+        assert!(
+            told || calls["Err"].as_str().is_some_and(|w| w.contains("were moved")),
+            "{interface}: {calls}"
+        );
+    }
+    let polling = missing(report, "io_uring IOPOLL");
+    assert!(["poll", "no direct I/O"].iter().any(|why| polling.contains(why)), "{polling}");
+    let all = report.0["api"]["missing"].as_array().unwrap();
+    assert!(rows(report).len() + all.len() >= 35, "{:#}", report.0["api"]);
+    for text in all.iter().map(|m| m.as_str().unwrap()) {
+        let (_, why) = text.split_once(": ").unwrap_or_else(|| panic!("no reason: {text}"));
+        assert!(why.len() > 20, "{text}");
+    }
+}
+
+#[test]
+fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let report = told(&stage, &disk, &format!("{GRID} --cache direct"));
+    for name in winners(&report) {
+        assert!(name.contains("direct") && !name.contains("memory") && !name.contains("fuse"), "{name}");
+    }
+    never_says(&report, &["A01", "A03", "A04", "A05", "A09", "A11", "A12", "A13", "A22", "B01", "D24"]);
+    for id in ["A03", "A11", "A22", "D24"] {
+        report.must_say(id, "holds");
+    }
+    // What is written stays in memory for longer than these runs, whoever wins.
+    let cached = told(&stage, &disk, &format!("{GRID} --cache buffered --rw write"));
+    assert_eq!(cached.must_say("A09", "finding")["severity"], "rename");
+    never_says(&cached, &["A03", "A11", "A13", "D24"]);
+}
+
+#[test]
+fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = memory(&stage) else { return };
+    let report = told(&stage, &disk, GRID);
+    for name in winners(&report) {
+        assert!(name.contains("memory (tmpfs)") && !name.contains("direct"), "{name}");
+    }
+    assert_eq!(report.must_say("A11", "finding")["severity"], "rename");
+    assert_eq!(report.verdict() == "VALID", false);
+    sees_no_device(&report);
+    never_says(&report, &["A03", "C05", "D24"]);
+    // One thing about many cells is one note.
+    let notes = report.0["notes"].as_array().unwrap();
+    let stayed = notes.iter().filter(|n| n.as_str().unwrap().contains("stayed in the page cache")).count();
+    assert_eq!(stayed, 1, "{notes:#?}");
+    let direct = told(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
+    assert_eq!(direct.must_say("A03", "finding")["severity"], "rename");
+}
+
+#[test]
+fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = encrypted(&stage) else { return };
+    elsewhere(&stage, &disk, "encrypted through fuse.gocryptfs", "encrypts");
+}
+
+#[test]
+fn a_sweep_over_the_network_says_so() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = network(&stage) else { return };
+    elsewhere(&stage, &disk, "over the network through fuse.sshfs", "another machine");
+}
+
+fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {
+    let report = told(stage, disk, &format!("{GRID} --cache direct,buffered"));
+    for winner in winners(&report) {
+        assert!(winner.contains(name), "{winner}");
+    }
+    let found = report.must_say("D24", "finding");
+    assert!(found["severity"] == "rename" && found["sentence"].as_str().unwrap().contains(why), "{found:#}");
+    report.must_say("C05", "finding");
+    assert_ne!(report.verdict(), "VALID");
+    sees_no_device(&report);
+    never_says(&report, &["A03", "A11"]);
+}
+
+#[test]
+fn interfaces_on_a_disk_are_told_with_what_it_moved() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let report = told(&stage, &disk, &format!("{TABLE} --rw read"));
+    counts_calls(&report);
+    for row in rows(&report) {
+        assert_eq!(row["cached_pages_at_start"]["Ok"], 0, "{row:#}");
+        let moved = row["device_bytes_per_byte"]["Ok"][0].as_f64().unwrap_or_else(|| panic!("{row:#}"));
+        assert!(moved >= 0.99 || row["coverage"].as_f64() < Some(1.0), "{row:#}");
+    }
+    row(&report, "pread O_DIRECT");
+    row(&report, "copy_file_range");
+}
+
+#[test]
+fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = memory(&stage) else { return };
+    for rw in ["read", "randwrite"] {
+        let report = told(&stage, &disk, &format!("{TABLE} --rw {rw}"));
+        counts_calls(&report);
+        assert!(missing(&report, "pread O_DIRECT").contains("tmpfs is nothing but page cache"));
+        for row in rows(&report) {
+            assert!(!row["interface"].as_str().unwrap().contains("O_DIRECT"), "{row:#}");
+            assert!(row["device_bytes_per_byte"]["Err"].as_str().unwrap().contains("tmpfs"), "{row:#}");
+            let fresh =
+                row["stored_before"]["Err"].as_str().is_some_and(|w| w.contains("makes the file new"));
+            assert!(fresh || row["cached_pages_at_start"]["Ok"].as_u64() > Some(0), "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn interfaces_above_an_encrypting_program_work_or_are_named() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = encrypted(&stage) else { return };
+    through_a_program(&stage, &disk, "fuse.gocryptfs");
+}
+
+#[test]
+fn interfaces_over_the_network_work_or_are_named() {
+    let stage = Stage::new();
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = network(&stage) else { return };
+    through_a_program(&stage, &disk, "fuse.sshfs");
+}
+
+fn through_a_program(stage: &Stage, disk: &Disk, kind: &str) {
+    for rw in ["read", "randwrite"] {
+        let report = told(stage, disk, &format!("{TABLE} --rw {rw}"));
+        counts_calls(&report);
+        assert!(report.name().contains(kind), "{}", report.name());
+        assert!(missing(&report, "copy_file_range").contains("second file"));
+        for row in rows(&report) {
+            assert_eq!(row["cached_pages_at_start"]["Ok"], 0, "{row:#}");
+            let why = row["device_bytes_per_byte"]["Err"].as_str().unwrap_or_else(|| panic!("{row:#}"));
+            assert!(why.contains("no device below"), "{why}");
+        }
+        // Its thread hands over while earlier operations of the same batch are answered.
+        row(&report, "io_uring SQPOLL");
+    }
+}
