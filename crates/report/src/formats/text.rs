@@ -31,6 +31,9 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
         (None, None, None, None) if report.results.is_empty() => {}
         (None, None, None, None) => out.table(&report.results),
     }
+    if let Some(card) = &report.card {
+        super::card::show(&mut out, card);
+    }
     if let Some(against) = &report.against {
         super::against::show(&mut out, against);
     }
