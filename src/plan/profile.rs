@@ -210,7 +210,7 @@ impl Spread<'_> {
             self.left_out.len() - 1
         });
         let names = &mut self.left_out[at].1;
-        let name = test.name();
+        let name = test.row_name();
         if !names.contains(&name) {
             names.push(name);
         }
@@ -234,11 +234,11 @@ impl Spread<'_> {
 
     fn finish(self) -> Result<Asked, Failure> {
         let Self { profile, rows, left_out, mut differs, mut asked, .. } = self;
-        let left_out = left_out.iter().map(|(why, names)| format!("left out: {}: {why}.", names.join(", ")));
+        let left_out = left_out.iter().map(|(why, names)| format!("Left out: {}: {why}.", names.join(", ")));
         if asked.wishes.is_empty() {
             let why = left_out.collect::<Vec<_>>().join(" ");
             return Err(Failure::Usage(format!(
-                "nothing of --profile {} can be measured; {why}",
+                "nothing of --profile {} can be measured. {why}",
                 profile.name
             )));
         }

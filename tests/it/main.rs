@@ -23,6 +23,7 @@ mod matrix;
 mod open_loop;
 mod place;
 mod precision;
+mod profiles;
 mod provoke;
 mod safety;
 mod scene;

@@ -10,6 +10,9 @@ use model::job::Pattern;
 use model::record::Record;
 use model::report::{Headline, Measured, Report, Verdict};
 
+/// Most names of results in a sentence: those of the default profile.
+const NAMES_AT_MOST: usize = 8;
+
 /// The result whose figure is the headline: the first of the plan's headline job.
 pub(crate) fn headline_result<'m>(
     record: &Record,
@@ -75,10 +78,20 @@ pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Optio
         others().filter(|r| r.verdict == verdict).map(|r| r.name.clone()).collect()
     };
     let said =
-        |names: Vec<String>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")));
+        |names: Vec<String>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", some(&names)));
     let parts = [said(named(Verdict::Suspect), "suspect"), said(named(Verdict::Invalid), "without a number")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("Of the {} other results {}.", others().count(), parts.join("; ")))
+}
+
+/// All of a few names, or the first of many: the results themselves have their verdicts.
+fn some(names: &[String]) -> String {
+    match names.get(..NAMES_AT_MOST) {
+        Some(first) if names.len() > NAMES_AT_MOST => {
+            format!("{} and {} more", first.join(", "), names.len() - NAMES_AT_MOST)
+        }
+        _ => names.join(", "),
+    }
 }
 
 fn no_operation() -> String {
@@ -134,6 +147,14 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
     assert!(report.headline.value.is_some());
     assert_eq!(exit_code(&report), 1);
     assert_eq!(exit_code(&judged(&cached, &["a01"])), 0);
+}
+
+#[test]
+fn many_names_are_cut_short() {
+    let names: Vec<String> = (0..10).map(|i| i.to_string()).collect();
+    assert_eq!(some(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    assert_eq!(some(&names[..8]), "0, 1, 2, 3, 4, 5, 6, 7");
+    assert_eq!(some(&[]), "");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! which the findings say.
 
 use super::text::{Page, ruled};
+use comfy_table::{CellAlignment, ColumnConstraint::LowerBoundary, Width::Fixed};
 use model::card::{Card, CardCell, CardRow, Points, Score};
 use model::report::Verdict;
 use model::units::{show_count, show_rate};
@@ -30,13 +31,11 @@ fn bars(out: &mut Page, rows: &[CardRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
     let mut table = ruled(&["", "write", "MB/s", "read", "MB/s"]);
-    for column in [1, 3] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    for (i, column) in table.column_iter_mut().enumerate() {
+        if i == 1 || i == 3 {
+            column.set_constraint(LowerBoundary(Fixed(BAR as u16 + 1)));
         }
-    }
-    if let Some(last) = table.column_mut(4) {
-        last.set_cell_alignment(comfy_table::CellAlignment::Right);
+        column.set_cell_alignment(if i % 2 == 1 { CellAlignment::Left } else { CellAlignment::Right });
     }
     for row in rows {
         let [write, read] = [&row.write, &row.read].map(Option::as_ref);
@@ -66,7 +65,7 @@ fn scored(out: &mut Page, rows: &[CardRow], score: &Score) {
     out.table_of(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
-        out.prose("  ", "    ", &format!("Score, {name}: {}", said(points)));
+        out.prose("  ", "    ", &format!("{name} score: {}", said(points)));
     }
 }
 
@@ -85,19 +84,22 @@ fn short(points: &Points) -> String {
     points.value.map_or_else(|| "-".into(), show_count)
 }
 
-/// The points with what they rest on.
+/// What the points rest on.
 fn said(points: &Points) -> String {
-    let Some(value) = points.value else {
+    if points.value.is_none() {
         return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
-    };
-    let range = points.range.map_or_else(String::new, |[least, most]| {
-        format!(" ({} by the slowest runs, {} by the fastest)", show_count(least), show_count(most))
-    });
+    }
+    let range = points.range.map_or_else(
+        || "one run, so how much it varies is not known".into(),
+        |[least, most]| {
+            format!("{} by the slowest runs, {} by the fastest", show_count(least), show_count(most))
+        },
+    );
     let word = match points.verdict {
         Verdict::Valid => "",
         _ => "; SUSPECT, as are numbers that it is made of",
     };
-    format!("{}{range}{word}.", show_count(value))
+    format!("{range}{word}.")
 }
 
 #[test]
