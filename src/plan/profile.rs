@@ -25,8 +25,7 @@ const OF_REWRITES: &[&str] =
 /// Where a profile is measured, as far as its tests depend on it.
 struct Ground {
     role: Role,
-    /// The path as it was typed.
-    said: String,
+    path: String,
     /// Bytes that may be touched; those of a file that will be made are not known yet.
     bytes: Option<u64>,
     /// Alignment that direct I/O needs; `None` where none is done.
@@ -98,9 +97,9 @@ fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
     let cache = wish.cache.or(entry.caches.first().copied());
-    let align = if cache.is_some_and(|c| c.is_direct()) { sweep::alignment(&place) } else { None };
+    let align = if cache.is_some_and(model::job::Cache::is_direct) { sweep::alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
-    Ok(Some(Ground { role: found.role, said: said.display().to_string(), bytes, align }))
+    Ok(Some(Ground { role: found.role, path: path.display().to_string(), bytes, align }))
 }
 
 fn stream(job: &JobWish) -> StreamWish {
@@ -188,9 +187,9 @@ impl Spread<'_> {
 
     /// The alignment that its blocks do not have, and that in words.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
-        let Ground { said, align, .. } = self.ground.as_ref().filter(|_| self.may_leave_out())?;
+        let Ground { path, align, .. } = self.ground.as_ref().filter(|_| self.may_leave_out())?;
         let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
-        Some((align, format!("direct I/O to {said} needs multiples of {align} bytes")))
+        Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
     }
 
     /// Bytes that a test touches, as far as they are known.

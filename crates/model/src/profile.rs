@@ -99,8 +99,7 @@ const READ_WRITE: &[u8] = &[100, 0];
 /// Of tests that do both at once.
 const BOTH: &[u8] = &[50];
 /// What is not done of AS SSD.
-const NO_COPIES: &str =
-    "AS SSD's copy benchmark (ISO, program, game) is not done: it times the copy function of Windows.";
+const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is not done: it times how Windows copies, through its cache.";
 const CDM: &[Test] = &[
     test(Sequential, 1024, 8, 1),
     test(Sequential, 1024, 1, 1),
@@ -276,8 +275,8 @@ impl Test {
 
     /// The name of one direction of it: `RND4K Q32T1 read`.
     pub fn name_of(&self, read_percent: u8) -> String {
-        if self.rewrites.is_some() {
-            return format!("{} compressible", self.called);
+        if let Some(percent) = self.rewrites {
+            return format!("compress {percent}");
         }
         let mix = Mix { read_percent, trim_percent: 0 };
         format!("{} {}", self.name(), mix.words())
