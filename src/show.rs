@@ -14,6 +14,7 @@ use model::sweep::Search;
 use model::units::show_share;
 use model::wish::axes::preset;
 use report::Style;
+use report::prose::prose;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -115,6 +116,10 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
                 stream.cache.word()
             );
         }
+    }
+    if let Some(form) = &plan.form {
+        out += &format!("\nnot as {} does it:\n", form.tool);
+        form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
     }
     for missing in plan.contest.iter().flat_map(|c| &c.missing) {
         out += &format!("not measured: {missing}\n");

@@ -12,6 +12,7 @@ mod layers;
 mod limit;
 mod origins;
 mod precondition;
+mod profile;
 mod repeats;
 pub mod resume;
 mod stream;
@@ -24,10 +25,11 @@ pub(crate) use engine::problems;
 use layers::Climb;
 use machine::root::Root;
 use model::api::Contest;
+use model::card::Form;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{Ladder, Plan, Promise, Role, Strategy};
-use model::profile::{PROFILES, Profile};
+use model::profile::PROFILES;
 use model::sweep::Grid;
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
@@ -54,8 +56,6 @@ const API_RUNS: u32 = 3;
 const BASELINE_NS: u64 = 1_000_000_000;
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;
-/// Settings that the tests of a profile say.
-const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
 
 /// Fills a plan.
 ///
@@ -135,6 +135,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         layers: ladder,
         sweep: asked.grid,
         contest: asked.contest,
+        form: asked.form,
         precondition,
     };
     Ok((plan, machine))
@@ -188,17 +189,15 @@ struct Asked {
     grid: Option<Grid>,
     /// The interfaces that they go through, where that is the question.
     contest: Option<Contest>,
+    /// How a well-known tool shows them, where they are its tests.
+    form: Option<Form>,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
 fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
-        Work::Profile(said) => {
-            origins.leave_out(OF_TESTS);
-            let profile = origins.choose("--profile", *said, &PROFILES[0], |p| p.name.into());
-            Asked { wishes: of_profile(profile, &request.job), ..Asked::default() }
-        }
+        Work::Profile(said) => profile::spread(request, *said, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
             let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
@@ -217,20 +216,6 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), 
         }
     };
     Ok((origins, asked))
-}
-
-/// One wish per test and direction of a profile, with what flags say for all of them.
-fn of_profile(profile: &Profile, with: &JobWish) -> Vec<JobWish> {
-    let tests = profile.read_percents.iter().flat_map(|p| profile.tests.iter().map(move |t| (*p, t)));
-    let wish = |(read_percent, test): (u8, &model::profile::Test)| {
-        let mut job = with.clone();
-        job.name = Some(test.name_of(read_percent));
-        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            test.wish(read_percent, stream);
-        }
-        job
-    };
-    tests.map(wish).collect()
 }
 
 /// What is promised by `limit`, with the open loop that it needs beside the closed one that was said.
@@ -265,13 +250,6 @@ fn drafts(request: &Request, wishes: &[JobWish], origins: &mut Origins) -> Resul
     let mut jobs: Vec<DraftJob> = Vec::new();
     for wish in wishes {
         jobs.push(draft_job(request, wish, origins)?);
-    }
-    // A bench of a file or device of the user's reads it; writing has to be asked for by name. One workload says what it does.
-    let theirs = request.targets.iter().any(|t| t.exists() && !t.is_dir());
-    if matches!(request.work, Work::Profile(..)) && theirs && request.destroy.is_empty() {
-        let writes = |d: &DraftJob| d.phases.iter().flat_map(|p| &p.1).any(|d| d.stream.access.writes());
-        jobs.retain(|d| !writes(d));
-        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
     }
     Ok(jobs)
 }

@@ -195,7 +195,7 @@ fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failure> {
 }
 
 /// Alignment of direct I/O at a place; `None` where it has none.
-fn alignment(place: &Place) -> Option<u32> {
+pub(super) fn alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
     }

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Size of a made test file: beyond most device caches' reach and written in seconds.
-const MADE_BYTES: u64 = GIB;
+pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The targets of a plan while it grows.
 pub(super) struct Targets<'a> {

@@ -49,8 +49,8 @@ const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Guess of what a run costs beside its window, for what is left.
 const OVERHEAD: Duration = Duration::from_millis(120);
 
-/// Guess of what a run of a contest takes.
-const CONTEST_GUESS_NS: u64 = 300_000_000;
+/// Guess of what a phase takes that ends by its operations.
+const COUNTED_GUESS_NS: u64 = 300_000_000;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
@@ -515,9 +515,11 @@ fn time_left(plan: &Plan, done: &[Summary]) -> Left {
         return left;
     }
     let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
-    // Runs of a contest end by their bytes, long before their time.
-    let most = if plan.contest.is_some() { CONTEST_GUESS_NS } else { u64::MAX };
-    let of = |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most)) + OVERHEAD;
+    // What ends by its operations does so long before its time.
+    let counts = |p: &Phase| p.streams.iter().all(|s| s.limit.operations.is_some());
+    let most = |p: &Phase| if counts(p) { COUNTED_GUESS_NS } else { u64::MAX };
+    let of =
+        |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most(p))) + OVERHEAD;
     let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
     Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
 }

@@ -514,6 +514,7 @@ fn the_schema_is_that_of_every_report() {
         stage.say(
             "limit --engine sim --depth 4 --time 100ms --warmup 0 --runs 2 --p99 2ms --quiet --format json",
         ),
+        stage.say("bench --profile asssd --engine sim --time 5ms --warmup 0 --runs 2 --quiet --format json"),
         stage.say(&format!("{QUICK} --format json")),
         stage.say(&format!("{QUICK} --against last --format json")),
     ];

@@ -25,6 +25,7 @@ mod open_loop;
 mod place;
 mod places;
 mod precision;
+mod profiles;
 mod programs;
 mod provoke;
 mod safety;

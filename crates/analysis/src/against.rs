@@ -34,6 +34,8 @@ pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
     let own = part(record, 0..from, plan.headline);
     let mut again = part(record, from..plan.jobs.len(), against.headline);
     again.header.plan.title = format!("{}, again", against.then.title);
+    // The rows of a card are jobs of this session.
+    again.header.plan.form = None;
     Some((own, again))
 }
 
@@ -85,6 +87,16 @@ fn each_side_is_a_record_of_its_own() {
         assert_eq!(tested, [0], "the self test is that of the job");
     }
     assert!(sides(&own).is_none() && sides(&again).is_none());
+}
+
+#[test]
+fn a_card_is_of_the_own_side() {
+    let mut record = forged();
+    let rows = Vec::new();
+    let (tool, look) = ("ATTO".to_owned(), model::card::Look::Bars);
+    record.header.plan.form = Some(model::card::Form { tool, look, rows, differs: Vec::new() });
+    let report = judge(&record, &Judging::default());
+    assert!(report.card.is_some() && report.against.unwrap().again.card.is_none());
 }
 
 #[test]

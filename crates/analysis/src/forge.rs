@@ -542,6 +542,7 @@ fn plan(forges: &[Forge]) -> Plan {
         sweep: None,
         precondition: None,
         contest: None,
+        form: None,
     }
 }
 

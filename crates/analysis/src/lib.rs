@@ -12,6 +12,7 @@ mod against;
 mod api;
 mod beginning;
 mod burst;
+mod card;
 mod case;
 mod change;
 pub mod checks;
@@ -135,6 +136,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     // Of a load curve that is the closed loop: a load below the capacity is limited by nothing but itself.
     let limited = if limit.is_some() { of_headline_job } else { first };
     let limiter = limited.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
+    let card = card::card(record, &answered, &results);
     let layers = layers::layers(record, &answered, &results, &acting);
     let api = api::api(record, &answered, &results, &acting);
     let mut deductions = match &sweep {
@@ -168,6 +170,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         started: header.started.clone(),
         session: options.session.clone(),
         words: options.words.clone(),
+        card,
         layers,
         sweep,
         preconditioned: record.preconditioned.clone(),

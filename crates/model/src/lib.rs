@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod card;
 pub mod comparison;
 pub mod diagnosis;
 pub mod evidence;

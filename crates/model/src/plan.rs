@@ -4,6 +4,7 @@
 //! Not for: what happened.
 
 use crate::api::Contest;
+use crate::card::Form;
 use crate::job::{Arrivals, Job, Stream};
 use crate::report::Report;
 use crate::sweep::Grid;
@@ -53,6 +54,9 @@ pub struct Plan {
     /// Which jobs are the same work through different interfaces; `None` where that is not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contest: Option<Contest>,
+    /// How a well-known tool shows these results; `None` where the table is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,

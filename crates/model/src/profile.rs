@@ -2,11 +2,14 @@
 //!
 //! For: the canonical patterns of the field. Not for: how they are measured (the plan) or shown (the report).
 //! Sources: CrystalDiskMark 9 (`CrystalDiskMark.cpp`, presets Default, NVMe SSD, Peak, Real World, Demo) and the article
-//! "IO Performance Benchmarking 101" (the six common usage patterns).
+//! "IO Performance Benchmarking 101" (the six common usage patterns). ATTO Disk Benchmark 4 (0.5 KB to 64 MB, queue depth 4, 256
+//! MB). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name its block sizes.
 
+use crate::card::Look;
 use crate::job::Pattern::{self, Random, Sequential};
-use crate::job::{Mix, PerKind, Sizes};
-use crate::wish::{Rw, StreamWish};
+use crate::job::{Limit, Mix, PerKind, Sizes};
+use crate::units::{GIB, MIB};
+use crate::wish::{JobWish, Rw, StreamWish};
 
 /// One line of a profile; measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,19 @@ pub struct Test {
     pub depth: u32,
     /// Threads.
     pub workers: u32,
+    /// What its tool calls it; empty where it has the name of the field.
+    pub called: &'static str,
+    /// The one direction that it has, as a read share; `None` where it has all of the profile.
+    pub only: Option<u8>,
+    /// Bytes from the beginning of the target that it stays in, where `--size` says nothing; `None` for all of them.
+    pub span_bytes: Option<u64>,
+    /// Whether it is done with larger blocks where direct I/O takes none so small, and not left out.
+    pub raised: bool,
+    /// Whether its tool shows its mean latency, and not its rate.
+    pub latency: bool,
+    /// Not one direction but both: writes the whole span once with data of which a compressor can save so many percent, and
+    /// then reads it once. Nothing else makes sure what is read.
+    pub rewrites: Option<u8>,
 }
 
 /// A named list of tests.
@@ -32,13 +48,58 @@ pub struct Profile {
     pub tests: &'static [Test],
     /// Read shares, in the order of the table: 100 read, 0 write, 70 the usual mix.
     pub read_percents: &'static [u8],
+    /// Index of the test whose first direction is the headline.
+    pub headline: usize,
+    /// How its tool shows the results; `None` where the table says the same.
+    pub card: Option<Dress>,
+}
+
+/// How a tool shows its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dress {
+    /// The tool.
+    pub tool: &'static str,
+    /// How.
+    pub look: Look,
+    /// What is not as the tool does it, in sentences.
+    pub differs: &'static [&'static str],
 }
 
 const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Test {
-    Test { pattern, block_bytes: block_kib * 1024, depth, workers }
+    Test {
+        pattern,
+        block_bytes: block_kib * 1024,
+        depth,
+        workers,
+        called: "",
+        only: None,
+        span_bytes: None,
+        raised: false,
+        latency: false,
+        rewrites: None,
+    }
+}
+
+/// A transfer size of ATTO: 512 bytes, doubled so many times.
+const fn atto(doubled: u32) -> Test {
+    Test { block_bytes: 512 << doubled, span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }
+}
+
+/// A test of AS SSD, in the first GiB.
+const fn asssd(called: &'static str, test: Test) -> Test {
+    Test { called, span_bytes: Some(GIB), ..test }
+}
+
+/// A point of AS SSD's compression benchmark.
+const fn rewrite(called: &'static str, percent: u8) -> Test {
+    Test { rewrites: Some(percent), ..asssd(called, test(Sequential, 16 << 10, 1, 1)) }
 }
 
 const READ_WRITE: &[u8] = &[100, 0];
+/// Of tests that do both at once.
+const BOTH: &[u8] = &[50];
+/// What is not done of AS SSD.
+const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is not done: it times how Windows copies, through its cache.";
 const CDM: &[Test] = &[
     test(Sequential, 1024, 8, 1),
     test(Sequential, 1024, 1, 1),
@@ -53,6 +114,8 @@ pub const PROFILES: &[Profile] = &[
         about: "CrystalDiskMark's default: 1 MiB sequential at depth 8 and 1, 4 KiB random at depth 32 and 1",
         tests: CDM,
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "nvme",
@@ -64,36 +127,137 @@ pub const PROFILES: &[Profile] = &[
             test(Random, 4, 1, 1),
         ],
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "peak",
         about: "CrystalDiskMark's Peak Performance: sequential at depth 8, random at depth 32",
         tests: &[test(Sequential, 1024, 8, 1), test(Random, 4, 32, 1)],
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "real",
         about: "CrystalDiskMark's Real World Performance: both at depth 1",
         tests: &[test(Sequential, 1024, 1, 1), test(Random, 4, 1, 1)],
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "demo",
         about: "CrystalDiskMark's Demo: 1 MiB sequential at depth 8 alone",
         tests: &[test(Sequential, 1024, 8, 1)],
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "mix",
         about: "cdm with a mix of 70 % reads and 30 % writes beside reads and writes",
         tests: CDM,
         read_percents: &[100, 0, 70],
+        headline: 0,
+        card: None,
     },
     Profile {
         name: "six",
         about: "the six patterns of \"IO Performance Benchmarking 101\": 512 KiB sequential, 4 KiB random at depth 1 and 32",
         tests: &[test(Sequential, 512, 1, 1), test(Random, 4, 1, 1), test(Random, 4, 32, 1)],
         read_percents: READ_WRITE,
+        headline: 0,
+        card: None,
+    },
+    Profile {
+        name: "atto",
+        about: "ATTO Disk Benchmark: sequential at depth 4, 512 bytes to 64 MiB doubling, in 256 MiB; with its bars",
+        tests: &[
+            atto(0),
+            atto(1),
+            atto(2),
+            atto(3),
+            atto(4),
+            atto(5),
+            atto(6),
+            atto(7),
+            atto(8),
+            atto(9),
+            atto(10),
+            atto(11),
+            atto(12),
+            atto(13),
+            atto(14),
+            atto(15),
+            atto(16),
+            atto(17),
+        ],
+        read_percents: READ_WRITE,
+        // The block size that other tools quote; the best of all rows would be the luckiest.
+        headline: 11,
+        card: Some(Dress {
+            tool: "ATTO Disk Benchmark",
+            look: Look::Bars,
+            differs: &[
+                "ATTO writes data that compress to nothing; what is written here cannot be compressed. Storage that compresses is slower here, as it is with most files.",
+            ],
+        }),
+    },
+    Profile {
+        name: "asssd",
+        about: "AS SSD Benchmark: 16 MiB sequential, 4 KiB at depth 1 and with 64 threads, access time; with its score",
+        tests: &[
+            asssd("Seq", test(Sequential, 16 << 10, 1, 1)),
+            asssd("4K", test(Random, 4, 1, 1)),
+            asssd("4K-64Thrd", test(Random, 4, 1, 64)),
+            Test {
+                span_bytes: None,
+                only: Some(100),
+                latency: true,
+                ..asssd("Acc.time", test(Random, 4, 1, 1))
+            },
+            Test {
+                block_bytes: 512,
+                only: Some(0),
+                latency: true,
+                raised: true,
+                ..asssd("Acc.time", test(Random, 0, 1, 1))
+            },
+        ],
+        read_percents: READ_WRITE,
+        headline: 0,
+        card: Some(Dress {
+            tool: "AS SSD Benchmark",
+            look: Look::Score,
+            differs: &[NO_COPIES, "The 64 threads share one file; those of AS SSD have 64 files of 16 MB."],
+        }),
+    },
+    Profile {
+        name: "asssd-compression",
+        about: "AS SSD's compression benchmark: a file written and read back with data that are 0 to 100 % compressible",
+        tests: &[
+            rewrite("0 %", 0),
+            rewrite("10 %", 10),
+            rewrite("20 %", 20),
+            rewrite("30 %", 30),
+            rewrite("40 %", 40),
+            rewrite("50 %", 50),
+            rewrite("60 %", 60),
+            rewrite("70 %", 70),
+            rewrite("80 %", 80),
+            rewrite("90 %", 90),
+            rewrite("100 %", 100),
+        ],
+        read_percents: BOTH,
+        headline: 0,
+        card: Some(Dress {
+            tool: "AS SSD Compression-Benchmark",
+            look: Look::Bars,
+            differs: &[
+                "Each point is a file written once from end to end and then read once; the next one writes over it.",
+            ],
+        }),
     },
 ];
 
@@ -103,14 +267,58 @@ pub fn find(name: &str) -> Option<&'static Profile> {
 }
 
 impl Test {
+    /// The directions that it is measured in, of those of a profile.
+    pub fn directions(&self, of_profile: &'static [u8]) -> impl Iterator<Item = u8> {
+        let only = self.only;
+        of_profile.iter().copied().filter(move |p| only.is_none_or(|o| o == *p))
+    }
+
     /// The name of one direction of it: `RND4K Q32T1 read`.
     pub fn name_of(&self, read_percent: u8) -> String {
+        if let Some(percent) = self.rewrites {
+            return format!("compress {percent}");
+        }
         let mix = Mix { read_percent, trim_percent: 0 };
         format!("{} {}", self.name(), mix.words())
     }
 
-    /// Says what it is in a wish.
-    pub fn wish(&self, read_percent: u8, stream: &mut StreamWish) {
+    /// What its row of a card is called: `4K-64Thrd`, or its block size.
+    pub fn row_name(&self) -> String {
+        if self.called.is_empty() {
+            crate::units::show_block(self.block_bytes.into())
+        } else {
+            self.called.into()
+        }
+    }
+
+    /// Says what it is in a wish. `span` is what its target has room for.
+    pub fn wish(&self, read_percent: u8, span: u64, job: &mut JobWish) {
+        job.name = Some(self.name_of(read_percent));
+        let Some(compress) = self.rewrites else {
+            return job
+                .phases
+                .iter_mut()
+                .flat_map(|p| &mut p.streams)
+                .for_each(|s| self.say(read_percent, s));
+        };
+        let once = Limit { operations: Some((span / u64::from(self.block_bytes)).max(1)), bytes: None };
+        let mut phases = Vec::new();
+        for (name, read_percent) in [("write", 0), ("read", 100)] {
+            for phase in &job.phases {
+                let mut phase = phase.clone();
+                for stream in &mut phase.streams {
+                    self.say(read_percent, stream);
+                    stream.name = Some(name.into());
+                    stream.compress = (read_percent == 0).then_some(compress);
+                    stream.limit = once;
+                }
+                phases.push(phase);
+            }
+        }
+        job.phases = phases;
+    }
+
+    fn say(&self, read_percent: u8, stream: &mut StreamWish) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
         stream.mix = Some(Mix { read_percent, trim_percent: 0 });
@@ -119,8 +327,11 @@ impl Test {
         stream.workers = Some(self.workers);
     }
 
-    /// The name of the field: `RND4K Q32T1`.
+    /// What its tool calls it, or the name of the field: `RND4K Q32T1`.
     pub fn name(&self) -> String {
+        if !self.called.is_empty() {
+            return self.called.into();
+        }
         let order = match self.pattern {
             Sequential => "SEQ",
             Random => "RND",
@@ -134,8 +345,50 @@ impl Test {
     }
 }
 
+impl Profile {
+    /// Every test with one of its directions, in the order of the table.
+    pub fn rows(&'static self) -> impl Iterator<Item = (u8, &'static Test)> {
+        let has = |p: u8, t: &Test| t.directions(self.read_percents).any(|own| own == p);
+        let all = self.read_percents.iter().flat_map(|p| self.tests.iter().map(move |t| (*p, t)));
+        all.filter(move |(p, t)| has(*p, t))
+    }
+}
+
 #[test]
 fn names_are_those_of_the_field() {
     assert_eq!(CDM[2].name(), "RND4K Q32T1");
-    assert_eq!(find("six").map(|p| p.tests.len() * p.read_percents.len()), Some(6));
+    assert_eq!(find("six").map(|p| p.rows().count()), Some(6));
+}
+
+/// Findings know results by their names.
+#[test]
+fn no_two_rows_of_a_profile_have_one_name() {
+    for profile in PROFILES {
+        let mut names: Vec<String> = profile.rows().map(|(p, t)| t.name_of(p)).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all, "{}", profile.name);
+        assert!(profile.headline < profile.tests.len(), "{}", profile.name);
+    }
+}
+
+#[test]
+fn atto_doubles_from_half_a_kilobyte_to_64_mib() {
+    let sizes: Vec<u64> =
+        find("atto").map_or(&[][..], |p| p.tests).iter().map(|t| t.block_bytes.into()).collect();
+    assert_eq!((sizes.first(), sizes.last(), sizes.len()), (Some(&512), Some(&(64 * MIB)), 18));
+    assert!(sizes.windows(2).all(|w| w[1] == 2 * w[0]));
+}
+
+#[test]
+fn a_rewriting_test_writes_everything_and_then_reads_it() {
+    let mut job = JobWish::default();
+    job.phases.push(crate::wish::PhaseWish { streams: vec![StreamWish::default()], ..Default::default() });
+    rewrite("30 %", 30).wish(50, GIB, &mut job);
+    let streams: Vec<&StreamWish> = job.phases.iter().flat_map(|p| &p.streams).collect();
+    assert_eq!(streams.len(), 2);
+    assert!(streams.iter().all(|s| s.limit.operations == Some(64)));
+    assert_eq!((streams[0].compress, streams[1].compress), (Some(30), None));
+    assert_eq!(streams[1].mix.map(|m| m.read_percent), Some(100));
 }

@@ -4,6 +4,7 @@
 //! `null` means not known or not supported by enough operations; zero means zero.
 
 use crate::api::Api;
+use crate::card::Card;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
@@ -69,6 +70,9 @@ pub struct Report {
     /// The same bytes through every interface; `None` where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
+    /// The results as a well-known tool shows them; `None` where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Card>,
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,

@@ -178,6 +178,19 @@ fn layers_stand_in_place_of_the_results() -> Tried {
 }
 
 #[test]
+fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
+    for name in ["score", "bars"] {
+        let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+        report.card = serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?;
+        part_is(&report, false, "As A", &format!("pieces/{name}.txt"))?;
+        let format = report::find("text").ok_or("there is no format text")?;
+        let shown = text(format, &report, false);
+        assert!(shown.lines().all(|l| l.chars().count() <= 110) && shown.contains("p99.9"));
+    }
+    Ok(())
+}
+
+#[test]
 fn a_sweep_stands_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.sweep = serde_json::from_slice(&read("pieces/sweep.json")?)?;

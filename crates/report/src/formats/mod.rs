@@ -2,6 +2,7 @@
 
 mod against;
 mod api;
+mod card;
 mod course;
 pub(crate) mod csv;
 pub(crate) mod json;

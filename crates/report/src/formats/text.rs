@@ -16,6 +16,8 @@ use std::path::Path;
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
+/// Results from which on a finding is told once, and not of each: more than those of a bench, most of which hold.
+const MANY: usize = 12;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 11] =
     ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
@@ -30,6 +32,9 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
         (None, None, None, Some(api)) => super::api::show(&mut out, api),
         (None, None, None, None) if report.results.is_empty() => {}
         (None, None, None, None) => out.table(&report.results),
+    }
+    if let Some(card) = &report.card {
+        super::card::show(&mut out, card);
     }
     if let Some(against) = &report.against {
         super::against::show(&mut out, against);
@@ -215,6 +220,8 @@ impl Page {
         let told = told(report);
         let of = |outcome| told.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
+        // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
+        let brief = report.limit.is_some() || all > MANY;
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
         }
@@ -230,16 +237,18 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
-            // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
-            // finding says of one load after the other.
+            // So does what a note says of the other results; the JSON has all of them.
             let mut alike: Vec<String> = Vec::new();
-            while (severity == Severity::Note || report.limit.is_some())
+            while (severity == Severity::Note || brief)
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
                 alike.extend(next.about.iter().cloned());
             }
             if !alike.is_empty() {
-                self.prose("      also ", "           ", &listed(&alike));
+                let more = alike.len().saturating_sub(if brief { MANY } else { alike.len() });
+                let named = listed(&alike[..alike.len() - more]);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                self.prose("      also ", "           ", &(named + &more));
             }
             if !f.cure.is_empty() {
                 self.prose("      -> ", "         ", &f.cure);
@@ -258,7 +267,7 @@ impl Page {
                 Some((_, names)) => names.push(name),
                 None => reasons.push((why, vec![name])),
             }
-            while report.limit.is_some() && unchecked.next_if(|n| n.id == f.id).is_some() {}
+            while brief && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         for (why, names) in &reasons {
             self.prose("  ", "      ", &format!("{}{why}", names.join(", ")));

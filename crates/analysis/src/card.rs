@@ -1,0 +1,178 @@
+//! The card: results as a well-known tool shows them, and its score.
+//!
+//! For: medians under the tool's names, and the weights of AS SSD. Not for: the figures themselves, which are those of the
+//! results; nor for findings, which stay where they are and come along as a verdict.
+//!
+//! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
+
+use crate::findings::Answered;
+use model::card::{Card, CardCell, CardRow, Form, FormRow, Look, Points, Score, Spot};
+use model::record::Record;
+use model::report::{Measured, Verdict};
+
+/// What a row's rate counts in a score: read and write.
+struct Weight {
+    row: &'static str,
+    read: f64,
+    write: f64,
+}
+
+const fn weight(row: &'static str, read: f64, write: f64) -> Weight {
+    Weight { row, read, write }
+}
+
+const OF_READS: [Weight; 3] =
+    [weight("Seq", 0.1, 0.0), weight("4K", 1.0, 0.0), weight("4K-64Thrd", 1.0, 0.0)];
+const OF_WRITES: [Weight; 3] =
+    [weight("Seq", 0.0, 0.1), weight("4K", 0.0, 1.0), weight("4K-64Thrd", 0.0, 1.0)];
+const OF_BOTH: [Weight; 3] =
+    [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
+
+/// The card; `None` where the record is of no such tool's tests.
+pub(crate) fn card(record: &Record, answered: &[Answered], results: &[Measured]) -> Option<Card> {
+    let form: &Form = record.header.plan.form.as_ref()?;
+    let cell = |row: &FormRow, spot: &Option<Spot>| {
+        let spot = spot.as_ref()?;
+        let result = answered.iter().position(|a| a.case.at == spot.job && a.case.phase == spot.phase)?;
+        Some(cell(result, results.get(result)?, row.latency))
+    };
+    let row = |row: &FormRow| CardRow {
+        name: row.name.clone(),
+        unit: if row.latency { "ms" } else { "MB/s" }.into(),
+        read: cell(row, &row.read),
+        write: cell(row, &row.write),
+    };
+    let rows: Vec<CardRow> = form.rows.iter().map(row).collect();
+    let score = (form.look == Look::Score).then(|| Score {
+        read: points(&rows, &OF_READS),
+        write: points(&rows, &OF_WRITES),
+        total: points(&rows, &OF_BOTH),
+    });
+    Some(Card { tool: form.tool.clone(), rows, score, differs: form.differs.clone() })
+}
+
+fn cell(index: usize, result: &Measured, latency: bool) -> CardCell {
+    let told = result.total.is_some() && !result.void;
+    let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| told).collect();
+    rates.sort_by(f64::total_cmp);
+    let mean_ns = result.read.as_ref().or(result.write.as_ref()).map(|f| f.latency_ns.mean).filter(|_| told);
+    let (value, range) = match (latency, rates.as_slice()) {
+        (true, _) => (mean_ns.map(|ns| ns / 1e6), None),
+        (false, [least, .., most]) => (median(&rates), Some([*least, *most])),
+        (false, _) => (median(&rates), None),
+    };
+    CardCell { result: index, value, range, verdict: result.verdict }
+}
+
+/// Of sorted values.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*sorted.get(half - 1)?, upper)) }
+}
+
+/// The sum of what the rows count; withheld where one of them has no number.
+fn points(rows: &[CardRow], weights: &[Weight]) -> Points {
+    let parts = weights.iter().flat_map(|w| {
+        let row = rows.iter().find(|r| r.name == w.row);
+        let sides = [
+            ("read", w.read, row.and_then(|r| r.read.as_ref())),
+            ("write", w.write, row.and_then(|r| r.write.as_ref())),
+        ];
+        sides.map(|(side, factor, cell)| (format!("{} {side}", w.row), factor, cell))
+    });
+    let parts: Vec<_> = parts.filter(|(_, factor, _)| *factor > 0.0).collect();
+    let lacking = parts.iter().filter(|(.., cell)| cell.and_then(|c| c.value).is_none());
+    let lacking: Vec<&str> = lacking.map(|(name, ..)| name.as_str()).collect();
+    if !lacking.is_empty() {
+        let withheld = Some(format!("no number for {}", lacking.join(", ")));
+        return Points { value: None, range: None, verdict: Verdict::Invalid, withheld };
+    }
+    let sum = |of: &dyn Fn(&CardCell) -> Option<f64>| -> Option<f64> {
+        parts.iter().map(|(_, factor, cell)| Some(factor * of((*cell)?)?)).sum()
+    };
+    let least = sum(&|c| Some(c.range?[0]));
+    let most = sum(&|c| Some(c.range?[1]));
+    let holds = parts.iter().all(|(.., cell)| cell.is_some_and(|c| c.verdict == Verdict::Valid));
+    Points {
+        value: sum(&|c| c.value),
+        range: least.zip(most).map(|(least, most)| [least, most]),
+        verdict: if holds { Verdict::Valid } else { Verdict::Suspect },
+        withheld: None,
+    }
+}
+
+#[cfg(test)]
+use crate::{Judging, forge, forge::Forge, judge};
+#[cfg(test)]
+use model::job::Pattern;
+
+/// Rows of AS SSD at these MB/s, read and write.
+#[cfg(test)]
+fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Forge) -> Forge) -> Card {
+    let names = ["Seq", "4K", "4K-64Thrd"];
+    let mut forges = Vec::new();
+    let mut rows = Vec::new();
+    for (name, (read, write)) in names.iter().zip(rates) {
+        for (read_percent, rate) in [(100, read), (0, write)] {
+            let block_bytes = if *name == "Seq" { 16 << 20 } else { 4096 };
+            let honest = if read_percent == 100 { Forge::honest() } else { Forge::honest_write() };
+            let forge = Forge {
+                name: format!("{name} {read_percent}"),
+                pattern: if *name == "Seq" { Pattern::Sequential } else { Pattern::Random },
+                block_bytes,
+                read_percent,
+                ops: (rate * 1e6 / f64::from(block_bytes)).round() as u64,
+                ..honest
+            };
+            forges.push(change(forges.len(), forge));
+        }
+        let at = |job| Some(Spot { job, phase: 0 });
+        let job = forges.len() - 2;
+        rows.push(FormRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
+    }
+    let mut record = forge::together(&forges);
+    record.header.plan.form =
+        Some(Form { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() });
+    judge(&record, &Judging::default()).card.unwrap()
+}
+
+#[cfg(test)]
+const RATES: [(f64, f64); 3] = [(503.31648, 335.54432), (40.96, 81.92), (409.6, 204.8)];
+
+#[test]
+fn the_score_is_the_sum_of_the_tool() {
+    let score = scored(RATES, |_, f| f).score.unwrap();
+    let close = |points: &Points, to: f64| (points.value.unwrap() / to - 1.0).abs() < 0.02;
+    assert!(close(&score.read, 0.1 * 503.3 + 40.96 + 409.6), "{score:?}");
+    assert!(close(&score.write, 0.1 * 335.5 + 81.92 + 204.8), "{score:?}");
+    let total = 0.15 * 335.5 + 0.1 * 503.3 + 2.0 * 40.96 + 81.92 + 204.8 + 1.5 * 409.6;
+    assert!(close(&score.total, total), "{score:?}");
+    let [least, most] = score.total.range.unwrap();
+    assert!(least <= score.total.value.unwrap() && score.total.value.unwrap() <= most);
+}
+
+#[test]
+fn a_void_number_takes_the_scores_away_that_rest_on_it() {
+    // The fourth is the write of 4K.
+    let card = scored(RATES, |i, f| if i == 3 { Forge { errors: 1, ..f } } else { f });
+    let score = card.score.unwrap();
+    assert!(score.read.value.is_some() && score.write.value.is_none() && score.total.value.is_none());
+    assert_eq!(score.write.withheld.as_deref(), Some("no number for 4K write"));
+    assert_eq!(card.rows[1].write.as_ref().map(|c| (c.value, c.verdict)), Some((None, Verdict::Invalid)));
+}
+
+#[test]
+fn a_renamed_number_keeps_its_score_and_lowers_its_word() {
+    let card = scored(RATES, |i, f| {
+        if i == 0 { Forge { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
+    });
+    let score = card.score.unwrap();
+    assert_eq!((score.read.verdict, score.total.verdict), (Verdict::Suspect, Verdict::Suspect));
+    assert!(score.read.value.is_some());
+}
+
+#[test]
+fn a_median_is_the_middle_or_between_the_two_middles() {
+    assert_eq!([&[1.0, 2.0, 9.0][..], &[1.0, 2.0, 3.0, 9.0], &[]].map(median), [Some(2.0), Some(2.5), None]);
+}

@@ -1,0 +1,111 @@
+//! The card: results as a well-known tool shows them, below the table of results.
+//!
+//! For: rows of a read and a write under the tool's names, with bars or with its score. Not for: what was found about them,
+//! which the findings say.
+
+use super::text::{Page, ruled};
+use comfy_table::{CellAlignment, ColumnConstraint::LowerBoundary, Width::Fixed};
+use model::card::{Card, CardCell, CardRow, Points, Score};
+use model::report::Verdict;
+use model::units::{show_count, show_rate};
+
+/// Columns of the longest bar.
+const BAR: usize = 24;
+/// Parts of a column, from none to all but one.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+pub(super) fn show(out: &mut Page, card: &Card) {
+    out.line(&format!("As {} shows it", card.tool));
+    match &card.score {
+        None => bars(out, &card.rows),
+        Some(score) => scored(out, &card.rows, score),
+    }
+    for differs in &card.differs {
+        out.prose("  ", "    ", differs);
+    }
+    out.line("");
+}
+
+/// A bar per number, all of one scale.
+fn bars(out: &mut Page, rows: &[CardRow]) {
+    let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
+    let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
+    let mut table = ruled(&["", "write", "MB/s", "read", "MB/s"]);
+    for (i, column) in table.column_iter_mut().enumerate() {
+        if i == 1 || i == 3 {
+            column.set_constraint(LowerBoundary(Fixed(BAR as u16 + 1)));
+        }
+        column.set_cell_alignment(if i % 2 == 1 { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    for row in rows {
+        let [write, read] = [&row.write, &row.read].map(Option::as_ref);
+        let bar_of =
+            |cell: Option<&CardCell>| cell.and_then(|c| c.value).map_or_else(String::new, |v| bar(v, most));
+        table.add_row([row.name.clone(), bar_of(write), number(row, write), bar_of(read), number(row, read)]);
+    }
+    out.table_of(&table);
+    out.line("MB/s = 10^6 bytes per second: medians over runs.");
+}
+
+/// Full blocks and a part of one.
+fn bar(value: f64, most: f64) -> String {
+    let eighths = if most > 0.0 { (value / most * (8 * BAR) as f64).round() as usize } else { 0 };
+    "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()
+}
+
+fn scored(out: &mut Page, rows: &[CardRow], score: &Score) {
+    let mut table = ruled(&["", "read", "write", ""]);
+    for row in rows {
+        let [read, write] = [&row.read, &row.write].map(|cell| number(row, cell.as_ref()));
+        table.add_row([row.name.clone(), read, write, row.unit.clone()]);
+    }
+    let [read, write, total] = [&score.read, &score.write, &score.total].map(short);
+    table.add_row(["Score".into(), read, write, "points".into()]);
+    table.add_row(["Total".into(), String::new(), total, "points".into()]);
+    out.table_of(&table);
+    out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
+    for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {
+        out.prose("  ", "    ", &format!("{name} score: {}", said(points)));
+    }
+}
+
+/// A number as its tool has it: milliseconds with three places.
+fn number(row: &CardRow, cell: Option<&CardCell>) -> String {
+    match cell {
+        None => "-".into(),
+        Some(CardCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
+        Some(CardCell { value: Some(rate), .. }) => show_rate(*rate),
+        Some(CardCell { verdict: Verdict::Invalid, .. }) => "void".into(),
+        Some(_) => "none".into(),
+    }
+}
+
+fn short(points: &Points) -> String {
+    points.value.map_or_else(|| "-".into(), show_count)
+}
+
+/// What the points rest on.
+fn said(points: &Points) -> String {
+    if points.value.is_none() {
+        return format!("withheld: {}.", points.withheld.as_deref().unwrap_or("it was not made"));
+    }
+    let range = points.range.map_or_else(
+        || "one run, so how much it varies is not known".into(),
+        |[least, most]| {
+            format!("{} by the slowest runs, {} by the fastest", show_count(least), show_count(most))
+        },
+    );
+    let word = match points.verdict {
+        Verdict::Valid => "",
+        _ => "; SUSPECT, as are numbers that it is made of",
+    };
+    format!("{range}{word}.")
+}
+
+#[test]
+fn a_bar_is_as_long_as_its_part_of_the_longest() {
+    assert_eq!(bar(100.0, 100.0), "█".repeat(BAR));
+    assert_eq!(bar(50.0, 100.0), "█".repeat(BAR / 2));
+    assert_eq!(bar(100.0 / (8 * BAR) as f64, 100.0), "▏");
+    assert_eq!((bar(0.0, 100.0), bar(0.0, 0.0)), (String::new(), String::new()));
+}
