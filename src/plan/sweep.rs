@@ -13,9 +13,9 @@ use machine::root::Root;
 use model::job::{Batch, Cache, Kind, Mix, PerKind, Sizes};
 use model::machine::Place;
 use model::plan::Role;
-use model::sweep::{Cell, Grid, Search, Setting, Skipped, Yardstick};
+use model::sweep::{Cell, Grid, Search, Setting, Skipped, Until, Yardstick};
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::axes::{Axes, MAX_CELLS, MEMORY_BYTES, Mode, names};
+use model::wish::axes::{Axes, MAX_CELLS, MEMORY_BYTES, Mode, Preset, Rounds, Way, names};
 use model::wish::limits::MIN_TIME_NS;
 use model::wish::{EngineWish, JobWish, Rw, StreamWish};
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ struct Point<'a> {
 pub(super) fn spread(
     request: &Request,
     said: &SweepWish,
-    root: &Root,
+    (root, memory): (&Root, Option<u64>),
     origins: &mut Origins,
 ) -> Result<Spread, Failure> {
     let axes = &said.axes;
@@ -105,7 +105,7 @@ pub(super) fn spread(
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
     let ground = if entries.iter().any(|e| e.moves_bytes) { Some(look(request, root)?) } else { None };
     let works = works(request, said, ground.as_ref(), origins)?;
-    let memory_bytes = origins.choose("--memory", said.memory, MEMORY_BYTES, |b| show_bytes(*b));
+    let memory_bytes = memory_cap(said, memory, origins);
     let base = base(request, said, ground.as_ref());
     let mut growing = Growing {
         base,
@@ -133,6 +133,9 @@ pub(super) fn spread(
     }
     tell_axes(axes, said, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
+    if let Some(way) = said.preset.map(|p| p.way).filter(|w| *w != Way::Sought) {
+        return in_order(request, said, growing, way, origins);
+    }
     let yardsticks = growing.yardsticks();
     let works = works_of(&growing.cells);
     let runs = request.job.runs.unwrap_or(RUNS);
@@ -142,6 +145,56 @@ pub(super) fn spread(
     let Growing { wishes, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
     Ok(Spread { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
+}
+
+/// A grid whose cells are measured in their order.
+fn in_order(
+    request: &Request,
+    said: &SweepWish,
+    growing: Growing,
+    way: Way,
+    origins: &mut Origins,
+) -> Result<Spread, Failure> {
+    let until = match way {
+        Way::Rounds(rounds) => growing.rounds(rounds)?,
+        Way::UntilSlow { .. } | Way::Sought => Until::Slow,
+    };
+    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if timed { "command line".into() } else { request.origin("time") };
+    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    let words = match until {
+        Until::Slow => {
+            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+        }
+        Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
+            format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
+        }
+        Until::Rounds { rounds_at_most, .. } => {
+            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        }
+    };
+    origins.fixed("ends by", &words, &request.origin("preset"));
+    let Growing { wishes, cells, skipped, .. } = growing;
+    let grid = Grid {
+        preset: said.preset.map(|p| p.name.to_owned()),
+        cells,
+        skipped,
+        yardsticks: Vec::new(),
+        search: Search::InOrder(until),
+    };
+    Ok(Spread { wishes, grid })
+}
+
+/// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
+fn memory_cap(said: &SweepWish, memory: Option<u64>, origins: &mut Origins) -> u64 {
+    let (default, from) = match said.preset.map(|p| p.way) {
+        Some(Way::UntilSlow { .. }) => {
+            (memory.map_or(MEMORY_BYTES, |m| m / super::BUFFER_SHARE), "half of what the machine has")
+        }
+        _ => (MEMORY_BYTES, "default"),
+    };
+    origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
 }
 
 fn default_engine(axes: &Axes) -> EngineWish {
@@ -181,6 +234,14 @@ fn works(
     let mut all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
     let theirs = ground.is_some_and(|g| g.role != Role::Made);
     if theirs && !said.flags.contains(&"rw") && request.destroy.is_empty() {
+        if let Some(preset) = said.preset.filter(|p| matches!(p.way, Way::Rounds(_))) {
+            let path = ground.map(|g| g.path.display().to_string()).unwrap_or_default();
+            return Err(Failure::Refused(format!(
+                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
+                 directory to have a test file made there",
+                preset.name
+            )));
+        }
         all.retain(|rw| rw.fixed_mix().is_some_and(|m| m.read_percent == 100));
         origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
     }
@@ -227,8 +288,9 @@ fn base(request: &Request, said: &SweepWish, ground: Option<&Ground>) -> JobWish
         stream.size = stream.size.or(fits.map(|(bytes, _)| bytes));
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(TIME_NS);
-        let parts = if said.exhaustive { 1 } else { PIECES };
+        let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let in_order = said.preset.is_some_and(|p| p.way != Way::Sought);
+        let parts = if said.exhaustive || in_order { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
@@ -340,6 +402,11 @@ impl Growing<'_> {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
         let ground = self.ground.as_ref().filter(|_| entry.moves_bytes)?;
+        let all = size.or((ground.role != Role::Made).then_some(ground.bytes));
+        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
+        if until_slow && all == Some(bs) {
+            return Some("one such block is all there is".into());
+        }
         if ground.role != Role::Made && bs > ground.bytes {
             return Some(format!("{} has {}", ground.path.display(), show_bytes(ground.bytes)));
         }
@@ -353,6 +420,28 @@ impl Growing<'_> {
             }
             Some(_) => None,
         }
+    }
+
+    /// When rounds end. The tracked cell has to be among them.
+    fn rounds(&self, said: Rounds) -> Result<Until, Failure> {
+        let Rounds { tracked_bytes, variable, capacities, at_most } = said;
+        let is = |c: &&Cell| {
+            let work = c.setting.work();
+            c.setting.block_bytes == tracked_bytes
+                && work.split(' ').next_back().is_some_and(|w| w.ends_with("write"))
+        };
+        let Some(tracked) = self.cells.iter().find(is).map(|c| c.job) else {
+            let preset = self.said.preset.map_or("pts", |p| p.name);
+            return Err(Failure::Usage(format!(
+                "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
+                 leave that size in --bs, and 0 in --mix",
+                show_block(u64::from(tracked_bytes))
+            )));
+        };
+        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let size = size.or(self.ground.as_ref().map(|g| g.bytes));
+        let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
+        Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
     }
 
     /// Settings of well-known programs, for works that these do too.

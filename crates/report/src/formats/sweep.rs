@@ -178,7 +178,7 @@ fn shade(value: f64, best: f64) -> char {
 }
 
 /// What was not measured, by reason.
-fn skipped(out: &mut Page, sweep: &Sweep) {
+pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for cell in &sweep.skipped {
         match reasons.iter_mut().find(|(why, _)| *why == cell.why) {
