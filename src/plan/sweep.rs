@@ -111,7 +111,7 @@ pub(super) fn spread(
         base,
         memory_bytes,
         ground,
-        cache_said: !axes.cache.is_empty(),
+        cache_said: said.flags.contains(&"cache"),
         wishes: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),

@@ -264,9 +264,10 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
         let void = |c: &CellFigures| c.result.and_then(|at| results.get(at)).is_none_or(|r| r.void);
         let measured = || sweep.cells.iter().filter(|c| c.result.is_some());
         let most = measured().filter(|c| c.iops.is_some() && !void(c));
-        return most
-            .max_by(|a, b| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal))
-            .or(measured().next());
+        // Of equals the first, which is the smallest.
+        let more =
+            |a: &&CellFigures, b: &&CellFigures| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal);
+        return most.rev().max_by(more).or(measured().next());
     }
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name))
 }

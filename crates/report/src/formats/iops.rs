@@ -72,11 +72,7 @@ fn number(report: &Report, cell: &CellFigures) -> Result<f64, String> {
             report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
         return Err(format!("no number ({})", ids.join(", ")));
     }
-    match (cell.iops, result) {
-        (Some(iops), _) => Ok(iops),
-        (None, Some(_)) => Err("no number (the run failed)".into()),
-        (None, None) => Err("not measured".into()),
-    }
+    cell.iops.ok_or_else(|| "no number (no run of it has ended)".into())
 }
 
 /// `512   B`, `  4 KiB`.
@@ -102,8 +98,9 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
 /// What that program does not tell.
 fn details(out: &mut Page, report: &Report, sweep: &Sweep) {
     let mut table = ruled(&HEADINGS);
-    let measured = sweep.cells.iter().filter_map(|c| Some((c, report.results.get(c.result?)?)));
-    for (cell, result) in measured.filter(|(_, r)| !r.void) {
+    let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
+    let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
+    for (cell, result) in with_results.filter(|(_, r)| !r.void) {
         table.add_row(detail(cell, result));
     }
     if !table.is_empty() {

@@ -140,17 +140,17 @@ fn steady(rounds: &Rounds) -> String {
 /// What this is not, and what that would need.
 fn conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
     let filled = match &report.preconditioned {
-        Some(done) => format!("{} were written before the first round", show_bytes(done.filled_bytes)),
-        None => "nothing was written before the first round".into(),
+        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        None => "Before the first round nothing was written".into(),
     };
-    let place = sweep.place.as_ref().map_or_else(|| "nothing that stores".into(), |p| show_bytes(p.bytes));
+    let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.prose(
         "  ",
         "    ",
         &format!(
             "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
              erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
-             state of its write cache told; a test system as specified. {filled}; {} in the rounds.",
+             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
             show_bytes(rounds.bytes_written)
         ),
     );
