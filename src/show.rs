@@ -10,7 +10,7 @@ use analysis::Judging;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
-use model::sweep::Search;
+use model::sweep::{Search, Until};
 use model::units::show_share;
 use model::wish::axes::preset;
 use report::Style;
@@ -136,8 +136,13 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
 
 /// How often each job is measured, in words.
 fn repeats(plan: &Plan) -> String {
-    if plan.sweep.as_ref().is_some_and(|g| g.search != Search::Exhaustive) {
-        return "as often as the search asks".into();
+    match plan.sweep.as_ref().map(|g| g.search) {
+        Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
+        Some(Search::InOrder(Until::Slow)) => return "once".into(),
+        Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
+            return format!("once in each of up to {rounds_at_most} rounds");
+        }
+        Some(Search::Exhaustive) | None => {}
     }
     match plan.strategy {
         Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),

@@ -7,7 +7,7 @@ use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use model::wish::axes::{AXES, Axes, PRESETS, preset};
+use model::wish::axes::{AXES, Axes, PRESETS, Preset, Way, preset};
 use model::wish::cycle::{Cycle, Step};
 use model::wish::keys::Key;
 use model::wish::limits::MAX_TIME_NS;
@@ -46,7 +46,8 @@ impl Choice for SameForAll {
 ///
 /// Every cell of the grid is a real job, cold before each run. An adaptive search sees each cell once, shortly, and spends the
 /// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are
-/// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself.
+/// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself. The
+/// presets iops and pts seek nothing: they measure their cells in order.
 #[derive(clap::Args, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Flags, each said alone.
 pub struct Args {
@@ -67,6 +68,9 @@ pub struct Args {
     /// Print the access specifications that --spec takes, with their lines, and stop
     #[arg(long)]
     list_specs: bool,
+    /// Order of the reads of --preset iops; sequential: each thread its own part [default: random]
+    #[arg(long, value_name = "ORDER", value_enum)]
+    pattern: Option<Order>,
     /// Skip cells whose buffers take more than this [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX))]
     memory: Option<u64>,
@@ -92,6 +96,13 @@ pub struct Args {
     measuring: Measuring<SameForAll>,
     #[command(flatten)]
     showing: ShowingArgs,
+}
+
+/// What `--pattern` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Order {
+    Random,
+    Sequential,
 }
 
 /// What is to be done with a grid.
@@ -127,6 +138,38 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl Args {
+    /// Refuses what does not go with cells that are measured in their order, and what goes with `iops` alone.
+    fn check_in_order(&self, preset: Option<&Preset>, axes: &Axes) -> Result<(), Failure> {
+        let refuse = |why: String| Err(Failure::Usage(why));
+        let way = preset.map_or(Way::Sought, |p| p.way);
+        let name = preset.map_or("", |p| p.name);
+        if self.pattern.is_some() && !matches!(way, Way::UntilSlow { .. }) {
+            return refuse(
+                "--pattern goes with --preset iops; type --rw read or --rw randread instead".into(),
+            );
+        }
+        if !preset.is_some_and(Preset::is_in_order) {
+            return Ok(());
+        }
+        if self.exhaustive || self.budget.is_some() {
+            let flag = if self.exhaustive { "--exhaustive" } else { "--budget" };
+            return refuse(format!(
+                "{flag}: --preset {name} seeks no best cell, it measures each in its order; leave {flag} out"
+            ));
+        }
+        if axes.workers.len() > 1 || axes.depth.len() > 1 {
+            return refuse(format!(
+                "--preset {name} has one number of --workers and one --depth; type one each"
+            ));
+        }
+        if matches!(way, Way::UntilSlow { .. }) && self.axes.flags.contains(&"rw") {
+            return refuse(format!(
+                "--preset {name} reads; type --pattern random or --pattern sequential instead of --rw"
+            ));
+        }
+        Ok(())
+    }
+
     /// What was said.
     ///
     /// # Errors
@@ -143,6 +186,7 @@ impl Args {
                 || self.list
                 || self.list_specs
                 || self.skipped
+                || self.pattern.is_some()
             {
                 return Err(Failure::Usage(format!(
                     "--resume {word}: the session says what is measured; leave everything else out"
@@ -159,7 +203,12 @@ impl Args {
             axes.say(axis, text, is_engine).map_err(|why| Failure::Usage(format!("--{axis}: {why}")))?;
         }
         self.axes.overrule(&mut axes);
-        let exhaustive = self.exhaustive || (self.budget.is_none() && named.is_some_and(|p| p.exhaustive));
+        self.check_in_order(named, &axes)?;
+        if self.pattern == Some(Order::Sequential) {
+            axes.rw = vec![Rw::Read];
+        }
+        let each = self.budget.is_none() && named.is_some_and(|p| p.way == Way::Each);
+        let exhaustive = self.exhaustive || each;
         let wish = SweepWish {
             axes,
             flags: self.axes.flags,
@@ -173,7 +222,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Sweep(Box::new(wish)), self.places, None);
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
-                "--runs {runs} goes with --exhaustive: an adaptive search decides how often it measures a cell; leave one of them out"
+                "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"
             )));
         }
         // What a flag is about depends on the cells, which the plan knows.

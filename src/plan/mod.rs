@@ -64,7 +64,8 @@ const BUFFER_SHARE: u64 = 2;
 pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let root = Root::real();
     let mut machine = machine::host::look(&root);
-    let (mut origins, asked) = asked(request, &root)?;
+    let memory = machine.memory_bytes.as_ref().ok().copied();
+    let (mut origins, asked) = asked(request, &root, memory)?;
     let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
     let promise = promise(request, &mut drafts, &mut origins)?;
     let mut targets = Targets::new(request, &root);
@@ -93,7 +94,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         api::give_new_files(&mut jobs, &mut targets, &mut places);
     }
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
-    check_memory(&jobs, machine.memory_bytes.as_ref().ok().copied())?;
+    check_memory(&jobs, memory)?;
     let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
     let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
@@ -194,7 +195,11 @@ struct Asked {
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
-fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), Failure> {
+fn asked<'a>(
+    request: &'a Request,
+    root: &Root,
+    memory: Option<u64>,
+) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) => profile::spread(request, *said, root, &mut origins)?,
@@ -205,7 +210,7 @@ fn asked<'a>(request: &'a Request, root: &Root) -> Result<(Origins<'a>, Asked), 
             Asked { wishes, ladder, headline, ..Asked::default() }
         }
         Work::Sweep(said) => {
-            let spread = sweep::spread(request, said, root, &mut origins)?;
+            let spread = sweep::spread(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
             Asked { wishes: spread.wishes, grid: Some(spread.grid), ..Asked::default() }
         }

@@ -6,12 +6,13 @@
 use super::origins::Origins;
 use super::streams;
 use crate::failure::Failure;
-use crate::request::Request;
+use crate::request::{Request, Work};
 use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
 use model::units::{show_block, show_bytes, show_ns};
 use model::wish::StreamWish;
+use model::wish::axes::Preset;
 
 /// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
 /// independent preconditioning).
@@ -29,7 +30,9 @@ pub(super) fn meant(
     targets: &[Target],
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
-    if request.job.precondition != Some(true) {
+    // What a preset asks for is written once, and its rounds are what is measured.
+    let filled = matches!(&request.work, Work::Sweep(said) if said.preset.is_some_and(Preset::fills));
+    if request.job.precondition != Some(true) && !filled {
         return Ok(None);
     }
     let mut fills: Vec<Stream> = Vec::new();
@@ -49,15 +52,23 @@ pub(super) fn meant(
             }
         }
     }
+    if fills.is_empty() && filled {
+        return Ok(None);
+    }
     if fills.is_empty() {
         return Err(Failure::Usage(
             "--precondition changes nothing here: no target is touched; leave it out".into(),
         ));
     }
     let writes = |job: &Job| streams(job).any(|s| s.access.kinds().any(|k| k == Kind::Write));
-    let writing = jobs.iter().enumerate().filter(|(_, job)| writes(job)).map(|(at, _)| at).collect();
+    let writing =
+        jobs.iter().enumerate().filter(|(_, job)| writes(job) && !filled).map(|(at, _)| at).collect();
     let meant = Precondition { fills, passes: PASSES, jobs: writing, rounds_at_most: ROUNDS_AT_MOST };
-    origins.note("--precondition", request.job.precondition, |_| words(&meant, jobs));
+    if filled {
+        origins.fixed("precondition", &words(&meant, jobs), &request.origin("precondition"));
+    } else {
+        origins.note("--precondition", request.job.precondition, |_| words(&meant, jobs));
+    }
     Ok(Some(meant))
 }
 
@@ -106,7 +117,12 @@ fn words(meant: &Precondition, jobs: &[Job]) -> String {
     let fill = format!("all written {} times over ({block}, direct)", meant.passes);
     let of = |job: &Job| job.phases.iter().map(|p| p.warmup_ns + p.time_ns + p.cooldown_ns).sum::<u64>();
     if meant.jobs.is_empty() {
-        return format!("{fill}; nothing here writes, so no rounds");
+        let why = if jobs.iter().any(|j| streams(j).any(|s| s.access.writes())) {
+            "the rounds of the sweep are the rest"
+        } else {
+            "nothing here writes, so no rounds"
+        };
+        return format!("{fill}; {why}");
     }
     let round: u64 = meant.jobs.iter().filter_map(|at| jobs.get(*at)).map(of).fold(0, u64::saturating_add);
     let longest = show_ns(round as f64 * f64::from(meant.rounds_at_most));

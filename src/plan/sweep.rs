@@ -14,9 +14,9 @@ use machine::root::Root;
 use model::job::{Batch, Cache, Kind, Mix, PerKind, Sizes};
 use model::machine::Place;
 use model::plan::Role;
-use model::sweep::{Cell, Grid, Search, Setting, Skipped, Yardstick};
+use model::sweep::{Cell, Grid, Search, Setting, Skipped, Until, Yardstick};
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::axes::{Axes, IOMETER, MAX_CELLS, MEMORY_BYTES, Mode, names};
+use model::wish::axes::{Axes, IOMETER, MAX_CELLS, MEMORY_BYTES, Mode, Preset, Rounds, Way, names};
 use model::wish::limits::MIN_TIME_NS;
 use model::wish::specs::Spec;
 use model::wish::{EngineWish, JobWish, LineWish, PhaseWish, Rw, StreamWish};
@@ -114,7 +114,7 @@ struct Point<'a> {
 pub(super) fn spread(
     request: &Request,
     said: &SweepWish,
-    root: &Root,
+    (root, memory): (&Root, Option<u64>),
     origins: &mut Origins,
 ) -> Result<Spread, Failure> {
     let axes = &said.axes;
@@ -123,14 +123,14 @@ pub(super) fn spread(
     let grounds = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
     let loads = cycle::loads(said, (grounds.len() as u32).max(1), origins)?;
     let works = works(request, said, &grounds, origins)?;
-    let memory_bytes = origins.choose("--memory", said.memory, MEMORY_BYTES, |b| show_bytes(*b));
+    let memory_bytes = memory_cap(said, memory, origins);
     let base = base(request, said, &grounds);
     let mut growing = Growing {
         base,
         memory_bytes,
         grounds,
         loads,
-        cache_said: !axes.cache.is_empty(),
+        cache_said: said.flags.contains(&"cache"),
         wishes: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
@@ -152,6 +152,9 @@ pub(super) fn spread(
     }
     tell_axes(axes, said, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
+    if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
+        return in_order(request, said, growing, preset.way, origins);
+    }
     let yardsticks = growing.yardsticks();
     let works = works_of(&growing.cells);
     let runs = request.job.runs.unwrap_or(RUNS);
@@ -161,6 +164,56 @@ pub(super) fn spread(
     let Growing { wishes, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
     Ok(Spread { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
+}
+
+/// A grid whose cells are measured in their order.
+fn in_order(
+    request: &Request,
+    said: &SweepWish,
+    growing: Growing,
+    way: Way,
+    origins: &mut Origins,
+) -> Result<Spread, Failure> {
+    let until = match way {
+        Way::Rounds(rounds) => growing.rounds(rounds)?,
+        Way::UntilSlow { .. } | Way::Sought | Way::Each => Until::Slow,
+    };
+    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if timed { "command line".into() } else { request.origin("time") };
+    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    let words = match until {
+        Until::Slow => {
+            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+        }
+        Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
+            format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
+        }
+        Until::Rounds { rounds_at_most, .. } => {
+            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        }
+    };
+    origins.fixed("ends by", &words, &request.origin("preset"));
+    let Growing { wishes, cells, skipped, .. } = growing;
+    let grid = Grid {
+        preset: said.preset.map(|p| p.name.to_owned()),
+        cells,
+        skipped,
+        yardsticks: Vec::new(),
+        search: Search::InOrder(until),
+    };
+    Ok(Spread { wishes, grid })
+}
+
+/// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
+fn memory_cap(said: &SweepWish, memory: Option<u64>, origins: &mut Origins) -> u64 {
+    let (default, from) = match said.preset.map(|p| p.way) {
+        Some(Way::UntilSlow { .. }) => {
+            (memory.map_or(MEMORY_BYTES, |m| m / super::BUFFER_SHARE), "half of what the machine has")
+        }
+        _ => (MEMORY_BYTES, "default"),
+    };
+    origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
 }
 
 fn default_engine(axes: &Axes) -> EngineWish {
@@ -213,6 +266,14 @@ fn works(
     let theirs = grounds.iter().any(|g| g.role != Role::Made);
     let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
+        if let Some(preset) = said.preset.filter(|p| matches!(p.way, Way::Rounds(_))) {
+            let path = grounds.first().map(|g| g.path.display().to_string()).unwrap_or_default();
+            return Err(Failure::Refused(format!(
+                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
+                 directory to have a test file made there",
+                preset.name
+            )));
+        }
         all.retain(|doing| !doing.writes());
         origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
     }
@@ -315,8 +376,9 @@ fn base(request: &Request, said: &SweepWish, grounds: &[Ground]) -> JobWish {
         stream.size = stream.size.or(wished);
     }
     for phase in &mut job.phases {
-        let whole = phase.time.unwrap_or(TIME_NS);
-        let parts = if said.exhaustive { 1 } else { PIECES };
+        let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let in_order = said.preset.is_some_and(Preset::is_in_order);
+        let parts = if said.exhaustive || in_order { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
@@ -463,8 +525,13 @@ impl Growing<'_> {
         if let Some(size) = size.filter(|s| *s < bs) {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
-        let used = self.grounds.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
-        used.into_iter().find_map(|ground| ground.hinders(point))
+        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
+        let mut used = self.grounds.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
+        let is_all = |g: &Ground| size.or((g.role != Role::Made).then_some(g.bytes)) == Some(bs);
+        if until_slow && used.clone().any(is_all) {
+            return Some("one such block is all there is".into());
+        }
+        used.find_map(|ground| ground.hinders(point))
     }
 
     /// The job of a cell.
@@ -495,6 +562,28 @@ impl Growing<'_> {
             }
         }
         job
+    }
+
+    /// When rounds end. The tracked cell has to be among them.
+    fn rounds(&self, said: Rounds) -> Result<Until, Failure> {
+        let Rounds { tracked_bytes, variable, capacities, at_most } = said;
+        let is = |c: &&Cell| {
+            let work = c.setting.work();
+            c.setting.block_bytes == tracked_bytes
+                && work.split(' ').next_back().is_some_and(|w| w.ends_with("write"))
+        };
+        let Some(tracked) = self.cells.iter().find(is).map(|c| c.job) else {
+            let preset = self.said.preset.map_or("pts", |p| p.name);
+            return Err(Failure::Usage(format!(
+                "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
+                 leave that size in --bs, and 0 in --mix",
+                show_block(u64::from(tracked_bytes))
+            )));
+        };
+        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let size = size.or(self.grounds.first().map(|g| g.bytes));
+        let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
+        Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
     }
 
     /// Settings of well-known programs, for works that these do too.

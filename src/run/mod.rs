@@ -231,7 +231,9 @@ struct Bench {
 impl Bench {
     /// The loop.
     fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
-        if let Some(ended) = self.precondition()? {
+        if !earlier.is_some_and(Earlier::is_preconditioned)
+            && let Some(ended) = self.precondition()?
+        {
             return Ok(ended);
         }
         self.keep_prepared()?;

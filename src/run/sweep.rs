@@ -8,11 +8,13 @@ use crate::failure::Failure;
 use crate::live::{Left, Live};
 use crate::plan::minutes;
 use analysis::strategy::Summary;
-use analysis::strategy::sweep::{Sample, Search, samples, took_ns};
+use analysis::strategy::grid::Going;
+use analysis::strategy::sweep::{Sample, samples, took_ns};
 use model::job::Phase;
 use model::plan::Plan;
-use model::record::{Frame, Intervals, Record, Run, RunEnd, RunEnding, RunStart};
-use model::sweep::Search::{Adaptive, Exhaustive};
+use model::record::{Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
+use model::sweep::Search::{Adaptive, Exhaustive, InOrder};
+use model::sweep::Until;
 use std::time::Duration;
 
 /// Cells in a row that break off: then it is not the cell.
@@ -20,6 +22,8 @@ const PATIENCE: usize = 3;
 
 /// What is left of an earlier session that is gone on with.
 pub(super) struct Earlier {
+    /// What was written before its first run; nothing is, a second time.
+    preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     samples: Vec<Sample>,
 }
@@ -29,7 +33,7 @@ impl Earlier {
     pub(super) fn of(mut record: Record) -> Self {
         let ended = |r: &Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         record.runs.retain(ended);
-        Self { samples: samples(&record), runs: record.runs }
+        Self { samples: samples(&record), preconditioned: record.preconditioned, runs: record.runs }
     }
 
     /// ns from its beginning to the end of its last run: the time goes on from there.
@@ -39,14 +43,21 @@ impl Earlier {
 
     /// Its runs as frames, word for word.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame> {
-        self.runs.iter().flat_map(|run| {
+        let before = self.preconditioned.clone().map(Frame::Preconditioned);
+        let runs = self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end } = run.clone();
             let course =
                 (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
             let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
             let end = end.map(|e| Frame::RunEnd(Box::new(e)));
             std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end)
-        })
+        });
+        before.into_iter().chain(runs)
+    }
+
+    /// Whether the targets were brought into the state that lasts.
+    pub(super) fn is_preconditioned(&self) -> bool {
+        self.preconditioned.is_some()
     }
 }
 
@@ -54,26 +65,28 @@ impl Earlier {
 pub(super) fn tell(plan: &Plan, live: &Live) {
     let Some(grid) = &plan.sweep else { return };
     let cells = grid.cells.len();
+    let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
     live.say(&match grid.search {
         Adaptive { budget_ns } => format!(
             "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
             minutes(budget_ns)
         ),
-        Exhaustive => {
-            let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
-            format!("{cells} cells, {} runs each: about {}", plan.runs, minutes(left))
+        Exhaustive => format!("{cells} cells, {} runs each: about {}", plan.runs, minutes(left)),
+        InOrder(Until::Slow) => format!("{cells} cells, once each: {} at most", minutes(left)),
+        InOrder(Until::Rounds { rounds_at_most, .. }) => {
+            format!("{cells} cells in up to {rounds_at_most} rounds: {} at most", minutes(left))
         }
     });
 }
 
 /// What is still to come before anything was measured; `None` where no grid is.
 pub(super) fn time_left(plan: &Plan) -> Option<Left> {
-    let search = Search::new(plan.sweep.as_ref()?, plan.runs, plan.seed);
+    let search = Going::after(plan.sweep.as_ref()?, plan.runs, plan.seed, &[]);
     Some(left(&search, plan))
 }
 
 /// What is left of a search. An adaptive one may be over before its time is.
-fn left(search: &Search, plan: &Plan) -> Left {
+fn left(search: &Going, plan: &Plan) -> Left {
     let at_most = plan.sweep.as_ref().is_some_and(|g| g.search != Exhaustive);
     Left { time: Duration::from_nanos(search.left_ns(mean_run(plan).as_nanos() as u64)), at_most }
 }
@@ -90,7 +103,7 @@ impl Bench {
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.sweep.clone() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.samples);
-        let mut search = Search::after(&grid, self.plan.runs, self.plan.seed, before);
+        let mut search = Going::after(&grid, self.plan.runs, self.plan.seed, before);
         let mut last_ns = earlier.filter(|e| !e.runs.is_empty()).map(|e| e.until().as_nanos() as u64);
         // How many there were says which data and offsets come next.
         self.done = before.iter().map(|s| Summary::of(s.job, 0, None, &[])).collect();

@@ -15,6 +15,7 @@ mod fidelity;
 mod group;
 mod history;
 mod honesty;
+mod in_order;
 mod iometer;
 mod layers;
 mod lifecycle;

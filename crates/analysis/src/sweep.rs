@@ -14,12 +14,15 @@ use model::report::{Deduction, Headline, Measured, Verdict};
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work};
 use model::units::{MIB, show_block, show_count, show_share};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Spread of runs above which single ones say nothing of an axis.
 const MOST_SPREAD: f64 = 0.1;
 /// Runs of the reference from which a line through them says something.
 const FEWEST_LOOKS: usize = 4;
+
+mod in_order;
 
 /// One axis of a grid: its name, its value in a setting, the setting without it, and how a value is shown.
 struct Axis {
@@ -66,6 +69,9 @@ const AXES: [Axis; 5] = [
 pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
     let plan = &record.header.plan;
     let grid = plan.sweep.as_ref()?;
+    if let How::InOrder(until) = grid.search {
+        return Some(in_order::sweep(record, grid, until, answered));
+    }
     let runs = samples(record);
     let search = Search::after(grid, plan.runs, plan.seed, &runs);
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
@@ -80,8 +86,8 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
         search.races.iter().filter_map(|r| Some((r.work.clone(), of(pick(r)?)?))).collect()
     };
     let budget_seconds = match grid.search {
-        How::Exhaustive => None,
         How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
+        How::Exhaustive | How::InOrder(_) => None,
     };
     Some(Sweep {
         search: if budget_seconds.is_some() { "adaptive" } else { "exhaustive" }.into(),
@@ -94,6 +100,8 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
         works: search.races.iter().map(|r| work(grid, r, &cells, of)).collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
+        place: None,
+        rounds: None,
     })
 }
 
@@ -108,6 +116,8 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         mb_per_s: mean.map(|m| m.value / 1e6),
         iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
+        latency_mean_ns: None,
+        latency_max_ns: None,
         runs: logs.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
@@ -160,7 +170,7 @@ fn sentence(grid: &Grid, race: &Race) -> String {
             show_share(-race.shift().unwrap_or(0.0).exp_m1())
         ),
         (Some(closed), _) if closed.open == 0 => "surely no other cell is more than 3 % faster".into(),
-        (Some(closed), How::Exhaustive) => {
+        (Some(closed), How::Exhaustive | How::InOrder(_)) => {
             format!("{} may be more than 3 % faster for all that their runs say", others(closed.open))
         }
         (Some(closed), How::Adaptive { .. }) => {
@@ -248,36 +258,50 @@ fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -
 pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
     let cells = || sweep.winner.values().chain(sweep.cheapest.values());
     // A job of several streams has several results, and the cell names the first.
-    let quoted =
-        |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
-    results.iter().filter(|r| quoted(r)).collect()
+    let first = |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
+    results.iter().filter(|r| sweep.is_in_order() || first(r)).collect()
 }
 
-/// The winner of the first work that has one.
-fn best(sweep: &Sweep) -> Option<&CellFigures> {
+/// The cell that is quoted: the winner of the first work that has one. In order none wins: there it is the tracked one, or the
+/// one of most operations a second that holds.
+fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
+    if let Some(rounds) = &sweep.rounds {
+        return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
+    }
+    if sweep.is_in_order() {
+        let void = |c: &CellFigures| c.result.and_then(|at| results.get(at)).is_none_or(|r| r.void);
+        let measured = || sweep.cells.iter().filter(|c| c.result.is_some());
+        let most = measured().filter(|c| c.iops.is_some() && !void(c));
+        // Of equals the first, which is the smallest.
+        let more =
+            |a: &&CellFigures, b: &&CellFigures| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal);
+        return most.rev().max_by(more).or(measured().next());
+    }
     sweep.works.iter().find_map(|w| sweep.winner.get(&w.name))
 }
 
 /// Its result.
 pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Measured> {
-    results.get(best(sweep)?.result?)
+    results.get(best(sweep, results)?.result?)
 }
 
 /// The verdict where no cell has won.
 pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
-    let why = sweep.works.first().map_or("The grid has no cell.", |w| w.sentence.as_str());
+    let none = if sweep.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
+    let why = sweep.works.first().map_or(none, |w| w.sentence.as_str());
     (Verdict::Invalid, why.into())
 }
 
 /// The number that would be quoted: the first work's winner.
 pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let nothing = Headline { name: "nothing".into(), value: None, unit: "MB/s".into(), interval: None };
-    let Some((cell, result)) = best(sweep).zip(first(sweep, results)) else {
+    let Some((cell, result)) = best(sweep, results).zip(first(sweep, results)) else {
         return nothing;
     };
     let stream = result.job.phases.first().and_then(|p| p.streams.first());
     let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
-    let one_size = sweep.cells.iter().all(|c| c.setting.block_bytes == cell.setting.block_bytes);
+    let one_size =
+        sweep.is_in_order() || sweep.cells.iter().all(|c| c.setting.block_bytes == cell.setting.block_bytes);
     let per_mib = cell.iops.zip(cell.mib_per_s).map(|(iops, mib)| iops / mib);
     let (unit, scale) = match per_mib.filter(|_| random && one_size) {
         Some(operations) => ("IOPS", operations),

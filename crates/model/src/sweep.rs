@@ -4,7 +4,7 @@
 //! (crate `analysis`), nor for which words make a grid ([`crate::wish::axes`]).
 
 use crate::job::Cache;
-use crate::steadiness::Estimate;
+use crate::steadiness::{Estimate, Snia};
 use crate::units::show_block;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 
 /// Share of a rate below which a difference is none: what is nearer to the best than this is as good.
 pub const SAME: f64 = 0.03;
+
+/// The word for a sweep that measures cells in their order.
+pub const IN_ORDER: &str = "in order";
 
 /// One setting of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -105,6 +108,45 @@ pub enum Search {
         /// Time for all of it in ns.
         budget_ns: u64,
     },
+    /// The cells in the order of the grid, and nothing else.
+    InOrder(Until),
+}
+
+/// When cells in order are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// Each cell was measured once, or one did no more operations a second than [`least_iops`].
+    Slow,
+    /// Rounds of all cells, until one of them has settled.
+    Rounds {
+        /// Index of the job that is held against the rule.
+        tracked: usize,
+        /// What of it.
+        variable: Variable,
+        /// Bytes after which it ends, whatever the rule says; `None` where the rule ends it.
+        bytes: Option<u64>,
+        /// Rounds after which it ends in any case.
+        rounds_at_most: u32,
+    },
+}
+
+/// A value of a cell that is followed over rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Variable {
+    /// Operations per second.
+    Iops,
+    /// 10^6 bytes per second.
+    MbPerS,
+    /// Mean latency in ns.
+    LatencyMeanNs,
+}
+
+/// Operations a second at which `iops` makes no larger blocks any more: at most one of four threads ends one within a second.
+/// Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
+pub fn least_iops(workers: u32) -> u32 {
+    (workers / 4).max(1)
 }
 
 impl Setting {
@@ -177,6 +219,17 @@ impl Grid {
         out
     }
 
+    /// All jobs of its cells in order, each once.
+    pub fn jobs(&self) -> Vec<usize> {
+        let mut out: Vec<usize> = Vec::new();
+        for cell in &self.cells {
+            if !out.contains(&cell.job) {
+                out.push(cell.job);
+            }
+        }
+        out
+    }
+
     /// The setting of a job: the first of its cells, or a yardstick's.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
@@ -187,7 +240,7 @@ impl Grid {
 /// What came of a sweep: the part of a report's JSON with the name `sweep`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
-    /// `adaptive` or `exhaustive`.
+    /// `adaptive`, `exhaustive` or `in order`.
     pub search: String,
     /// Name of the preset.
     pub preset: Option<String>,
@@ -207,6 +260,52 @@ pub struct Sweep {
     pub works: Vec<Work>,
     /// The cell that was measured again and again, to see whether the target changed meanwhile.
     pub reference: Option<Reference>,
+    /// What was measured; `None` where nothing stores anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Ground>,
+    /// How it went round by round; `None` where there were no rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Rounds>,
+}
+
+/// What a sweep was on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ground {
+    /// Path of the file or device; of a made file the directory.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Rounds of all cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rounds {
+    /// The cell that was held against the rule.
+    pub tracked: Setting,
+    /// What of it.
+    pub variable: Variable,
+    /// That value in each complete round; `None` where the run failed or the value is not known.
+    pub by_round: Vec<Option<f64>>,
+    /// Rounds after which it ends in any case.
+    pub at_most: u32,
+    /// Bytes after which it ends whatever the rule says; `None` where the rule ends it.
+    #[serde(default)]
+    pub bytes_wanted: Option<u64>,
+    /// Bytes written in all rounds.
+    pub bytes_written: u64,
+    /// First and last round of the window, from 1; figures of cells are means of these. `None` with fewer than five.
+    pub window: Option<[u32; 2]>,
+    /// Mean of the tracked value in the window.
+    pub window_mean: Option<f64>,
+    /// What the SNIA's rule says of the window; `None` without one.
+    pub rule: Option<Snia>,
+}
+
+impl Sweep {
+    /// Whether cells were measured in their order, and none was sought.
+    pub fn is_in_order(&self) -> bool {
+        self.search == IN_ORDER
+    }
 }
 
 /// What one cell gave.
@@ -215,15 +314,21 @@ pub struct CellFigures {
     /// The setting.
     #[serde(flatten)]
     pub setting: Setting,
-    /// 2^20 bytes per second: geometric mean over runs; of each run all that was handed over, by the time until the last of
+    /// 2^20 bytes per second: geometric mean over runs, plain mean over rounds; of each run all that was handed over, by the time until the last of
     /// it completed, and where writes went to memory until the final sync had ended. `None` where no run ended in order.
     pub mib_per_s: Option<f64>,
     /// 10^6 bytes per second of the same.
     pub mb_per_s: Option<f64>,
     /// Operations per second of the same.
     pub iops: Option<f64>,
-    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs.
+    /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, which follow from one another.
     pub interval: Option<[f64; 2]>,
+    /// Mean latency of the same runs in ns; `None` where none is known, or where the cells compete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_mean_ns: Option<f64>,
+    /// Longest latency of the same runs in ns, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
     /// Runs that these figures are from.
     pub runs: usize,
     /// Bytes of its buffers.

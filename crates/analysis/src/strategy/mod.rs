@@ -3,6 +3,8 @@
 //! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
 //! One file per strategy; what all of them share is here.
 
+pub mod grid;
+pub mod in_order;
 pub(crate) mod limit;
 pub mod precision;
 mod rounds;

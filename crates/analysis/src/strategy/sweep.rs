@@ -10,6 +10,7 @@
 //! measured afterwards: the best of many noisy figures is too good, and fresh runs are not.
 
 use crate::student;
+use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
 use model::payload::split_mix;
 use model::record::{Record, RunEnd, RunEnding};
@@ -31,7 +32,7 @@ const SUPPOSED: (f64, f64) = (0.05, 2.0);
 const WRONGLY: f64 = 0.01;
 
 /// One run of one cell.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Index of its job.
     pub job: usize,
@@ -41,6 +42,10 @@ pub struct Sample {
     pub bytes_per_operation: Option<f64>,
     /// CPU time of the workers per byte in ns.
     pub cpu_ns_per_byte: Option<f64>,
+    /// Mean and longest latency within the window in ns; `None` where nothing completed there.
+    pub latency_ns: Option<(f64, u64)>,
+    /// Bytes written.
+    pub written_bytes: u64,
     /// Time that it took with everything around it, in ns.
     pub took_ns: u64,
 }
@@ -67,6 +72,13 @@ impl Sample {
             bytes_per_s: seconds.filter(|s| whole && *s > 0.0).map(|s| moved / s),
             bytes_per_operation: (whole && operations > 0.0).then(|| moved / operations),
             cpu_ns_per_byte: (whole && cpu > 0.0).then(|| cpu / moved),
+            latency_ns: latency(end).filter(|_| whole),
+            written_bytes: end
+                .streams
+                .iter()
+                .filter_map(|s| s.issued.get(&Kind::Write))
+                .map(|i| i.bytes)
+                .sum(),
             took_ns,
         }
     }
@@ -94,6 +106,14 @@ pub fn took_ns(before: Option<u64>, end: &RunEnd) -> u64 {
     let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
     let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
     before.map_or(alone, |b| end.at_ns.saturating_sub(b))
+}
+
+/// Mean and longest latency of all operations but syncs.
+fn latency(end: &RunEnd) -> Option<(f64, u64)> {
+    let mut all = Histogram::new();
+    let kinds = end.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+    kinds.for_each(|(_, k)| all.merge(&k.latency));
+    all.mean_ns().zip(all.max_ns())
 }
 
 /// Whether completed writes of a stream may still be in memory alone.
@@ -234,7 +254,8 @@ impl<'g> Search<'g> {
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
         match self.grid.search {
             How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.spent_ns).max(each),
-            How::Exhaustive => {
+            // Cells in order are another fold's ([`super::in_order`]); were they this one's, each would be measured so often.
+            How::Exhaustive | How::InOrder(_) => {
                 let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
                 let open: usize = cells.map(|l| self.runs.saturating_sub(l.tries())).sum();
                 (open as u64 + finals).saturating_mul(each)
@@ -321,7 +342,7 @@ impl<'g> Search<'g> {
             return None;
         }
         let over = match self.grid.search {
-            How::Exhaustive => true,
+            How::Exhaustive | How::InOrder(_) => true,
             How::Adaptive { budget_ns } => self.spent_ns.saturating_add(self.reserve_ns()) >= budget_ns,
         };
         (over || race.is_decided()).then(|| race.close())

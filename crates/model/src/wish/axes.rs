@@ -9,6 +9,7 @@ use super::number::{count, shown, size};
 use super::specs::{self, Spec};
 use super::{EngineWish, Rw, order, words};
 use crate::job::{Cache, Mix};
+use crate::sweep::Variable;
 use crate::units::MIB;
 
 /// Most values of an axis.
@@ -56,9 +57,41 @@ pub struct Preset {
     pub modes: &'static [Mode],
     /// Bytes of the test file unless `--size` says them.
     pub size_bytes: u64,
-    /// Whether every cell is measured equally often, unless a budget is given.
-    pub exhaustive: bool,
+    /// How its cells are measured.
+    pub way: Way,
 }
+
+/// How the cells of a preset are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The best is sought.
+    Sought,
+    /// All equally often, unless a budget is given.
+    Each,
+    /// Once each in their order, for so many ns, until one is too slow for larger ones to be worth it.
+    UntilSlow {
+        /// Window of a cell unless `--time` says it.
+        time_ns: u64,
+    },
+    /// In rounds.
+    Rounds(Rounds),
+}
+
+/// Rounds of the SNIA's specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// Size of the cell that is tracked; it is one that only writes.
+    pub tracked_bytes: u32,
+    /// What of it.
+    pub variable: Variable,
+    /// Times that the target is written over before the rounds end; `None` where they end when the tracked cell is steady.
+    pub capacities: Option<u64>,
+    /// Rounds after which they end in any case.
+    pub at_most: u32,
+}
+
+/// Window of a cell in the specification.
+pub const ROUND_CELL_NS: u64 = 60_000_000_000;
 
 /// Name of the preset whose cells follow a test type of Iometer ([`super::cycle`]).
 pub const IOMETER: &str = "iometer";
@@ -78,8 +111,89 @@ pub struct Mode {
 
 /// Every preset there is.
 ///
-/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB).
-pub const PRESETS: &[Preset] = &[CCSIO, ITS_SPECS];
+/// Source of `ccsio`: CCSIO Benchmark 1.5.0, <https://ccsiobench.com> (sizes, counts, modes, the cap of 64 MB); of `iops`: the
+/// program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA Solid State Storage
+/// Performance Test Specification 2.0 (shares, sizes, minutes, rounds). That leaves threads and depth to the user; ours are in
+/// the table.
+pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
+
+const IOPS: Preset = Preset {
+    name: "iops",
+    about: "iops: 512 bytes doubling upward, 32 threads, 2 s each, reads; ends where a size is slow",
+    said: &[
+        ("bs", "512..1g"),
+        ("workers", "32"),
+        ("depth", "1"),
+        ("engine", "sync"),
+        ("cache", "direct"),
+        ("rw", "randread"),
+    ],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Way::UntilSlow { time_ns: 2_000_000_000 },
+};
+
+const PTS: Preset = Preset {
+    name: "pts",
+    about: "SNIA PTS, IOPS: 7 mixes x 8 sizes, 1 min each, 2 threads x 16, rounds until steady; writes",
+    said: &[
+        ("rw", "randrw"),
+        ("mix", "100,95,65,50,35,5,0"),
+        ("bs", "1m,128k,64k,32k,16k,8k,4k,512"),
+        ("workers", "2"),
+        ("depth", "16"),
+        ("cache", "direct"),
+    ],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Way::Rounds(Rounds { tracked_bytes: 4096, variable: Variable::Iops, capacities: None, at_most: 25 }),
+};
+
+const PTS_THROUGHPUT: Preset = Preset {
+    name: "pts-throughput",
+    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread x 32, rounds until steady",
+    said: &[("rw", "read,write"), ("bs", "1m,128k"), ("workers", "1"), ("depth", "32"), ("cache", "direct")],
+    way: Way::Rounds(Rounds {
+        tracked_bytes: 1 << 20,
+        variable: Variable::MbPerS,
+        capacities: None,
+        at_most: 25,
+    }),
+    ..PTS
+};
+
+const PTS_LATENCY: Preset = Preset {
+    name: "pts-latency",
+    about: "SNIA PTS, latency: 8K, 4K and 512 bytes x 3 mixes, one at a time, rounds until steady; writes",
+    said: &[
+        ("rw", "randrw"),
+        ("mix", "100,65,0"),
+        ("bs", "8k,4k,512"),
+        ("workers", "1"),
+        ("depth", "1"),
+        ("cache", "direct"),
+    ],
+    way: Way::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::LatencyMeanNs,
+        capacities: None,
+        at_most: 25,
+    }),
+    ..PTS
+};
+
+const PTS_WSAT: Preset = Preset {
+    name: "pts-wsat",
+    about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
+    said: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
+    way: Way::Rounds(Rounds {
+        tracked_bytes: 4096,
+        variable: Variable::Iops,
+        capacities: Some(4),
+        at_most: 24 * 60,
+    }),
+    ..PTS
+};
 
 const CCSIO: Preset = Preset {
     name: "ccsio",
@@ -101,7 +215,7 @@ const CCSIO: Preset = Preset {
         },
     ],
     size_bytes: 2048 * MIB,
-    exhaustive: false,
+    way: Way::Sought,
 };
 
 /// Iometer itself fills the disk; what it measures needs no more than what caches do not hold.
@@ -111,8 +225,30 @@ const ITS_SPECS: Preset = Preset {
     said: &[("spec", "classics")],
     modes: &[],
     size_bytes: 1024 * MIB,
-    exhaustive: true,
+    way: Way::Each,
 };
+
+impl Preset {
+    /// Whether everything is written from end to end before the first cell: the specification's preconditioning that does
+    /// not depend on the work. Write saturation is what is left without it.
+    pub fn fills(&self) -> bool {
+        matches!(self.way, Way::Rounds(Rounds { capacities: None, .. }))
+    }
+
+    /// Whether its cells are measured in their order, and none is sought.
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.way, Way::UntilSlow { .. } | Way::Rounds(_))
+    }
+
+    /// Window of a cell unless `--time` says it; `None` where the sweep's own does.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self.way {
+            Way::Sought | Way::Each => None,
+            Way::UntilSlow { time_ns } => Some(time_ns),
+            Way::Rounds(_) => Some(ROUND_CELL_NS),
+        }
+    }
+}
 
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {

@@ -259,7 +259,7 @@ fn shade(value: f64, best: f64) -> char {
 }
 
 /// What was not measured, by reason.
-fn skipped(out: &mut Page, sweep: &Sweep) {
+pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for cell in &sweep.skipped {
         match reasons.iter_mut().find(|(why, _)| *why == cell.why) {
@@ -305,6 +305,8 @@ fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
         mb_per_s: None,
         iops: None,
         interval: None,
+        latency_mean_ns: None,
+        latency_max_ns: None,
         runs: 0,
         memory_bytes: 0,
         cpu_ns_per_mib: None,

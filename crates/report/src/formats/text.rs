@@ -9,6 +9,7 @@ use crate::prose::prose;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
+use model::sweep::Sweep;
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     match (&report.layers, &report.limit, &report.sweep, &report.api) {
         (Some(layers), ..) => super::layers::show(&mut out, layers),
         (None, Some(curve), ..) => super::limit::show(&mut out, curve),
+        (None, None, Some(sweep), _) if sweep.rounds.is_some() => super::pts::show(&mut out, report, sweep),
+        (None, None, Some(sweep), _) if sweep.is_in_order() => super::iops::show(&mut out, report, sweep),
         (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep, report),
         (None, None, None, Some(api)) => super::api::show(&mut out, api),
         (None, None, None, None) if report.results.is_empty() => {}
@@ -221,7 +224,7 @@ impl Page {
         let of = |outcome| told.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
         // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
-        let brief = report.limit.is_some() || all > MANY;
+        let brief = of_many(report) || all > MANY;
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
         }
@@ -333,6 +336,9 @@ fn headline(headline: &Headline, report: &Report) -> String {
             None => number,
         };
     }
+    if let Some([first, last]) = report.sweep.as_ref().and_then(|s| s.rounds.as_ref()?.window) {
+        return format!("{number} (mean of rounds {first} to {last})");
+    }
     match headline.interval {
         Some([low, high]) => {
             format!("{number} (95 % interval {} to {} over {runs} runs)", show_rate(low), show_rate(high))
@@ -344,11 +350,13 @@ fn headline(headline: &Headline, report: &Report) -> String {
 
 /// `p50 180 us, p99 1.20 ms`.
 fn median_and_tail(latency: &Latency) -> String {
-    let at = |p: &str| {
-        let value = latency.percentiles.get(p).copied().flatten();
-        value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
-    };
-    format!("p50 {}, p99 {}", at("50"), at("99"))
+    format!("p50 {}, p99 {}", percentile(latency, "50"), percentile(latency, "99"))
+}
+
+/// A percentile by its name, `-` where too few operations support it.
+pub(crate) fn percentile(latency: &Latency, name: &str) -> String {
+    let value = latency.percentiles.get(name).copied().flatten();
+    value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
 }
 
 /// A row per direction; a mix has a row for both together first.
@@ -402,9 +410,7 @@ fn sync_row(figures: &Figures) -> [String; HEADINGS.len()] {
 }
 
 fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADINGS.len()] {
-    let at = |p: &str| {
-        f.latency_ns.percentiles.get(p).copied().flatten().map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
-    };
+    let at = |p: &str| percentile(&f.latency_ns, p);
     [
         name.to_owned(),
         show_rate(f.mb_per_s),
@@ -429,7 +435,7 @@ pub(super) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
 }
 
 /// What the topmost device completed per second and of which size, in the same time; from the runs that have it.
-fn device(result: &Measured) -> String {
+pub(crate) fn device(result: &Measured) -> String {
     // A device does not know streams: what it did for several at once is nobody's alone.
     if result.job.phases.get(result.phase as usize).is_some_and(|p| p.streams.len() > 1) {
         return "-".into();
@@ -467,7 +473,9 @@ fn renamed(result: &Measured) -> bool {
 
 /// The findings that are told: of a grid those about its best cells, and of these only about these.
 fn told(report: &Report) -> Vec<Finding> {
-    let Some(sweep) = &report.sweep else { return report.findings.clone() };
+    let Some(sweep) = report.sweep.as_ref().filter(|s| !s.is_in_order()) else {
+        return report.findings.clone();
+    };
     let best = sweep.winner.values().chain(sweep.cheapest.values());
     let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
     let mut out = Vec::new();
@@ -479,6 +487,11 @@ fn told(report: &Report) -> Vec<Finding> {
         }
     }
     out
+}
+
+/// Whether results are many of one kind, so that a finding says the same of each with other numbers.
+fn of_many(report: &Report) -> bool {
+    report.limit.is_some() || report.sweep.as_ref().is_some_and(Sweep::is_in_order)
 }
 
 /// Which results a finding is about, where not all.

@@ -69,7 +69,7 @@ struct Noise {
 }
 
 fn failed(job: usize) -> Sample {
-    Sample { job, bytes_per_s: None, bytes_per_operation: None, cpu_ns_per_byte: None, took_ns: PIECE_NS }
+    Sample { job, took_ns: PIECE_NS, ..Sample::default() }
 }
 
 /// Numbers between 0 and 1, drawn by seed.
@@ -97,13 +97,8 @@ fn played(grid: &Grid, truth: fn(&Setting) -> f64, noise: Noise, seed: u64) -> V
         let stalled = if random.uniform() < noise.stalls { 0.2 } else { 1.0 };
         let rate = truth(grid.setting(job).unwrap()) * (noise.spread * random.normal()).exp() * stalled;
         let took_ns = if grid.search == How::Exhaustive { WHOLE_NS } else { PIECE_NS };
-        let sample = Sample {
-            job,
-            bytes_per_s: Some(rate),
-            bytes_per_operation: None,
-            cpu_ns_per_byte: Some(0.1),
-            took_ns,
-        };
+        let sample =
+            Sample { job, bytes_per_s: Some(rate), cpu_ns_per_byte: Some(0.1), took_ns, ..Sample::default() };
         search.take(&sample);
         samples.push(sample);
         assert!(samples.len() < 20_000, "it does not end");
@@ -216,13 +211,7 @@ fn cells_that_fail_are_out_and_none_is_no_winner() {
     while let Some(job) = search.next() {
         let broken = grid.setting(job).is_some_and(|s| s.depth != 1);
         let rate = (!broken).then(|| plateau(grid.setting(job).unwrap()));
-        search.take(&Sample {
-            job,
-            bytes_per_s: rate,
-            bytes_per_operation: None,
-            cpu_ns_per_byte: None,
-            took_ns: PIECE_NS,
-        });
+        search.take(&Sample { job, bytes_per_s: rate, took_ns: PIECE_NS, ..Sample::default() });
         runs += 1;
         assert!(runs < 2_000);
     }
@@ -252,6 +241,7 @@ fn nothing_that_a_file_may_hold_stops_it() {
             bytes_per_operation: Some(f64::NAN),
             cpu_ns_per_byte: Some(f64::NAN),
             took_ns: u64::MAX,
+            ..Sample::default()
         });
     }
     assert!(search.next().is_some());

@@ -1,0 +1,119 @@
+//! A sweep whose cells were measured in order: what is told of each, and how the rounds went.
+//!
+//! For: the part of the report that is about such a grid. Not for: grids whose best cell is sought ([`super`]).
+
+use super::{AXES, knee};
+use crate::findings::Answered;
+use crate::strategy::in_order::InOrder;
+use crate::strategy::sweep::{Sample, samples};
+use model::plan::Role;
+use model::record::Record;
+use model::sweep::{
+    CellFigures, Grid, Ground, IN_ORDER, Rounds, Setting, Skipped, Sweep, Until, Work, least_iops,
+};
+use model::units::{MIB, show_rate};
+use std::collections::BTreeMap;
+
+pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[Answered]) -> Sweep {
+    let order = InOrder::after(grid, until, &samples(record));
+    let left_out = |job: usize| order.left_out().contains(&job);
+    let measured = grid.cells.iter().filter(|c| !left_out(c.job));
+    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let cells: Vec<CellFigures> =
+        measured.map(|c| figures(&c.setting, &order, c.job, result_of(c.job))).collect();
+    let why = order.slow().and_then(|(sample, iops)| too_slow(grid.setting(sample.job)?, iops));
+    let late = grid.cells.iter().filter(|c| left_out(c.job));
+    let late = late.map(|c| Skipped { setting: c.setting.clone(), why: why.clone().unwrap_or_default() });
+    let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
+    Sweep {
+        search: IN_ORDER.into(),
+        preset: grid.preset.clone(),
+        seconds: order.spent_ns() as f64 / 1e9,
+        budget_seconds: None,
+        skipped: grid.skipped.iter().cloned().chain(late).collect(),
+        winner: BTreeMap::new(),
+        cheapest: BTreeMap::new(),
+        works,
+        reference: None,
+        place: place(record),
+        rounds: rounds(grid, until, &order),
+        cells,
+    }
+}
+
+fn too_slow(setting: &Setting, iops: f64) -> Option<String> {
+    let least = least_iops(setting.workers);
+    Some(format!(
+        "{} gave {} operations a second, and {least} or fewer of {} threads end it",
+        setting.words(),
+        show_rate(iops),
+        setting.workers
+    ))
+}
+
+/// Plain means over the runs that a cell is told by, as the specification has them.
+fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
+    let told: Vec<&Sample> = order.told(job).collect();
+    let mean = |of: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
+        (!values.is_empty()).then(|| crate::series::mean(&values))
+    };
+    let rate = mean(|s| s.bytes_per_s);
+    CellFigures {
+        mib_per_s: rate.map(|r| r / MIB as f64),
+        mb_per_s: rate.map(|r| r / 1e6),
+        iops: rate.map(|r| r / f64::from(setting.block_bytes.max(1))),
+        interval: None,
+        latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
+        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: told.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        memory_bytes: setting.memory_bytes(),
+        cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        result,
+        setting: setting.clone(),
+    }
+}
+
+/// From where on the size gains nothing; what a finding voids says nothing of it.
+fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work> {
+    let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(Answered::is_void);
+    let of = |name: String| {
+        let mine: Vec<&CellFigures> =
+            cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
+        let first = mine.first().map(|c| c.setting.clone());
+        Work {
+            sentence: format!("{} cells were measured once each.", mine.len()),
+            name,
+            decided: false,
+            runs: mine.iter().map(|c| c.runs).sum(),
+            spread: None,
+            cheapest_by_winner: None,
+            yardsticks: Vec::new(),
+            knees: first.iter().flat_map(|s| AXES.iter().filter_map(|a| knee(a, s, &mine))).collect(),
+        }
+    };
+    grid.works().into_iter().map(of).collect()
+}
+
+/// What was measured; a made file has the size that it came to.
+fn place(record: &Record) -> Option<Ground> {
+    let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
+    let (at, target) = target?;
+    let came_to = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
+    Some(Ground { path: target.path.clone(), bytes: came_to.unwrap_or(target.bytes) })
+}
+
+fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+    let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
+    Some(Rounds {
+        tracked: grid.setting(tracked)?.clone(),
+        variable,
+        by_round: order.tracked(),
+        at_most: rounds_at_most,
+        bytes_wanted: bytes,
+        bytes_written: order.written_bytes(),
+        window: order.window(),
+        window_mean: order.window_mean(),
+        rule: order.rule(),
+    })
+}

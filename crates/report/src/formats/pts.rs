@@ -1,0 +1,167 @@
+//! Rounds of cells as the SNIA's test specification tells them: a table of means over the window, and the tracked value.
+//!
+//! For: the presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`. Not for: the rule itself (crate `analysis`).
+
+use super::sweep::skipped;
+use super::text::{Page, ruled};
+use model::report::Report;
+use model::sweep::{CellFigures, Rounds, Setting, Sweep, Variable};
+use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
+
+/// Rounds that are told one by one; the JSON has all.
+const MOST_ROUNDS: usize = 25;
+
+/// A number of a cell, and how it is shown.
+type Value = fn(&CellFigures) -> Option<String>;
+
+pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
+    let Some(rounds) = &sweep.rounds else { return };
+    let when = match rounds.window {
+        Some([first, last]) => format!("means of rounds {first} to {last}"),
+        None => "no five rounds were measured, so these are means of what there is and no result".into(),
+    };
+    let tables: &[(&str, Value)] = match rounds.variable {
+        Variable::Iops => &[("IOPS", |c| c.iops.map(show_count))],
+        Variable::MbPerS => &[("MB/s", |c| c.mb_per_s.map(show_rate))],
+        Variable::LatencyMeanNs => &[
+            ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
+            ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
+        ],
+    };
+    for (name, value) in tables {
+        out.line(&format!("{name} by size and reads/writes ({when})"));
+        table(out, report, sweep, *value);
+        out.line("");
+    }
+    tracked(out, rounds);
+    conformance(out, report, sweep, rounds);
+    skipped(out, sweep);
+    out.line(&format!("  The rounds took {:.0} s.", sweep.seconds));
+    out.line("");
+}
+
+/// Sizes by works. What a finding voids has its mark and no number.
+fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
+    let mut works: Vec<String> = Vec::new();
+    let mut sizes: Vec<u32> = Vec::new();
+    for setting in sweep.cells.iter().map(|c| &c.setting) {
+        if !works.contains(&setting.work()) {
+            works.push(setting.work());
+        }
+        if !sizes.contains(&setting.block_bytes) {
+            sizes.push(setting.block_bytes);
+        }
+    }
+    let headings: Vec<String> =
+        std::iter::once("size".into()).chain(works.iter().map(|w| shares(w))).collect();
+    // A table's last column stands to the left; an empty one is not seen.
+    let headings: Vec<&str> = headings.iter().map(String::as_str).chain([""]).collect();
+    let mut table = ruled(&headings);
+    for size in sizes {
+        let mut row = vec![show_block(u64::from(size))];
+        for work in &works {
+            let is = |c: &&CellFigures| c.setting.block_bytes == size && c.setting.work() == *work;
+            let cell = sweep.cells.iter().find(is);
+            let void = cell.and_then(|c| report.results.get(c.result?)).is_some_and(|r| r.void);
+            row.push(match cell.and_then(value) {
+                _ if void => "void".into(),
+                Some(number) => number,
+                None => "-".into(),
+            });
+        }
+        row.push(String::new());
+        table.add_row(row);
+    }
+    out.table_of(&table);
+}
+
+/// Reads and writes in percent, as the specification names a work.
+fn shares(work: &str) -> String {
+    let last = work.rsplit(' ').next().unwrap_or(work);
+    match last {
+        "read" | "randread" => "100/0".into(),
+        "write" | "randwrite" => "0/100".into(),
+        other => other.into(),
+    }
+}
+
+fn shown(variable: Variable, value: f64) -> String {
+    match variable {
+        Variable::Iops => show_count(value),
+        Variable::MbPerS => show_rate(value),
+        Variable::LatencyMeanNs => show_ns(value),
+    }
+}
+
+/// `IOPS of randrw write 1 x 4K ...`.
+fn name(variable: Variable, setting: &Setting) -> String {
+    let what = match variable {
+        Variable::Iops => "IOPS",
+        Variable::MbPerS => "MB/s",
+        Variable::LatencyMeanNs => "mean latency",
+    };
+    format!("{what} of {}", setting.words())
+}
+
+fn tracked(out: &mut Page, rounds: &Rounds) {
+    out.line(&format!("Tracked: {}", name(rounds.variable, &rounds.tracked)));
+    let of = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| shown(rounds.variable, v));
+    let from = rounds.by_round.len().saturating_sub(MOST_ROUNDS);
+    let told = rounds.by_round.iter().enumerate().skip(from);
+    let told: Vec<String> = told.map(|(at, v)| format!("{}: {}", at + 1, of(*v))).collect();
+    let before = if from > 0 { format!(" ({from} before them are in the JSON)") } else { String::new() };
+    out.prose("  ", "    ", &format!("By round{before}: {}.", told.join("; ")));
+    out.prose("  ", "    ", &steady(rounds));
+}
+
+fn steady(rounds: &Rounds) -> String {
+    let done = rounds.by_round.len();
+    let (Some(rule), Some([first, last]), Some(mean)) = (rounds.rule, rounds.window, rounds.window_mean)
+    else {
+        return format!(
+            "Steady state: not reached; {done} rounds were complete and five with that value are needed."
+        );
+    };
+    let word = if rule.met { "reached" } else { "NOT reached" };
+    let end = if !rule.met && rounds.bytes_wanted.is_none() && done >= rounds.at_most as usize {
+        format!(" within the {} rounds that the specification allows", rounds.at_most)
+    } else {
+        String::new()
+    };
+    format!(
+        "Steady state: {word}{end}; window rounds {first} to {last}, mean {}, excursion {} (20 % allowed), slope \
+         excursion {} (10 % allowed).",
+        shown(rounds.variable, mean),
+        show_share(rule.excursion),
+        show_share(rule.slope)
+    )
+}
+
+/// What this is not, and what that would need.
+fn conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) {
+    let filled = match &report.preconditioned {
+        Some(done) => format!("Before the first round {} were written", show_bytes(done.filled_bytes)),
+        None => "Before the first round nothing was written".into(),
+    };
+    let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
+    out.prose(
+        "  ",
+        "    ",
+        &format!(
+            "After SNIA SSS PTS 2.0; no conformance is claimed. It would need a purge before it (sanitize, format or secure \
+             erase), which fathom does not do; the drive itself as the target and all of it active (here: {place}); the \
+             state of its write cache told; a test system as specified. {filled}; in the rounds, {}.",
+            show_bytes(rounds.bytes_written)
+        ),
+    );
+}
+
+#[test]
+fn works_are_named_by_their_shares() {
+    assert_eq!(shares("randrw read"), "100/0");
+    assert_eq!(shares("randrw 95/5"), "95/5");
+    assert_eq!(
+        (shares("randrw write"), shares("write"), shares("read")),
+        ("0/100".into(), "0/100".into(), "100/0".into())
+    );
+}
