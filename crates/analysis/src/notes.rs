@@ -30,7 +30,9 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
         seen.for_each(|note| Told::add(&mut told, Some(job(record, run)), note.clone()));
-        of_run(record, run).into_iter().for_each(|note| Told::add(&mut told, None, note));
+        for note in of_run(record, run) {
+            Told::add(&mut told, None, note);
+        }
     }
     if let Some(end) = &record.end {
         end.notes.iter().for_each(|note| Told::add(&mut told, None, note.clone()));

@@ -138,6 +138,8 @@ fn a_grid_that_a_file_made_up_still_has_a_report() {
 #[test]
 fn random_costs_nothing_from_some_size_on() {
     let cell = |bs: u32, rw: &str, rate: f64| CellFigures {
+        latency_mean_ns: None,
+        latency_max_ns: None,
         setting: Setting { block_bytes: bs, ..setting(8, rw) },
         mib_per_s: Some(rate),
         mb_per_s: None,
