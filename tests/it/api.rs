@@ -176,6 +176,11 @@ fn a_file_of_yours_is_only_read_unless_it_is_named() {
     let missing = report["api"]["missing"].to_string();
     assert!(missing.contains("--destroy"), "{missing}");
     assert!(std::fs::read(&file).unwrap() == before, "it was written");
+    let none = stage.fathom("api --rw write", &file);
+    assert!(
+        none.code == Some(2) && none.stderr.matches("--destroy").count() == 1,
+        "each reason once: {none:?}"
+    );
     let words = format!("{words} --destroy {}", file.display());
     let report = stage.fathom(&words, &file).report().0;
     assert_eq!(rows(&report).len(), 4);

@@ -157,7 +157,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
         assert!(name.contains("memory (tmpfs)") && !name.contains("direct"), "{name}");
     }
     assert_eq!(report.must_say("A11", "finding")["severity"], "rename");
-    assert_eq!(report.verdict() == "VALID", false);
+    assert_ne!(report.verdict(), "VALID");
     sees_no_device(&report);
     never_says(&report, &["A03", "C05", "D24"]);
     // One thing about many cells is one note.
@@ -166,6 +166,12 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
     assert_eq!(stayed, 1, "{notes:#?}");
     let direct = told(&stage, &disk, &format!("{GRID} --rw read --cache direct"));
     assert_eq!(direct.must_say("A03", "finding")["severity"], "rename");
+    // Full, it is refused by both with the same words, whatever size was said or not.
+    disk.sh("head -c 245M /dev/zero > fill");
+    for words in ["sweep", "api", "api --size 100m"] {
+        let full = disk.fathom(&stage, words, &disk.dir);
+        assert!(full.code == Some(3) && full.stderr.contains("make room"), "{full:?}");
+    }
 }
 
 #[test]

@@ -29,13 +29,17 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     }
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
-        seen.for_each(|note| Told::add(&mut told, Some(job(record, run)), note.clone()));
+        for note in seen {
+            Told::add(&mut told, Some(job(record, run)), note.clone());
+        }
         for note in of_run(record, run) {
             Told::add(&mut told, None, note);
         }
     }
     if let Some(end) = &record.end {
-        end.notes.iter().for_each(|note| Told::add(&mut told, None, note.clone()));
+        for note in &end.notes {
+            Told::add(&mut told, None, note.clone());
+        }
     }
     told.into_iter().map(Told::words).collect()
 }
@@ -148,6 +152,18 @@ fn what_repeats_is_told_once_and_a_cut_file_says_so() {
     assert!(notes.iter().any(|n| n.ends_with("(4 times)")), "{notes:?}");
     assert!(notes.iter().any(|n| n.contains("run 5") && n.contains("ends inside")), "{notes:?}");
     assert_eq!(ending(&record), Ending::Cut);
+}
+
+#[test]
+fn what_is_the_same_for_many_jobs_is_one_note() {
+    let forges = ["a", "b", "c"].map(|name| Forge { name: name.into(), ..Forge::honest() });
+    let mut record = crate::forge::together(&forges);
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        end.notes.push("it is so".into());
+    }
+    let notes = notes(&record);
+    let mine: Vec<&String> = notes.iter().filter(|n| n.contains("it is so")).collect();
+    assert_eq!(mine, [&format!("a and 2 others: it is so ({} times)", record.runs.len())]);
 }
 
 #[test]

@@ -205,3 +205,18 @@ fn the_unit_follows_the_pattern() {
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert_eq!(report.headline.name, "4K random read, depth 32, null engine, no storage");
 }
+
+#[test]
+fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
+    let names: Vec<String> = (0..12).map(|i| format!("read {i}, buffered")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(some_of(&names[..2]), "read 0, buffered; read 1, buffered");
+    assert!(some_of(&names).ends_with("read 3, buffered and 8 more"), "{}", some_of(&names));
+    let result = |name: &str, verdict| {
+        let measured = judge(&Forge::honest().record(), &Judging::default()).results.remove(0);
+        Measured { name: name.into(), verdict, ..measured }
+    };
+    let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
+    let said = beside(Some(&first), &[&first, &other]);
+    assert_eq!(said.as_deref(), Some("The other result is suspect: other."));
+}
