@@ -45,6 +45,19 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.jobs.clear(),
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
+    |r| {
+        use model::card::{Form, FormRow, Look, Spot};
+        let at = |job, phase| Some(Spot { job, phase });
+        let row = |name: &str, latency| FormRow {
+            name: name.into(),
+            latency,
+            read: at(0, 0),
+            write: at(usize::MAX, usize::MAX),
+        };
+        let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
+        let form = Form { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
+        r.header.plan.form = Some(form);
+    },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
     |r| r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).for_each(|p| p.streams.clear()),
     |r| {
