@@ -15,6 +15,9 @@ fn grid(sizes: &[u32], workers: u32, until: Until) -> Grid {
         mix: None,
         batch: None,
         mode: None,
+        spec: None,
+        targets: None,
+        targets_of_last: None,
     };
     let cells = sizes.iter().enumerate().map(|(job, bs)| Cell { setting: setting(*bs), job }).collect();
     Grid { preset: None, cells, skipped: Vec::new(), yardsticks: Vec::new(), search: Search::InOrder(until) }
