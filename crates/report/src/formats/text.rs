@@ -223,7 +223,9 @@ impl Page {
         let of = |outcome| told.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
         // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
-        let brief = report.limit.is_some() || all > MANY;
+        // A sweep and a comparison of interfaces choose by themselves what they tell.
+        let plain = report.sweep.is_none() && report.api.is_none();
+        let brief = report.limit.is_some() || (plain && all > MANY);
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
         }
