@@ -34,3 +34,4 @@ mod sustained;
 mod sweep;
 mod trace;
 mod verify;
+mod winners;

@@ -74,18 +74,21 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
 /// Which quoted results beside the headline do not hold; `None` where all do.
 pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
     let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
-    let named = |verdict: Verdict| -> Vec<String> {
-        others().filter(|r| r.verdict == verdict).map(|r| r.name.clone()).collect()
+    let said = |verdict: Verdict, one: &str, several: &str| {
+        let names: Vec<&str> = others().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
+        let what = if names.len() == 1 { one } else { several };
+        (!names.is_empty()).then(|| format!("{} {what} ({})", names.len(), some(&names)))
     };
-    let said =
-        |names: Vec<String>, what: &str| (!names.is_empty()).then(|| format!("{what}: {}", some(&names)));
-    let parts = [said(named(Verdict::Suspect), "suspect"), said(named(Verdict::Invalid), "without a number")];
+    let parts = [
+        said(Verdict::Suspect, "is suspect", "are suspect"),
+        said(Verdict::Invalid, "has no number", "have no number"),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("Of the {} other results {}.", others().count(), parts.join("; ")))
 }
 
 /// All of a few names, or the first of many: the results themselves have their verdicts.
-fn some(names: &[String]) -> String {
+fn some(names: &[&str]) -> String {
     match names.get(..NAMES_AT_MOST) {
         Some(first) if names.len() > NAMES_AT_MOST => {
             format!("{} and {} more", first.join(", "), names.len() - NAMES_AT_MOST)
@@ -151,9 +154,9 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
 
 #[test]
 fn many_names_are_cut_short() {
-    let names: Vec<String> = (0..10).map(|i| i.to_string()).collect();
-    assert_eq!(some(&names), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
-    assert_eq!(some(&names[..8]), "0, 1, 2, 3, 4, 5, 6, 7");
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    assert_eq!(some(&names), "a, b, c, d, e, f, g, h and 2 more");
+    assert_eq!(some(&names[..8]), "a, b, c, d, e, f, g, h");
     assert_eq!(some(&[]), "");
 }
 

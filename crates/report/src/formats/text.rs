@@ -16,7 +16,7 @@ use std::path::Path;
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
-/// Results from which on a finding is told once, and not of each: more than those of a bench, most of which hold.
+/// Most results of which a finding is told each: those of `--profile mix`.
 const MANY: usize = 12;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 11] =
@@ -222,10 +222,6 @@ impl Page {
         let told = told(report);
         let of = |outcome| told.iter().filter(move |f| f.outcome == outcome);
         let all = report.results.len();
-        // What any finding says of one load, or of one of many results, differs from the next in its numbers alone.
-        // A sweep and a comparison of interfaces choose by themselves what they tell.
-        let plain = report.sweep.is_none() && report.api.is_none();
-        let brief = report.limit.is_some() || (plain && all > MANY);
         if of(Outcome::Finding).next().is_some() {
             self.line("Findings");
         }
@@ -241,18 +237,16 @@ impl Page {
             let mark = self.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
             let about = about(f, all);
             self.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
-            // So does what a note says of the other results; the JSON has all of them.
+            // What a note says of the other results differs in its numbers alone, and the JSON has them; so does what any
+            // finding says of many of one kind.
             let mut alike: Vec<&str> = Vec::new();
-            while (severity == Severity::Note || brief)
+            while (severity == Severity::Note || of_many(report))
                 && let Some(next) = findings.next_if(|n| n.id == f.id && n.severity == f.severity)
             {
                 alike.extend(next.about.iter().map(String::as_str));
             }
             if !alike.is_empty() {
-                let more = alike.len().saturating_sub(if brief { MANY } else { alike.len() });
-                let named = alike[..alike.len() - more].join(", ");
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                self.prose("      also ", "           ", &(named + &more));
+                self.prose("      also ", "           ", &alike.join(", "));
             }
             if !f.cure.is_empty() {
                 self.prose("      -> ", "         ", &f.cure);
@@ -264,7 +258,7 @@ impl Page {
         let mut unchecked = of(Outcome::NotChecked).peekable();
         while let Some(f) = unchecked.next() {
             self.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, all), f.sentence));
-            while brief && unchecked.next_if(|n| n.id == f.id).is_some() {}
+            while of_many(report) && unchecked.next_if(|n| n.id == f.id).is_some() {}
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
@@ -484,4 +478,11 @@ fn about(finding: &Finding, all: usize) -> String {
         _ if all == 1 => String::new(),
         _ => format!(" [{}]", finding.about.join(", ")),
     }
+}
+
+/// Whether results are many of one kind, so that a finding says the same of each with other numbers. A grid and interfaces are told
+/// by themselves.
+fn of_many(report: &Report) -> bool {
+    let plain = report.sweep.is_none() && report.api.is_none();
+    report.limit.is_some() || (plain && report.results.len() > MANY)
 }
