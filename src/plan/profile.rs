@@ -133,8 +133,10 @@ impl Spread<'_> {
         if self.rewrites() {
             origins.fixed("ends", "when everything was written, and when everything was read", &from);
         }
-        let sized = tests.iter().filter_map(|t| t.span_bytes).max().filter(|_| self.said_size().is_none());
-        if let Some(span) = sized {
+        let sized = tests.iter().filter_map(|t| t.span_bytes).max();
+        if let (Some(_), Some(said)) = (sized, self.said_size()) {
+            origins.fixed("--size", &show_bytes(said), "command line");
+        } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
             let span = self.ground.as_ref().and_then(|g| g.bytes).map_or(span, |there| span.min(there));
@@ -163,8 +165,9 @@ impl Spread<'_> {
         if let Some(span) = span.filter(|s| *s < u64::from(done.block_bytes) && self.may_leave_out()) {
             return self.leave_out(test, format!("only {} are touched", show_bytes(span)));
         }
-        if test.latency && test.span_bytes.is_none() && !self.is_whole_device() {
-            let words = "is taken within the file, not over the whole drive; name the device itself for that";
+        if test.latency && test.span_bytes.is_none() && self.is_a_part() {
+            let words =
+                "is taken in a part of the drive; name the device itself, without --size, to have all of it";
             self.differs.push(format!("{} {words}.", test.name_of(read_percent)));
         }
         let mut job = self.request.job.clone();
@@ -198,8 +201,9 @@ impl Spread<'_> {
         self.said_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
-    fn is_whole_device(&self) -> bool {
-        self.ground.as_ref().is_some_and(|g| g.role == Role::Device) && self.said_size().is_none()
+    /// Whether what is touched is not a whole device.
+    fn is_a_part(&self) -> bool {
+        self.ground.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
     }
 
     /// Both directions of a test are left out for the same reason.

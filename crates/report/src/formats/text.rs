@@ -17,7 +17,7 @@ use std::path::Path;
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
-/// Results from which on a finding is told once, and not of each: more than those of a bench, most of which hold.
+/// Most results of which a finding is told each: those of `--profile mix`.
 const MANY: usize = 12;
 /// Headings of the table. The two last say what the topmost device saw of it.
 const HEADINGS: [&str; 11] =
