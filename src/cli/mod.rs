@@ -37,37 +37,25 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What can be done.
-// What is said here of a command hides the page that stands with its flags.
+/// What can be done. What a command is for stands with its flags: words here would hide them from its `--help`.
 #[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure the canonical patterns of a place, repeated and judged
     Bench(bench::Args),
-    /// Measure one workload
     Run(run::Args),
-    /// Measure the same work at every layer of a place, and what each layer costs
     Layers(layers::Args),
-    /// Measure latency against offered load, and find the highest rate that keeps a promise
     Limit(limit::Args),
-    /// Find the best setting: block size x depth x workers x engine x cache mode
     Sweep(Box<sweep::Args>),
-    /// Move the same bytes through every programming interface, and say which one to use
     Api(api::Args),
     List(list::Args),
-    /// Judge and print a session again
     Show(show::Args),
-    /// Tell whether B is faster than A, slower, the same, or whether that cannot be told
     Compare(compare::Args),
     Tag(tag::Args),
     Note(note::Args),
     Export(export::Args),
     Import(import::Args),
     Delete(delete::Args),
-    /// Write, read back, and name every block that was lost, torn, misplaced or changed
     Verify(verify::Args),
-    /// Look at a place before measuring it: what would spoil a number, and what repairs that
     Doctor(doctor::Args),
-    /// Say what a check looks at, by which formula, how to see it fire and what repairs it
     Explain(explain::Args),
 }

@@ -122,11 +122,10 @@ fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
     assert!(report.0["notes"].as_array().unwrap().iter().any(|n| n.as_str().unwrap().contains("E1")));
 }
 
-/// A throttle of version 1 gives out so many operations at once and the next ones a tenth of a second later: a token bucket. With
-/// random arrivals, where its queue begins is a matter of how they bunch within that tenth, and so of the kernel. With evenly
-/// spaced ones the truth needs no kernel: nothing waits up to the rate that was typed in, and beyond it the backlog grows
-/// without end, by 10 ms a second for each hundredth that is offered beyond it. So
-/// capacity, knee and promise are all that one rate.
+/// A throttle of version 1 is a token bucket that is filled some ten times a second. With random arrivals, where its queue begins is
+/// a matter of how they bunch in between, and so of the kernel. Evenly spaced ones wait for nothing up to the rate that was typed in,
+/// and beyond it the backlog grows without end, by 10 ms a second for each hundredth. So capacity, knee and promise are all that
+/// one rate. Where nothing is queued the kernel begins to fill anew, though, and serves 4 % less or 6 % more than was typed.
 #[test]
 fn a_throttle_is_found_at_its_rate() {
     if !is_root() {
@@ -136,27 +135,28 @@ fn a_throttle_is_found_at_its_rate() {
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 2000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
-    // The knee lies between loads a twentieth apart, whose mean latencies must differ by less than that, and the kernel's buckets
-    // are not always refilled in time. Where the machine is busy with something else that shows, and it is measured again.
-    let mut seen = Vec::new();
+    // The knee lies between loads a twentieth apart, whose mean latencies must differ by less than that. Where the machine is busy
+    // with something else they do not, and that is measured again.
+    let mut knees = Vec::new();
     for seed in 1..=3 {
         let words = format!(
-            "limit --rw randread --arrivals constant --size 64m --time 2s --warmup 200ms --runs 1 --p99 20ms \
+            "limit --rw randread --arrivals constant --size 64m --time 1s --warmup 200ms --runs 1 --p99 20ms \
              --seed {seed} --quiet --format json"
         );
         let inside = stage.command(&[disk.enter(), group.enter()].concat(), &words, &disk.dir);
         let report = wait_long(&mut ahead_of_others(&inside)).report();
         let curve = curve(&report);
         near("capacity", number(&curve["capacity_iops"]), 2000.0, 0.05);
+        near("kept", number(&curve["promise"]["kept_iops"]), 2000.0, 0.1);
+        near("broken", number(&curve["promise"]["broken_iops"]), 2000.0, 0.1);
         assert_eq!(report.0["limiter"]["name"], "throttle", "{:#}", report.0["limiter"]);
-        let promise = &curve["promise"];
-        let rates = [&promise["kept_iops"], &promise["broken_iops"], &curve["knee"]["iops"]].map(number);
-        if rates.iter().all(|rate| (rate / 2000.0 - 1.0).abs() <= 0.05) {
+        let knee = number(&curve["knee"]["iops"]);
+        if (knee / 2000.0 - 1.0).abs() <= 0.05 {
             return;
         }
-        seen.push(rates);
+        knees.push(knee);
     }
-    panic!("kept, broken and knee at {seen:?}, and never all within 5 % of 2000");
+    panic!("knees at {knees:?}, and none within 5 % of 2000");
 }
 
 #[test]

@@ -35,3 +35,4 @@ mod sustained;
 mod sweep;
 mod trace;
 mod verify;
+mod winners;

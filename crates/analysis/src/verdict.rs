@@ -76,17 +76,25 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
 /// Which quoted results beside the headline do not hold; `None` where all do.
 pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
     let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
-    let said = |verdict: Verdict, what: &str| {
+    let said = |verdict: Verdict, one: &str, several: &str| {
         let names: Vec<&str> = others().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("{what}: {}", some_of(&names)))
+        let what = if names.len() == 1 { one } else { several };
+        let count = show_count(names.len() as f64);
+        (!names.is_empty()).then(|| match others().count() {
+            1 => format!("The other result {what} ({})", some_of(&names)),
+            _ => format!("{count} {what} ({})", some_of(&names)),
+        })
     };
-    let parts = [said(Verdict::Suspect, "suspect"), said(Verdict::Invalid, "without a number")];
+    let parts = [
+        said(Verdict::Suspect, "is suspect", "are suspect"),
+        said(Verdict::Invalid, "has no number", "have no number"),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let whose = match others().count() {
-        1 => "The other result is".into(),
-        count => format!("Of the {} other results", show_count(count as f64)),
+        1 => String::new(),
+        count => format!("Of the {} other results ", show_count(count as f64)),
     };
-    (!parts.is_empty()).then(|| format!("{whose} {}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{whose}{}.", parts.join("; ")))
 }
 
 /// `a, b and 3 more`: all where they are few.
@@ -211,5 +219,5 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
     let said = beside(Some(&first), &[&first, &other]);
-    assert_eq!(said.as_deref(), Some("The other result is suspect: other."));
+    assert_eq!(said.as_deref(), Some("The other result is suspect (other)."));
 }

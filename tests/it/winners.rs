@@ -1,0 +1,109 @@
+//! Searches held against measuring every cell: whether the quick one finds as good a setting in a quarter of the time.
+//!
+//! For: real disks, whose truth nobody knows; so the two winners are measured once more, in turns. Not for: known surfaces, on which
+//! the search is simulated beside its code; nor for `./test`: each place takes a quarter of an hour of a quiet machine.
+
+use crate::disk::{Disk, Image};
+use crate::group::Group;
+use crate::stage::{Stage, is_root, wait_long};
+use serde_json::Value;
+
+/// Times both searches are made at each place.
+const TIMES: usize = 10;
+/// Times that the adaptive winner may be worse.
+const WORSE: usize = 1;
+/// Shape of the grid: sizes that pay for a disk and those that do not.
+const GRID: &str = "--rw read --bs 16k..256k --depth 1..8 --size 256m --time 500ms";
+/// How much less than the other winner is as good.
+const SAME: f64 = 0.97;
+/// Runs of each winner, in turns.
+const TURNS: usize = 5;
+
+/// A place to search at.
+struct Ground<'s> {
+    stage: &'s Stage,
+    disk: &'s Disk,
+    group: Option<&'s Group>,
+}
+
+impl Ground<'_> {
+    /// The report of a command there.
+    fn report(&self, words: &str) -> Value {
+        let enter = [self.disk.enter(), self.group.map_or(Vec::new(), Group::enter)].concat();
+        let words = format!("{words} --quiet --format json");
+        wait_long(&mut self.stage.command(&enter, &words, &self.disk.dir)).report().0
+    }
+
+    /// What a search says, and the seconds that it took.
+    fn search(&self, how: &str) -> (Value, f64) {
+        let sweep = self.report(&format!("sweep {GRID} {how}"))["sweep"].take();
+        let seconds = sweep["seconds"].as_f64().unwrap_or_else(|| panic!("no time: {sweep:#}"));
+        (sweep["winner"]["read"].clone(), seconds)
+    }
+
+    /// The second setting's rate by the first one's, measured in turns.
+    fn ratio(&self, settings: [&Value; 2]) -> f64 {
+        let rate = |setting: &Value| {
+            let words = format!(
+                "run --rw read --bs {} --depth {} --size 256m --time 500ms --warmup 100ms --runs 1",
+                setting["block_bytes"], setting["depth"]
+            );
+            let report = self.report(&words);
+            report["results"][0]["total"]["mb_per_s"].as_f64().unwrap_or_else(|| panic!("{report:#}"))
+        };
+        let logs = (0..TURNS).map(|_| rate(settings[1]).ln() - rate(settings[0]).ln());
+        (logs.sum::<f64>() / TURNS as f64).exp()
+    }
+}
+
+fn shape(setting: &Value) -> String {
+    format!("{} x {}", setting["depth"], setting["block_bytes"])
+}
+
+/// Both searches over and over, and a line for each time.
+fn held_against_each_other(name: &str, ground: &Ground) {
+    let (mut worse, mut slow) = (0, 0);
+    for time in 1..=TIMES {
+        let (whole, whole_s) = ground.search("--exhaustive");
+        let (quick, quick_s) = ground.search("");
+        let same = shape(&whole) == shape(&quick);
+        let ratio = if same { 1.0 } else { ground.ratio([&whole, &quick]) };
+        worse += usize::from(ratio < SAME);
+        slow += usize::from(quick_s > whole_s / 4.0);
+        println!(
+            "{name} {time}: {} in {whole_s:.1} s, {} in {quick_s:.1} s ({:.2}), as fast as {ratio:.3}",
+            shape(&whole),
+            shape(&quick),
+            quick_s / whole_s
+        );
+    }
+    println!("{name}: worse {worse} of {TIMES}, above a quarter of the time {slow} of {TIMES}");
+    assert!(worse <= WORSE && slow <= WORSE, "{name}: worse {worse}, slow {slow} of {TIMES}");
+}
+
+#[test]
+#[ignore = "long"]
+fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    held_against_each_other("disk", &Ground { stage: &stage, disk: &disk, group: None });
+}
+
+#[test]
+#[ignore = "long"]
+fn a_quick_search_of_a_throttled_disk_finds_what_a_whole_one_finds() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    // Small operations meet the operations that are allowed, large ones the bytes.
+    let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 4000");
+    let Some(group) = Group::limited(&disk, &limit) else { return };
+    let bytes = format!("{} {}", disk.number(), 400_000_000);
+    std::fs::write(group.dir().join("blkio.throttle.read_bps_device"), bytes).unwrap();
+    held_against_each_other("throttled", &Ground { stage: &stage, disk: &disk, group: Some(&group) });
+}
