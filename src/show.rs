@@ -14,7 +14,7 @@ use model::sweep::{Search, Until};
 use model::units::show_share;
 use model::wish::axes::preset;
 use report::Style;
-use report::prose::prose;
+use report::prose::{WIDTH, prose};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,7 +100,13 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
     let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
     for o in &plan.origins {
-        out += &format!("{:width$}  {:values$}  {}\n", o.setting, o.value, o.from);
+        let row = format!("{:width$}  {:values$}  {}\n", o.setting, o.value, o.from);
+        if row.chars().count() <= WIDTH {
+            out += &row;
+        } else {
+            let setting = format!("{:width$}  ", o.setting);
+            out += &prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", o.value, o.from));
+        }
     }
     out.push('\n');
     for (i, job) in plan.jobs.iter().enumerate() {
@@ -128,7 +134,7 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
         out += &format!("not measured: {}: {}\n", missing.name, missing.why);
     }
     for place in &machine.places {
-        out += &format!("\n{}\n", place.chain());
+        out += &format!("\n{}", prose("", "  ", &place.chain()));
     }
     print_bytes(out.as_bytes());
     Ok(ExitCode::SUCCESS)

@@ -42,6 +42,8 @@ fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
     assert_eq!(count(&skipped.stdout, "16 x 16M"), 5);
     assert!(skipped.stdout.lines().all(|l| l.contains("--memory is 64 MiB")), "{}", skipped.stdout);
     assert_eq!((stage.sessions().len(), crate::stage::names(&folder).len()), (0, 0), "nothing is measured");
+    let meant = stage.fathom("sweep --preset ccsio --explain", &folder);
+    assert!(meant.stdout.lines().all(|l| l.chars().count() <= 110), "{}", meant.stdout);
     let more = stage.fathom("sweep --preset ccsio --memory 256m --list", &folder);
     assert_eq!(more.stdout.lines().count(), 300);
 }

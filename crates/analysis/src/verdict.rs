@@ -218,5 +218,5 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
     let said = beside(Some(&first), &[&first, &other]);
-    assert_eq!(said.as_deref(), Some("The other result is suspect: other."));
+    assert_eq!(said.as_deref(), Some("The other result is suspect (other)."));
 }
