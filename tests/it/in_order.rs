@@ -76,6 +76,9 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
     let csv = stage
         .fathom("sweep --preset iops --engine sim --bs 512,1k --time 50ms --quiet --format csv", nothing());
     assert_eq!(csv.stdout.lines().count(), 3, "{}", csv.stdout);
+    let rows: Vec<Vec<&str>> = csv.stdout.lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!((rows[0][10], rows[2][1]), ("iops", "1024"), "{}", csv.stdout);
+    assert!((rows[1][10].parse::<f64>().unwrap() / 320_000.0 - 1.0).abs() < 0.01, "{}", csv.stdout);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[Answ
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| figures(&c.setting, &order, c.job, result_of(c.job))).collect();
-    let why = order.slow().and_then(|(sample, iops)| too_slow(grid.setting(sample.job)?, iops));
+    let why = order.slow().and_then(|(sample, iops)| Some(too_slow(grid.setting(sample.job)?, iops)));
     let late = grid.cells.iter().filter(|c| left_out(c.job));
     let late = late.map(|c| Skipped { setting: c.setting.clone(), why: why.clone().unwrap_or_default() });
     let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
@@ -41,14 +41,14 @@ pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[Answ
     }
 }
 
-fn too_slow(setting: &Setting, iops: f64) -> Option<String> {
+fn too_slow(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
-    Some(format!(
+    format!(
         "{} gave {} operations a second, and {least} or fewer of {} threads end it",
         setting.words(),
         show_rate(iops),
         setting.workers
-    ))
+    )
 }
 
 /// Plain means over the runs that a cell is told by, as the specification has them.
