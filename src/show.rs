@@ -146,7 +146,7 @@ fn repeats(plan: &Plan) -> String {
         Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
         Some(Search::InOrder(Until::Slow)) => return "once".into(),
         Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
-            return format!("once in each of up to {rounds_at_most} rounds");
+            return format!("in up to {rounds_at_most} rounds");
         }
         Some(Search::Exhaustive) | None => {}
     }

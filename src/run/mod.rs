@@ -175,9 +175,6 @@ fn begin(
     };
     bench.session.append(&Frame::Header(Box::new(header)))?;
     bench.session.append(&Frame::Evidence(Box::new(before)))?;
-    for frame in earlier.into_iter().flat_map(Earlier::frames) {
-        bench.session.append(&frame)?;
-    }
     let ending = bench.all(earlier)?;
     bench.close(ending, keep)
 }
@@ -231,9 +228,11 @@ struct Bench {
 impl Bench {
     /// The loop.
     fn all(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
-        if !earlier.is_some_and(Earlier::is_preconditioned)
-            && let Some(ended) = self.precondition()?
-        {
+        let ended = self.precondition_once(earlier)?;
+        for frame in earlier.into_iter().flat_map(Earlier::frames) {
+            self.session.append(&frame)?;
+        }
+        if let Some(ended) = ended {
             return Ok(ended);
         }
         self.keep_prepared()?;
@@ -259,6 +258,19 @@ impl Bench {
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
+    }
+
+    /// What has to be done before the first run, unless it was done before what is gone on with. A file of our own is a new one
+    /// each time.
+    fn precondition_once(&mut self, earlier: Option<&Earlier>) -> Result<Option<RunEnding>, Failure> {
+        let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
+        match earlier.and_then(Earlier::preconditioned).filter(|_| same) {
+            Some(done) => {
+                self.session.append(&Frame::Preconditioned(done.clone()))?;
+                Ok(None)
+            }
+            None => self.precondition(),
+        }
     }
 
     /// Says which run begins, of how many.

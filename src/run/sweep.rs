@@ -22,7 +22,7 @@ const PATIENCE: usize = 3;
 
 /// What is left of an earlier session that is gone on with.
 pub(super) struct Earlier {
-    /// What was written before its first run; nothing is, a second time.
+    /// What was written before its first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
     samples: Vec<Sample>,
@@ -43,21 +43,19 @@ impl Earlier {
 
     /// Its runs as frames, word for word.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame> {
-        let before = self.preconditioned.clone().map(Frame::Preconditioned);
-        let runs = self.runs.iter().flat_map(|run| {
+        self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end } = run.clone();
             let course =
                 (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
             let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
             let end = end.map(|e| Frame::RunEnd(Box::new(e)));
             std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end)
-        });
-        before.into_iter().chain(runs)
+        })
     }
 
-    /// Whether the targets were brought into the state that lasts.
-    pub(super) fn is_preconditioned(&self) -> bool {
-        self.preconditioned.is_some()
+    /// What was written before its first run.
+    pub(super) fn preconditioned(&self) -> Option<&Preconditioned> {
+        self.preconditioned.as_ref()
     }
 }
 

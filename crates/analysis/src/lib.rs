@@ -130,6 +130,9 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     if let (Some(sweep), None) = (&sweep, first) {
         (verdict, verdict_reason) = sweep::undecided(sweep);
     }
+    if let (Verdict::Valid, Some(why)) = (verdict, sweep.as_ref().and_then(sweep::unsteady)) {
+        (verdict, verdict_reason) = (Verdict::Suspect, why);
+    }
     // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
     let quoted = sweep.as_ref().map_or_else(|| results.iter().collect(), |s| sweep::finalists(s, &results));
     let beside = verdict::beside(first, &quoted);

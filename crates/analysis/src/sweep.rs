@@ -285,6 +285,18 @@ pub(crate) fn first<'m>(sweep: &Sweep, results: &'m [Measured]) -> Option<&'m Me
     results.get(best(sweep, results)?.result?)
 }
 
+/// Why means over rounds are not those of a steady state, where rounds were to end in one.
+pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
+    let rounds = sweep.rounds.as_ref().filter(|r| r.bytes_wanted.is_none())?;
+    let met = rounds.rule.is_some_and(|rule| rule.met);
+    (!met).then(|| {
+        format!(
+            "the tracked cell was not steady after {} rounds by the SNIA's rule, so these are no figures of a steady state.",
+            rounds.by_round.len()
+        )
+    })
+}
+
 /// The verdict where no cell has won.
 pub(crate) fn undecided(sweep: &Sweep) -> (Verdict, String) {
     let none = if sweep.is_in_order() { "No cell was measured." } else { "The grid has no cell." };

@@ -1,11 +1,12 @@
 //! The format `csv`: the table for spreadsheets and scripts (RFC 4180).
 //!
-//! For: one row per result and direction, or per interface and work; an empty field is not known. Not for: findings and their
+//! For: one row per result and direction, per interface and work, or per cell of a grid measured in order; an empty field is not known. Not for: findings and their
 //! evidence; those are in `json`. Numbers have their unit in the heading, and a point.
 
 use crate::Style;
 use model::api::ApiRow;
-use model::report::{Figures, Measured, Report};
+use model::report::{DeviceFigures, Figures, Measured, Report};
+use model::sweep::{CellFigures, Setting, Skipped};
 
 const RESULTS: [&str; 14] = [
     "name",
@@ -51,11 +52,38 @@ const INTERFACES: [&str; 25] = [
     "findings",
 ];
 
+const CELLS: [&str; 20] = [
+    "work",
+    "block_bytes",
+    "depth",
+    "workers",
+    "engine",
+    "cache",
+    "measured",
+    "void",
+    "runs",
+    "mb_per_s",
+    "iops",
+    "latency_mean_ns",
+    "latency_max_ns",
+    "p50_ns",
+    "p99_ns",
+    "device_iops",
+    "device_mb_per_s",
+    "cpu_ns_per_mib",
+    "limited_by",
+    "skipped_because",
+];
+
 pub(crate) fn render(report: &Report, _: Style) -> Vec<u8> {
     let mut out = String::new();
     if let Some(api) = &report.api {
         line(&mut out, &INTERFACES.map(String::from));
         api.rows.iter().for_each(|row| line(&mut out, &of_interface(row)));
+    } else if let Some(sweep) = report.sweep.as_ref().filter(|s| s.is_in_order()) {
+        line(&mut out, &CELLS.map(String::from));
+        sweep.cells.iter().for_each(|cell| line(&mut out, &of_cell(report, cell)));
+        sweep.skipped.iter().for_each(|cell| line(&mut out, &of_skipped(cell)));
     } else {
         line(&mut out, &RESULTS.map(String::from));
         report.results.iter().for_each(|result| of_result(&mut out, result));
@@ -98,6 +126,63 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
         percentile("50"),
         percentile("99"),
     ]
+}
+
+/// A cell that was measured in its order. Percentiles and the device are those of all its runs, the rest that of the window.
+fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
+    let result = cell.result.and_then(|at| report.results.get(at));
+    let void = result.is_some_and(|r| r.void);
+    let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
+    let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
+    let percentile = |p: &str| Some(figures?.latency_ns.percentiles.get(p).copied().flatten()? as f64);
+    let device = |of: fn(&DeviceFigures) -> u64, scale: f64| -> Option<f64> {
+        // Its counters span warm-up and drain, as the operations issued do.
+        let seen: Vec<DeviceFigures> = result?.runs.iter().filter_map(|r| r.device).collect();
+        let issued: u64 = seen.iter().map(|d| d.issued_ops).sum();
+        let done: u64 = seen.iter().map(of).sum();
+        (issued > 0).then_some(cell.iops? * done as f64 / issued as f64 / scale)
+    };
+    let setting = of_setting(&cell.setting);
+    let rest = [
+        (cell.iops.is_some()).to_string(),
+        void.to_string(),
+        cell.runs.to_string(),
+        number(cell.mb_per_s),
+        number(cell.iops),
+        number(cell.latency_mean_ns),
+        number(cell.latency_max_ns.map(|ns| ns as f64)),
+        number(percentile("50")),
+        number(percentile("99")),
+        number(device(|d| d.ios, 1.0)),
+        number(device(|d| d.bytes, 1e6)),
+        number(cell.cpu_ns_per_mib),
+        result.map_or_else(String::new, |r| r.limiter.name.clone()),
+        String::new(),
+    ];
+    joined(setting, rest)
+}
+
+fn of_skipped(cell: &Skipped) -> [String; CELLS.len()] {
+    let mut rest: [String; 14] = std::array::from_fn(|_| String::new());
+    rest[0] = false.to_string();
+    rest[13].clone_from(&cell.why);
+    joined(of_setting(&cell.setting), rest)
+}
+
+fn of_setting(setting: &Setting) -> [String; 6] {
+    [
+        setting.work(),
+        setting.block_bytes.to_string(),
+        setting.depth.to_string(),
+        setting.workers.to_string(),
+        setting.engine.clone(),
+        setting.cache.word().into(),
+    ]
+}
+
+fn joined(setting: [String; 6], rest: [String; 14]) -> [String; CELLS.len()] {
+    let mut all = setting.into_iter().chain(rest);
+    std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
 fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
