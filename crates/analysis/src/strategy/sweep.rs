@@ -1,7 +1,7 @@
 //! The search over a grid: which cell to measure next, and which one wins.
 //!
 //! For: a pure fold over what was measured so far, so that replaying it resumes a sweep and judges a record alike. Not for:
-//! measuring, nor for the report of it ([`crate::sweep`]).
+//! measuring, nor for the report of it (`crate::sweep`).
 //!
 //! Cells of one work race. Every cell is measured once (or as often as an exhaustive search says) in random order. Then, in an
 //! adaptive search, always the leader or the cell that may beat it by most is measured again, whichever is known worse: the
