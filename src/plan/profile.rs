@@ -4,7 +4,7 @@
 //! card. Not for: the tests themselves (crate `model`) nor what a card shows (crate `analysis`).
 
 use super::origins::Origins;
-use super::{Asked, engine, sweep, target};
+use super::{Asked, engine, target};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
@@ -97,7 +97,8 @@ fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
     let cache = wish.cache.or(entry.caches.first().copied());
-    let align = if cache.is_some_and(model::job::Cache::is_direct) { sweep::alignment(&place) } else { None };
+    let align =
+        if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
     Ok(Some(Ground { role: found.role, path: path.display().to_string(), bytes, align }))
 }

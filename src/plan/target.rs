@@ -381,6 +381,14 @@ fn line_sizes(line: &Line) -> Vec<u32> {
     all
 }
 
+/// Alignment of direct I/O at a place; `None` where it has none.
+pub(super) fn whole_alignment(place: &Place) -> Option<u32> {
+    if place.direct.is_some_and(|d| d.offset_align == 0) {
+        return None;
+    }
+    Some(direct_alignment(place).max(1))
+}
+
 /// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
 pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {

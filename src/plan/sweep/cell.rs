@@ -1,0 +1,371 @@
+//! Cells of a sweep: from a point of the axes to a job, or to the reason why there is none.
+//!
+//! For: what a cell may cost, and what a place, an engine or a target refuses. Not for: which points there are, nor their order.
+
+use super::doing::Doing;
+use crate::failure::Failure;
+use crate::plan::cycle::{Crew, Loads};
+use crate::plan::target;
+use crate::request::{Request, SweepWish};
+use engine::engines::{self, Entry};
+use machine::root::Root;
+use model::job::{Batch, Cache, Mix, PerKind, Sizes};
+use model::plan::Role;
+use model::sweep::{Cell, Setting, Skipped, Yardstick};
+use model::units::show_bytes;
+use model::wish::axes::{MAX_CELLS, Mode, Way, names};
+use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
+use std::path::PathBuf;
+
+/// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
+/// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
+const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
+
+/// Where it is measured, as far as cells depend on it.
+pub(super) struct Ground {
+    pub(super) role: Role,
+    pub(super) path: PathBuf,
+    /// Bytes that may be touched.
+    pub(super) bytes: u64,
+    /// Alignment of direct I/O; `None` where there is none.
+    pub(super) align: Option<u32>,
+    /// Whether direct I/O goes past the page cache, as far as anybody says.
+    pub(super) direct: bool,
+}
+
+/// A grid while it grows.
+pub(super) struct Growing<'a> {
+    pub(super) base: JobWish,
+    pub(super) memory_bytes: u64,
+    /// One per named target; none where nothing is touched.
+    pub(super) grounds: Vec<Ground>,
+    pub(super) loads: Loads,
+    pub(super) cache_said: bool,
+    pub(super) wishes: Vec<JobWish>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) skipped: Vec<Skipped>,
+    pub(super) said: &'a SweepWish,
+}
+
+/// One point of the axes.
+struct Point<'a> {
+    doing: &'a Doing,
+    mode: Option<&'static Mode>,
+    cache: Cache,
+    engine: &'a EngineWish,
+    entry: &'static Entry,
+    crew: Crew,
+    /// Targets that are named.
+    named: u32,
+    batch: Option<u32>,
+    /// Of an access specification the largest.
+    bs: u32,
+    depth: u32,
+}
+
+/// Every named target, each once.
+pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failure> {
+    let here = [PathBuf::from(".")];
+    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
+    let mut all: Vec<Ground> = Vec::new();
+    for said in named {
+        let path = said.canonicalize().map_err(|e| target::unreachable_path(said, &e))?;
+        if all.iter().any(|known| known.path == path) {
+            return Err(Failure::Usage(format!(
+                "TARGET {} is there twice; name each target once",
+                said.display()
+            )));
+        }
+        let (found, place) = target::look(root, said, &path)?;
+        let direct = place.without_direct().is_none();
+        all.push(Ground {
+            role: found.role,
+            bytes: found.bytes,
+            align: target::whole_alignment(&place),
+            direct,
+            path,
+        });
+    }
+    Ok(all)
+}
+
+impl Ground {
+    /// Why a cell cannot be measured there.
+    fn hinders(&self, point: &Point) -> Option<String> {
+        if self.role != Role::Made && u64::from(point.bs) > self.bytes {
+            return Some(format!("{} has {}", self.path.display(), show_bytes(self.bytes)));
+        }
+        if !point.cache.is_direct() {
+            return None;
+        }
+        let Some(align) = self.align else { return Some("its file system has no direct I/O".into()) };
+        let odd = |bytes: &u32| !bytes.is_multiple_of(align);
+        let (size, reply) = match point.doing {
+            Doing::Plain(..) => (Some(point.bs).filter(odd), None),
+            Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
+        };
+        if let Some(reply) = reply {
+            return Some(format!(
+                "its reply has {reply} bytes, and direct I/O there needs multiples of {align} bytes"
+            ));
+        }
+        size.map(|_| format!("direct I/O there needs multiples of {align} bytes"))
+    }
+}
+
+impl Growing<'_> {
+    /// Every cell of a work with an engine.
+    pub(super) fn of_engine(
+        &mut self,
+        doing: &Doing,
+        engine: &EngineWish,
+        entry: &'static Entry,
+    ) -> Result<(), Failure> {
+        let axes = &self.said.axes;
+        let default = self.default_cache(entry);
+        let writes = doing.writes();
+        let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
+            Some(preset) if axes.cache.is_empty() && !preset.modes.is_empty() => preset
+                .modes
+                .iter()
+                .filter(|m| !(m.reads_only && writes))
+                .map(|m| (Some(m), m.cache))
+                .collect(),
+            _ if axes.cache.is_empty() => vec![(None, default)],
+            _ => axes.cache.iter().map(|c| (None, *c)).collect(),
+        };
+        let sizes: Vec<u32> = match doing {
+            Doing::Named(spec) => vec![spec.largest_bytes()],
+            Doing::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
+            Doing::Plain(..) => axes.bs.clone(),
+        };
+        let Loads { crews, depths } = &self.loads;
+        let (crews, depths) = (crews.clone(), depths.clone());
+        let batches: Vec<Option<u32>> =
+            if axes.batch.is_empty() { vec![None] } else { axes.batch.iter().map(|b| Some(*b)).collect() };
+        let cells = modes.len() * sizes.len() * depths.len() * crews.len() * batches.len();
+        if self.cells.len() + self.skipped.len() + cells > MAX_CELLS {
+            return Err(Failure::Usage(format!(
+                "the grid has more than {MAX_CELLS} cells; type fewer values of one of --{}",
+                names().join(", --")
+            )));
+        }
+        let named = (self.grounds.len() as u32).max(1);
+        for (mode, cache) in modes {
+            for crew in &crews {
+                for batch in &batches {
+                    for bs in &sizes {
+                        for depth in &depths {
+                            let (crew, batch, bs, depth) = (*crew, *batch, *bs, *depth);
+                            self.add(&Point {
+                                doing,
+                                mode,
+                                cache,
+                                engine,
+                                entry,
+                                crew,
+                                named,
+                                batch,
+                                bs,
+                                depth,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
+    fn default_cache(&self, entry: &Entry) -> Cache {
+        let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
+        let knows = self.grounds.iter().all(|g| g.direct);
+        let other = || entry.caches.iter().copied().find(|c| !c.is_direct());
+        if best.is_direct() && !knows { other().unwrap_or(best) } else { best }
+    }
+
+    fn add(&mut self, point: &Point) {
+        let setting = point.setting();
+        if let Some(why) = self.hindrance(point, &setting) {
+            self.skipped.push(Skipped { setting, why });
+            return;
+        }
+        let job = self.job(self.wish(point), &setting);
+        self.cells.push(Cell { setting, job });
+    }
+
+    /// The index of a job: that of another cell where this system makes no difference.
+    fn job(&mut self, wish: JobWish, setting: &Setting) -> usize {
+        let same = |known: &JobWish| known.phases == wish.phases;
+        self.wishes.iter().position(same).unwrap_or_else(|| {
+            self.wishes.push(JobWish { name: Some(setting.words()), ..wish });
+            self.wishes.len() - 1
+        })
+    }
+
+    /// Why a cell cannot be measured.
+    fn hindrance(&self, point: &Point, setting: &Setting) -> Option<String> {
+        let Point { entry, cache, .. } = *point;
+        let memory = setting.memory_bytes();
+        if memory > self.memory_bytes {
+            let (needs, cap) = (show_bytes(memory), show_bytes(self.memory_bytes));
+            return Some(format!("its buffers take {needs}, and --memory is {cap}"));
+        }
+        if point.depth > entry.max_depth {
+            return Some(format!("the engine {} has {} in flight at most", entry.name, entry.max_depth));
+        }
+        if !entry.caches.contains(&cache) {
+            return Some(format!("the engine {} does not work with --cache {}", entry.name, cache.word()));
+        }
+        if let Some(kind) = point.doing.kinds().into_iter().find(|k| !entry.kinds.contains(k)) {
+            return Some(format!("the engine {} cannot {}", entry.name, kind.word()));
+        }
+        if let Some(batch) = point.batch.filter(|b| *b > point.depth) {
+            return Some(format!("a batch of {batch} is never gathered from {} in flight", point.depth));
+        }
+        let bs = u64::from(point.bs);
+        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        if let Some(size) = size.filter(|s| *s < bs) {
+            return Some(format!("only {} are touched", show_bytes(size)));
+        }
+        let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
+        let mut used = self.grounds.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
+        let is_all = |g: &Ground| size.or((g.role != Role::Made).then_some(g.bytes)) == Some(bs);
+        if until_slow && used.clone().any(is_all) {
+            return Some("one such block is all there is".into());
+        }
+        used.find_map(|ground| ground.hinders(point))
+    }
+
+    /// The job of a cell.
+    fn wish(&self, point: &Point) -> JobWish {
+        let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
+        let first = |count: u32| -> Vec<String> {
+            let used = self.grounds.iter().take(count as usize);
+            used.map(|g| g.path.to_string_lossy().into_owned()).collect()
+        };
+        let Crew { workers, targets, of_last } = point.crew;
+        for PhaseWish { streams, .. } in &mut job.phases {
+            for stream in &mut *streams {
+                if targets < point.named {
+                    stream.target = first(targets);
+                }
+            }
+            // What the last worker does is a stream of its own.
+            if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
+                let last = StreamWish {
+                    name: Some("the last worker".into()),
+                    workers: Some(1),
+                    target: first(few),
+                    ..stream.clone()
+                };
+                stream.name = Some("the workers before".into());
+                stream.workers = Some(workers.saturating_sub(1));
+                streams.push(last);
+            }
+        }
+        job
+    }
+
+    /// Settings of well-known programs, for works that these do too.
+    pub(super) fn yardsticks(&mut self) -> Vec<Yardstick> {
+        if self.grounds.is_empty() {
+            return Vec::new();
+        }
+        let engine = EngineWish { name: "sync".into(), options: model::job::Options::new() };
+        let Some(entry) = engines::find(&engine.name) else { return Vec::new() };
+        let mut out = Vec::new();
+        for work in works_of(&self.cells) {
+            let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
+            let named = self.grounds.len() as u32;
+            for (name, bs) in YARDSTICKS {
+                let point = Point {
+                    doing: &Doing::Plain(rw, None),
+                    mode: None,
+                    cache: Cache::Buffered,
+                    engine: &engine,
+                    entry,
+                    crew: Crew { workers: 1, targets: 1, of_last: None },
+                    named,
+                    batch: None,
+                    bs,
+                    depth: 1,
+                };
+                let setting = point.setting();
+                let wish =
+                    JobWish { name: Some(format!("{name}: {}", setting.words())), ..self.wish(&point) };
+                out.push(Yardstick { name: name.into(), setting, job: self.wishes.len() });
+                self.wishes.push(wish);
+            }
+        }
+        out
+    }
+}
+
+impl Point<'_> {
+    fn setting(&self) -> Setting {
+        let Crew { workers, targets, of_last } = self.crew;
+        let (rw, mix, spec) = match self.doing {
+            Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::words), None),
+            Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
+        };
+        Setting {
+            block_bytes: self.bs,
+            depth: self.depth,
+            workers,
+            engine: engine_words(self.engine),
+            cache: self.cache,
+            rw,
+            mix,
+            batch: self.batch,
+            mode: self.mode.map(|m| m.name.into()),
+            spec,
+            targets: (self.named > 1).then_some(targets),
+            targets_of_last: of_last,
+        }
+    }
+
+    fn wish(&self, base: &JobWish, with_cache: bool) -> JobWish {
+        let mut job = base.clone();
+        for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+            match self.doing {
+                Doing::Plain(rw, mix) => {
+                    let size = Sizes::Fixed(self.bs);
+                    stream.rw = Some(*rw);
+                    stream.mix = *mix;
+                    stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size });
+                }
+                Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
+            }
+            stream.depth = Some(self.depth);
+            stream.workers = Some(self.crew.workers);
+            stream.engine = Some(self.engine.clone());
+            stream.cache = with_cache.then_some(self.cache);
+            stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });
+            stream.random = stream.random.take().filter(|_| self.doing.is_random());
+            stream.compress = stream.compress.filter(|_| self.doing.writes());
+            stream.dedup = stream.dedup.filter(|_| self.doing.writes());
+        }
+        job
+    }
+}
+
+pub(super) fn engine_words(engine: &EngineWish) -> String {
+    let option = |(name, value): (&String, &Option<u64>)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    };
+    let options: Vec<String> = engine.options.iter().map(option).collect();
+    if options.is_empty() { engine.name.clone() } else { format!("{}:{}", engine.name, options.join(",")) }
+}
+
+pub(super) fn works_of(cells: &[Cell]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for work in cells.iter().map(|c| c.setting.work()) {
+        if !out.contains(&work) {
+            out.push(work);
+        }
+    }
+    out
+}

@@ -1,0 +1,135 @@
+//! The course of a sweep: how long it may take, and what ends it.
+//!
+//! For: the time of a cell, the budget of a search, and the last round of cells in order. Not for: which cell comes next
+//! (crate `analysis`).
+
+use super::cell::Growing;
+use super::{Spread, TIME_NS};
+use crate::failure::Failure;
+use crate::plan::origins::Origins;
+use crate::request::{Request, SweepWish};
+use analysis::strategy::sweep::REFERENCE_EVERY;
+use model::sweep::{Cell, Grid, Search, Until};
+use model::units::{show_block, show_bytes, show_ns};
+use model::wish::axes::{Rounds, Way};
+
+/// Longest search unless said otherwise: what the original takes for its 285 cells.
+const BUDGET_NS: u64 = 300_000_000_000;
+/// Part of an exhaustive search's time that an adaptive one gets.
+const QUARTER: u64 = 4;
+/// Guess of what a run costs beside its window: snapshots, eviction, the final sync.
+const OVERHEAD_NS: u64 = 120_000_000;
+
+/// A grid whose cells are measured in their order.
+pub(super) fn in_order(
+    request: &Request,
+    said: &SweepWish,
+    growing: Growing,
+    way: Way,
+    origins: &mut Origins,
+) -> Result<Spread, Failure> {
+    let until = match way {
+        Way::Rounds(said) => rounds(&growing, said)?,
+        Way::UntilSlow { .. } | Way::Sought | Way::Each => Until::Slow,
+    };
+    let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    let from = if timed { "command line".into() } else { request.origin("time") };
+    origins.fixed("--time", &format!("{} a cell", show_ns(time as f64)), &from);
+    let words = match until {
+        Until::Slow => {
+            "the last cell, or one of no more operations a second than a quarter of the threads".into()
+        }
+        Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
+            format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
+        }
+        Until::Rounds { rounds_at_most, .. } => {
+            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        }
+    };
+    origins.fixed("ends by", &words, &request.origin("preset"));
+    let Growing { wishes, cells, skipped, .. } = growing;
+    let grid = Grid {
+        preset: said.preset.map(|p| p.name.to_owned()),
+        cells,
+        skipped,
+        yardsticks: Vec::new(),
+        search: Search::InOrder(until),
+    };
+    Ok(Spread { wishes, grid })
+}
+
+/// When rounds end. The tracked cell has to be among them.
+fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
+    let Rounds { tracked_bytes, variable, capacities, at_most } = said;
+    let is = |c: &&Cell| {
+        let work = c.setting.work();
+        c.setting.block_bytes == tracked_bytes
+            && work.split(' ').next_back().is_some_and(|w| w.ends_with("write"))
+    };
+    let Some(tracked) = growing.cells.iter().find(is).map(|c| c.job) else {
+        let preset = growing.said.preset.map_or("pts", |p| p.name);
+        return Err(Failure::Usage(format!(
+            "--preset {preset} follows writes of {} until they are steady, and no cell that can be measured does them; \
+             leave that size in --bs, and 0 in --mix",
+            show_block(u64::from(tracked_bytes))
+        )));
+    };
+    let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+    let size = size.or(growing.grounds.first().map(|g| g.bytes));
+    let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
+    Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
+}
+
+/// How long it may take, and what decides.
+pub(super) fn search(
+    said: &SweepWish,
+    (jobs, finals, runs): (usize, usize, u32),
+    growing: &mut Growing,
+    request: &Request,
+    origins: &mut Origins,
+) -> Result<Search, Failure> {
+    let piece = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let warmup = growing.base.phases.first().and_then(|p| p.warmup).unwrap_or(0);
+    let whole = request.job.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
+    let looks = |runs: u64| runs + runs.div_ceil(REFERENCE_EVERY as u64 - 1) + finals as u64;
+    let each = |window: u64| window + warmup + OVERHEAD_NS;
+    let exhaustive = looks(jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
+    let from = |set: bool| if set { "command line" } else { "default" };
+    let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
+    if said.exhaustive {
+        origins.fixed("--time", &format!("{} a run, {runs} runs a cell", show_ns(whole as f64)), from(timed));
+        origins.fixed("time", &format!("about {}", minutes(exhaustive)), "all cells");
+        return Ok(Search::Exhaustive);
+    }
+    origins.fixed(
+        "--time",
+        &format!("{} a cell, in pieces of {}", show_ns(whole as f64), show_ns(piece as f64)),
+        from(timed),
+    );
+    // Seeing every cell once, and the winners once more.
+    let least = looks(jobs as u64).saturating_mul(each(piece));
+    let default = (exhaustive / QUARTER).min(BUDGET_NS).max(least + least / 4);
+    if let Some(budget) = said.budget.filter(|b| *b < least) {
+        return Err(Failure::Usage(format!(
+            "--budget {}: seeing each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
+            minutes(budget),
+            minutes(least),
+            least.div_ceil(1_000_000_000)
+        )));
+    }
+    let words = format!(
+        "a quarter of the {} that --exhaustive takes, 5 min at most where that is enough",
+        minutes(exhaustive)
+    );
+    let budget_ns = origins.choose_from("--budget", said.budget, default, &words, |ns| minutes(*ns));
+    Ok(Search::Adaptive { budget_ns })
+}
+
+/// A time as people plan with it: `45 s`, `5 min`.
+pub(crate) fn minutes(ns: u64) -> String {
+    match ns.div_ceil(1_000_000_000) {
+        s if s >= 120 => format!("{} min", (s + 30) / 60),
+        s => format!("{s} s"),
+    }
+}

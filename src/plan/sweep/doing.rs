@@ -1,0 +1,129 @@
+//! What the cells of a sweep do: orders and directions, or access specifications.
+//!
+//! For: which of them were asked for, and refusing what would change none. Not for: the settings that they are done with.
+
+use super::cell::Ground;
+use crate::failure::Failure;
+use crate::plan::origins::Origins;
+use crate::request::{Request, SweepWish};
+use model::job::{Kind, Mix};
+use model::plan::Role;
+use model::wish::axes::Way;
+use model::wish::specs::Spec;
+use model::wish::{LineWish, Rw};
+
+/// What is done.
+pub(super) enum Doing {
+    /// One order and direction.
+    Plain(Rw, Option<Mix>),
+    /// What an access specification says.
+    Named(Spec),
+}
+
+/// What is done. Writes to a file or device of the user's have to be asked for by its name.
+pub(super) fn works(
+    request: &Request,
+    said: &SweepWish,
+    grounds: &[Ground],
+    origins: &mut Origins,
+) -> Result<Vec<Doing>, Failure> {
+    let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
+    let theirs = grounds.iter().any(|g| g.role != Role::Made);
+    let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
+    if theirs && !asked && request.destroy.is_empty() {
+        if let Some(preset) = said.preset.filter(|p| matches!(p.way, Way::Rounds(_))) {
+            let path = grounds.first().map(|g| g.path.display().to_string()).unwrap_or_default();
+            return Err(Failure::Refused(format!(
+                "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
+                 directory to have a test file made there",
+                preset.name
+            )));
+        }
+        all.retain(|doing| !doing.writes());
+        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
+    }
+    idle(request, "random", all.iter().any(Doing::is_random), "--rw randread")?;
+    for key in ["compress", "dedup"] {
+        idle(request, key, all.iter().any(Doing::writes), "--rw write")?;
+    }
+    Ok(all)
+}
+
+fn plain_works(said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+    let axes = &said.axes;
+    let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
+    if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
+        return Err(Failure::Usage(
+            "--mix changes nothing here: no --rw leaves the directions open; type --rw rw or --rw randrw"
+                .into(),
+        ));
+    }
+    let even = Mix { read_percent: 50, trim_percent: 0 };
+    let mixes = if axes.mix.is_empty() { vec![even] } else { axes.mix.clone() };
+    let of = |rw: Rw| -> Vec<Doing> {
+        if rw.is_mixed() {
+            mixes.iter().map(|m| Doing::Plain(rw, Some(*m))).collect()
+        } else {
+            vec![Doing::Plain(rw, None)]
+        }
+    };
+    Ok(all.into_iter().flat_map(of).collect())
+}
+
+/// Access specifications say order, direction and size themselves.
+fn named_works(request: &Request, said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+    let flags = || said.flags.iter().chain(&request.flags);
+    if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
+    {
+        return Err(Failure::Usage(format!(
+            "--{flag} does not go with access specifications, which say it themselves; leave it out, or sweep without --spec and --line"
+        )));
+    }
+    Ok(said.axes.spec.iter().cloned().map(Doing::Named).collect())
+}
+
+/// A flag that would change no cell is a slip: it must not be taken for one that did.
+fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Failure> {
+    if used || !request.flags.contains(&key) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--{key} changes nothing here: no cell does such a thing; leave it out, or type {cure}"
+    )))
+}
+
+impl Doing {
+    /// Whether anything may be changed.
+    pub(super) fn writes(&self) -> bool {
+        match self {
+            Self::Plain(rw, _) => rw.fixed_mix().is_none_or(|m| m.read_percent < 100),
+            Self::Named(spec) => spec.writes(),
+        }
+    }
+
+    /// Whether a law of random offsets would be obeyed.
+    pub(super) fn is_random(&self) -> bool {
+        matches!(self, Self::Plain(rw, _) if rw.is_random())
+    }
+
+    /// Kinds of operation that are done.
+    pub(super) fn kinds(&self) -> Vec<Kind> {
+        let mut all = match self {
+            Self::Plain(rw, mix) => {
+                let even = Mix { read_percent: 50, trim_percent: 0 };
+                kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even))
+            }
+            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineWish| kinds_of(l.mix)).collect(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+fn kinds_of(mix: Mix) -> Vec<Kind> {
+    let Mix { read_percent, trim_percent } = mix;
+    let writes = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent);
+    let shares = [(Kind::Read, read_percent), (Kind::Write, writes), (Kind::Trim, trim_percent)];
+    shares.into_iter().filter(|(_, share)| *share > 0).map(|(kind, _)| kind).collect()
+}

@@ -1,0 +1,192 @@
+//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each one that cannot.
+//!
+//! For: from axes to a grid. What is done is in `doing`, with which settings in `cell`, for how long in `course`. Not for: measuring
+//! (the jobs are ordinary ones) nor for choosing among them (crate `analysis`).
+
+mod cell;
+mod course;
+mod doing;
+
+use super::cycle;
+use super::origins::Origins;
+use crate::failure::Failure;
+use crate::request::{Request, SweepWish};
+use analysis::strategy::sweep::FRESH;
+use cell::{Ground, Growing, engine_words, look, works_of};
+pub(crate) use course::minutes;
+use engine::engines::Entry;
+use machine::root::Root;
+use model::job::Cache;
+use model::plan::Role;
+use model::sweep::Grid;
+use model::units::{show_block, show_bytes};
+use model::wish::axes::{Axes, IOMETER, MEMORY_BYTES, Preset, Way};
+use model::wish::limits::MIN_TIME_NS;
+use model::wish::{EngineWish, JobWish, StreamWish};
+
+/// Settings that cells say for themselves, or that are told in words of the sweep's own.
+pub(in crate::plan) const OF_CELLS: &[&str] = &[
+    "--rw",
+    "--bs",
+    "--depth",
+    "--workers",
+    "--engine",
+    "engine options",
+    "--cache",
+    "--mix",
+    "--batch",
+    "--line",
+    "--time",
+    "--warmup",
+    "--runs",
+];
+/// What a cell gets in an exhaustive search: the second of CCSIO.
+const TIME_NS: u64 = 1_000_000_000;
+/// Parts of that time: what a run of an adaptive search gets, so that good cells get many and bad ones a single one.
+const PIECES: u64 = 5;
+/// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
+pub(in crate::plan) const RUNS: u32 = 3;
+
+/// A grid with its jobs, in the order of their indices.
+pub(in crate::plan) struct Spread {
+    pub(in crate::plan) wishes: Vec<JobWish>,
+    pub(in crate::plan) grid: Grid,
+}
+
+/// Makes the grid.
+pub(in crate::plan) fn spread(
+    request: &Request,
+    said: &SweepWish,
+    (root, memory): (&Root, Option<u64>),
+    origins: &mut Origins,
+) -> Result<Spread, Failure> {
+    let axes = &said.axes;
+    let engines = if axes.engine.is_empty() { vec![default_engine(axes)] } else { axes.engine.clone() };
+    let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
+    let grounds = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
+    let loads = cycle::loads(said, (grounds.len() as u32).max(1), origins)?;
+    let works = doing::works(request, said, &grounds, origins)?;
+    let memory_bytes = memory_cap(said, memory, origins);
+    let base = base(request, said, &grounds);
+    let mut growing = Growing {
+        base,
+        memory_bytes,
+        grounds,
+        loads,
+        cache_said: said.flags.contains(&"cache"),
+        wishes: Vec::new(),
+        cells: Vec::new(),
+        skipped: Vec::new(),
+        said,
+    };
+    for work in works {
+        for (engine, entry) in engines.iter().zip(&entries) {
+            growing.of_engine(&work, engine, entry)?;
+        }
+    }
+    let Growing { cells, skipped, .. } = &growing;
+    if cells.is_empty() {
+        let why = skipped
+            .first()
+            .map_or("the axes have no cell".to_owned(), |s| format!("{}: {}", s.setting.words(), s.why));
+        return Err(Failure::Usage(format!(
+            "no cell of the grid can be measured: {why}; `--skipped` names all of them"
+        )));
+    }
+    tell_axes(axes, said, origins);
+    origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
+    if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
+        return course::in_order(request, said, growing, preset.way, origins);
+    }
+    let yardsticks = growing.yardsticks();
+    let works = works_of(&growing.cells);
+    let runs = request.job.runs.unwrap_or(RUNS);
+    let jobs = growing.wishes.len() - yardsticks.len();
+    let finals = works.len() * 2 * FRESH + yardsticks.len() * FRESH;
+    let search = course::search(said, (jobs, finals, runs), &mut growing, request, origins)?;
+    let Growing { wishes, cells, skipped, .. } = growing;
+    let preset = said.preset.map(|p| p.name.to_owned());
+    Ok(Spread { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
+}
+
+/// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
+fn memory_cap(said: &SweepWish, memory: Option<u64>, origins: &mut Origins) -> u64 {
+    let (default, from) = match said.preset.map(|p| p.way) {
+        Some(Way::UntilSlow { .. }) => {
+            (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
+        }
+        _ => (MEMORY_BYTES, "default"),
+    };
+    origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
+}
+
+fn default_engine(axes: &Axes) -> EngineWish {
+    let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
+    let name = if mapped { "mmap" } else { "io_uring" };
+    EngineWish { name: name.into(), options: model::job::Options::new() }
+}
+
+fn entry(said: &EngineWish) -> Result<&'static Entry, Failure> {
+    let stream = StreamWish { engine: Some(said.clone()), ..StreamWish::default() };
+    crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))
+}
+
+/// What all jobs have in common.
+fn base(request: &Request, said: &SweepWish, grounds: &[Ground]) -> JobWish {
+    let mut job = request.job.clone();
+    // A preset's size is a wish of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
+    let room = |bytes: &u64| {
+        let fits = |g: &Ground| g.role == Role::Made && machine::test_file::fits(&g.path, *bytes).is_ok();
+        !grounds.is_empty() && grounds.iter().all(fits)
+    };
+    let wished = said.preset.map(|p| p.size_bytes).filter(room);
+    for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
+        stream.size = stream.size.or(wished);
+    }
+    for phase in &mut job.phases {
+        let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
+        let in_order = said.preset.is_some_and(Preset::is_in_order);
+        let parts = if said.exhaustive || in_order { 1 } else { PIECES };
+        phase.time = Some((whole / parts).max(MIN_TIME_NS));
+        phase.warmup = Some(phase.warmup.unwrap_or(0));
+    }
+    job
+}
+
+/// Each axis with its values and where they came from.
+fn tell_axes(axes: &Axes, said: &SweepWish, origins: &mut Origins) {
+    let preset = said.preset.map(|p| format!("preset {}", p.name));
+    let numbers =
+        |all: &[u32], show: fn(u32) -> String| all.iter().map(|v| show(*v)).collect::<Vec<_>>().join(",");
+    let plain = |v: u32| v.to_string();
+    let told = [
+        ("bs", numbers(&axes.bs, |v| show_block(u64::from(v)))),
+        ("depth", numbers(&axes.depth, plain)),
+        ("workers", numbers(&axes.workers, plain)),
+        ("batch", numbers(&axes.batch, plain)),
+        ("engine", axes.engine.iter().map(engine_words).collect::<Vec<_>>().join(",")),
+        ("cache", axes.cache.iter().map(|c| c.word()).collect::<Vec<_>>().join(",")),
+        ("rw", axes.rw.iter().map(|r| r.word()).collect::<Vec<_>>().join(",")),
+        ("spec", axes.spec.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ")),
+        ("targets", numbers(&axes.targets, plain)),
+        ("mix", axes.mix.iter().map(|m| m.words()).collect::<Vec<_>>().join(",")),
+    ];
+    let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
+    // What a test type makes of these was told with it.
+    let told =
+        told.into_iter().filter(|(axis, _)| !cycled || !["depth", "workers", "targets"].contains(axis));
+    for (axis, values) in told.filter(|(_, values)| !values.is_empty()) {
+        let from = if said.flags.contains(&axis) { None } else { preset.as_deref() };
+        origins.fixed(&format!("axis {axis}"), &values, from.unwrap_or("command line"));
+    }
+    let modes = said.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
+    for mode in modes {
+        let value = format!("{}: {}", mode.name, mode.cache.word());
+        let from = preset.as_deref().unwrap_or_default();
+        origins.fixed(
+            "mode",
+            &if mode.remark.is_empty() { value } else { format!("{value}; {}", mode.remark) },
+            from,
+        );
+    }
+}
