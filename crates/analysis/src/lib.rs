@@ -24,6 +24,7 @@ mod drift;
 mod error_rates;
 mod figures;
 mod findings;
+mod first;
 #[cfg(test)]
 mod forge;
 mod independent;
@@ -60,6 +61,7 @@ mod within;
 pub use verdict::exit_code;
 
 use findings::Answered;
+use first::Seen;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
@@ -103,11 +105,6 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     ];
     let limit = limit::limit(record, &answered, &results);
     let sweep = sweep::sweep(record, &answered);
-    let headline = match (&limit, &sweep) {
-        (Some(curve), _) => limit::headline(curve, limit::quantile(record), &answered),
-        (None, Some(sweep)) => sweep::headline(sweep, &results),
-        (None, None) => verdict::headline(record, &answered, &results),
-    };
     let expected = |f: &Finding| {
         layers::is_expected(record, &answered, f)
             || limit::is_expected(record, &answered, f)
@@ -117,46 +114,27 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
-    let of_headline_job = verdict::headline_result(record, &answered, &results);
+    let seen = Seen { record, answered: &answered, results: &results, acting: &acting };
     let first = match (&limit, &sweep) {
-        (Some(curve), _) => curve.rests_on.first().and_then(|at| results.get(*at)),
-        (None, Some(sweep)) => sweep::first(sweep, &results),
-        (None, None) => of_headline_job,
+        (Some(curve), _) => seen.of_curve(curve),
+        (None, Some(grid)) => seen.of_grid(grid),
+        (None, None) => seen.of_results(),
     };
-    let (mut verdict, mut verdict_reason) = verdict::verdict(first, &acting);
-    if let (Some(curve), None) = (&limit, headline.value) {
-        (verdict, verdict_reason) = (Verdict::Invalid, curve.sentence.clone());
-    }
-    if let (Some(sweep), None) = (&sweep, first) {
-        (verdict, verdict_reason) = sweep::undecided(sweep);
-    }
-    if let (Verdict::Valid, Some(why)) = (verdict, sweep.as_ref().and_then(sweep::unsteady)) {
-        (verdict, verdict_reason) = (Verdict::Suspect, why);
-    }
-    // Of a grid only the best cells are quoted; what is wrong with the others says why they are not.
-    let quoted = sweep.as_ref().map_or_else(|| results.iter().collect(), |s| sweep::finalists(s, &results));
-    let beside = verdict::beside(first, &quoted);
-    // Of a load curve that is the closed loop: a load below the capacity is limited by nothing but itself.
-    let limited = if limit.is_some() { of_headline_job } else { first };
-    let limiter = limited.map_or_else(limiter::nothing_measured, |r| r.limiter.clone());
     let card = card::card(record, &answered, &results);
     let layers = layers::layers(record, &answered, &results, &acting);
     let api = api::api(record, &answered, &results, &acting);
     let mut deductions = match &sweep {
-        Some(sweep) => sweep::deduce(sweep),
-        None => deduce::deduce(&answered, &results),
+        Some(grid) => sweep::deduce(grid),
+        None => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
     };
-    if sweep.is_none() {
-        deductions.extend(burst::bursts(&answered));
-    }
     deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
-        verdict,
-        verdict_reason,
-        beside,
-        limiter,
-        headline,
+        verdict: first.verdict,
+        verdict_reason: first.reason,
+        beside: first.beside,
+        limiter: first.limiter,
+        headline: first.headline,
         deductions,
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
