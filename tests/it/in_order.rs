@@ -82,6 +82,7 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
 }
 
 #[test]
+#[ignore = "long"]
 fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
     if !is_root() {
         return;
@@ -224,6 +225,7 @@ fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
 }
 
 #[test]
+#[ignore = "long"]
 fn pts_goes_on_and_writes_over_what_is_new_alone() {
     let stage = Stage::new();
     let theirs = stage.file("theirs", 16);

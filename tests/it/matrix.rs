@@ -13,11 +13,13 @@ fn every_engine_moves_every_byte_on_ext4() {
 }
 
 #[test]
+#[ignore = "long"]
 fn every_engine_moves_every_byte_on_xfs() {
     on("xfs", Modes::First);
 }
 
 #[test]
+#[ignore = "long"]
 fn every_engine_moves_every_byte_on_btrfs() {
     on("btrfs", Modes::First);
 }

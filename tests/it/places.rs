@@ -247,6 +247,7 @@ fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
 }
 
 #[test]
+#[ignore = "long"]
 fn interfaces_above_an_encrypting_program_work_or_are_named() {
     let stage = Stage::new();
     if !is_root() {
@@ -257,6 +258,7 @@ fn interfaces_above_an_encrypting_program_work_or_are_named() {
 }
 
 #[test]
+#[ignore = "long"]
 fn interfaces_over_the_network_work_or_are_named() {
     let stage = Stage::new();
     if !is_root() {

@@ -90,6 +90,7 @@ fn damaged(out: &Outcome, right: &[(u64, &str)]) {
 }
 
 #[test]
+#[ignore = "long"]
 fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
     let stage = Stage::new();
     let folder = stage.folder("here");
