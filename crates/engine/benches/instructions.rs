@@ -1,11 +1,11 @@
 //! What an operation costs in instructions of our own, per engine, counted by valgrind's callgrind.
 //!
-//! For: noticing that the hot loop has grown, on any machine and however busy it is: `cargo bench --bench instructions`.
-//! Not for: time; the kernel's part and what the CPU makes of it are not seen ([`peers`](../peers) measures those).
+//! For: noticing that the hot loop has grown, on any machine and however busy it is: `cargo bench -p fathom-io-engine --bench instructions`.
+//! Not for: time; the kernel's part and what the CPU makes of it are not seen (`peers` of the root measures those).
 //!
 //! Callgrind counts inside `engine::worker::run` alone, for two numbers of operations; in the difference set-up cancels out.
 //! The counts that are expected are in `instructions.txt` with the compiler that they hold for. After a change that is
-//! meant: `FATHOM_BLESS=1 cargo bench --bench instructions`, then read `git diff`.
+//! meant: `FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions`, then read `git diff`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 use engine::crew::Crew;
@@ -249,7 +249,7 @@ impl Expected {
 fn text(compiler: &str, counts: &[(&str, f64)]) -> String {
     let mut text = String::from(
         "# Instructions per operation of the hot loop in user space, by callgrind, for 4 KiB random reads.\n\
-         # Made by: FATHOM_BLESS=1 cargo bench --bench instructions\n",
+         # Made by: FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions\n",
     );
     let _ = writeln!(text, "{compiler}");
     for (name, count) in counts {
