@@ -168,7 +168,7 @@ fn honest_runs_raise_no_alarm() {
 fn what_is_provoked_is_caught_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
     let mut missed = Vec::new();
-    for scene in scene::TOLD.iter().chain(scene::UNTOLD).filter(scene::wanted) {
+    for scene in scene::TOLD.iter().chain(scene::UNTOLD).filter(|s| scene::wanted(s)) {
         let (mut caught, mut told) = (0, 0);
         for _ in 0..times {
             let Some(out) = scene.tell(&Stage::new()) else { break };
