@@ -137,6 +137,7 @@ fn fio((disk, group): &(Disk, Group), device: &str, bs: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "long"]
 fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
     if !is_root() {
         return;

@@ -9,6 +9,12 @@ use std::path::Path;
 
 #[test]
 fn every_engine_moves_every_byte_on_ext4() {
+    on("ext4", Modes::First);
+}
+
+#[test]
+#[ignore = "long"]
+fn every_engine_moves_every_byte_in_every_mode() {
     on("ext4", Modes::All);
 }
 

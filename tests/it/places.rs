@@ -125,6 +125,7 @@ fn counts_calls(report: &Report) {
 }
 
 #[test]
+#[ignore = "long"]
 fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
     let stage = Stage::new();
     if !is_root() {
