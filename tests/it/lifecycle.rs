@@ -151,6 +151,7 @@ fn a_fault_in_a_worker_is_named() {
 }
 
 #[test]
+#[ignore = "long"]
 fn a_file_system_that_never_answers_is_named_with_engine_sync() {
     stalled("sync");
 }

@@ -48,6 +48,7 @@ fn on(kind: &str, modes: Modes) {
 }
 
 #[test]
+#[ignore = "long"]
 fn every_engine_moves_every_byte_on_tmpfs() {
     let shared = Path::new("/dev/shm");
     if !shared.is_dir() {

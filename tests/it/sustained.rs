@@ -17,6 +17,7 @@ const RATES: [u64; 2] = [24_000_000, 4_000_000];
 const THROTTLE: &str = "blkio.throttle.write_bps_device";
 
 #[test]
+#[ignore = "long"]
 fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     if !is_root() {
         return;
