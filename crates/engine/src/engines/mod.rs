@@ -19,6 +19,7 @@ mod sendfile;
 mod sim;
 mod splice;
 mod stdio;
+mod streams;
 mod sync;
 mod targets;
 #[cfg(test)]

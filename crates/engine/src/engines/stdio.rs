@@ -1,15 +1,14 @@
 //! The engine `stdio`: streams of the C library.
 //!
-//! For: what a C program pays that calls `fread` and `fwrite`, or `fgetc` and `fputc`. Operations are served from the stream's
-//! buffer: what is written may stay there until the buffer is full, the position jumps or a sync comes. Not for: direct I/O,
-//! whose alignment such a buffer does not have.
+//! For: what a C program pays that calls `fread` and `fwrite`, or `fgetc` and `fputc`. Not for: direct I/O, whose alignment the
+//! stream's buffer does not have.
 
 use super::one::Call;
+use super::streams::{Buffered, Streams};
 use super::targets::Targets;
 use super::{EngineOption, Granted, Number};
 use crate::source::Op;
 use crate::worker::Spec;
-use model::job::Kind;
 use std::io;
 use sys::arena::Arena;
 use sys::stdio::{Calls, Stream};
@@ -35,11 +34,8 @@ const MOST_BYTES: u64 = 1 << 30;
 pub(super) struct Stdio {
     arena: Arena,
     targets: Targets,
-    streams: Vec<(Stream, Position)>,
+    streams: Streams<Stream>,
 }
-
-/// Where a stream goes on, and in which direction: between the two it has to be told where.
-type Position = Option<(Kind, u64)>;
 
 impl Call for Stdio {
     fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
@@ -61,8 +57,7 @@ impl Call for Stdio {
         used.extend((calls != Calls::Blocks).then(|| "byte by byte".into()));
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let targets = Targets::take(spec)?;
-        let stream = |file| Ok((Stream::new(file, buffer.map(|b| b as usize), calls)?, None));
-        let streams = targets.all().map(|t| stream(&t.file)).collect::<io::Result<_>>()?;
+        let streams = Streams::open(&targets, |file| Stream::new(file, buffer.map(|b| b as usize), calls))?;
         Ok((Self { arena, targets, streams }, Granted { used, fallbacks: Vec::new() }))
     }
 
@@ -73,29 +68,27 @@ impl Call for Stdio {
 
     #[inline]
     fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
-        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
-        if op.kind == Kind::Write {
-            self.targets.write(op);
-        }
-        let (stream, position) = &mut self.streams[op.file as usize];
-        // After an error nobody knows where the stream is.
-        let known = position.take() == Some((op.kind, op.offset));
-        if matches!(op.kind, Kind::Read | Kind::Write) && !known {
-            stream.seek(op.offset)?;
-        }
-        let moved = match op.kind {
-            Kind::Read => stream.read(&mut data[..length])?,
-            Kind::Write => stream.write(&data[..length])?,
-            Kind::Trim => {
-                stream.flush()?;
-                return self.targets.trim(op);
-            }
-            Kind::Sync => {
-                stream.flush()?;
-                return self.targets.sync(op);
-            }
-        };
-        *position = Some((op.kind, op.offset + moved as u64));
-        Ok(moved)
+        self.streams.carry(&self.targets, self.arena.slot_mut(slot as usize), op)
+    }
+}
+
+impl Buffered for Stream {
+    #[inline]
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        Self::read(self, data)
+    }
+
+    #[inline]
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        Self::write(self, data)
+    }
+
+    #[inline]
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        Self::seek(self, offset)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Self::flush(self)
     }
 }
