@@ -42,6 +42,12 @@ const MOST_AHEAD: u64 = 1 << 30;
 pub(super) struct Sync {
     arena: Arena,
     targets: Targets,
+    /// What is done around the calls; `None` where that is nothing, so that plain calls pay for nothing but asking.
+    around: Option<Box<Around>>,
+}
+
+/// What programs do around their calls.
+struct Around {
     /// Bytes to ask for ahead, and what was asked for of each file.
     ahead: Option<u64>,
     asked: Vec<Range<u64>>,
@@ -59,10 +65,11 @@ impl Call for Sync {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let lengths = if has(NEW) || has(FALLOCATE) { lengths(spec)? } else { vec![None; spec.files.len()] };
-        let used = spec.options.keys().cloned().collect();
+        let used: Vec<String> = spec.options.keys().cloned().collect();
         let (allocate, asked) = (has(FALLOCATE), vec![0..0; spec.files.len()]);
+        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, asked, allocate, old: lengths }));
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let call = Self { arena, targets: Targets::take(spec)?, ahead, asked, allocate, old: lengths };
+        let call = Self { arena, targets: Targets::take(spec)?, around };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
     }
 
@@ -77,15 +84,15 @@ impl Call for Sync {
         match op.kind {
             Kind::Read => {
                 let file = self.targets.read(op);
-                if let Some(window) = self.ahead {
-                    ask(file, op, window, &mut self.asked[op.file as usize])?;
+                if let Some(around) = &mut self.around {
+                    around.before_read(file, op)?;
                 }
                 file.read_at(&mut data[..length], op.offset)
             }
             Kind::Write => {
                 let file = self.targets.write(op);
-                if let Some(bytes) = self.old[op.file as usize].take() {
-                    renew(file, bytes, self.allocate)?;
+                if let Some(around) = &mut self.around {
+                    around.before_write(file, op)?;
                 }
                 file.write_at(&data[..length], op.offset)
             }
@@ -95,8 +102,21 @@ impl Call for Sync {
     }
 }
 
+impl Around {
+    #[cold]
+    fn before_read(&mut self, file: &File, op: &Op) -> io::Result<()> {
+        let Some(window) = self.ahead else { return Ok(()) };
+        ask(file, op, window, &mut self.asked[op.file as usize])
+    }
+
+    #[cold]
+    fn before_write(&mut self, file: &File, op: &Op) -> io::Result<()> {
+        let Some(bytes) = self.old[op.file as usize].take() else { return Ok(()) };
+        renew(file, bytes, self.allocate)
+    }
+}
+
 /// Asks for what comes next, a window at a time, when half of the last one is used up.
-#[inline]
 fn ask(file: &File, op: &Op, window: u64, asked: &mut Range<u64>) -> io::Result<()> {
     let end = op.offset + u64::from(op.length);
     if !asked.contains(&op.offset) {
