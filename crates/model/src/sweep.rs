@@ -150,6 +150,24 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Setting {
+    /// One worker with io_uring past the page cache, on one target.
+    pub fn plain(rw: &str, block_bytes: u32, depth: u32) -> Self {
+        Self {
+            block_bytes,
+            depth,
+            workers: 1,
+            engine: "io_uring".into(),
+            cache: Cache::Direct,
+            rw: rw.into(),
+            mix: None,
+            batch: None,
+            mode: None,
+            spec: None,
+            targets: None,
+            targets_of_last: None,
+        }
+    }
+
     /// What is done, whatever the setting: cells of one work compete. `read`, `randrw 70/30`, `File Server`.
     pub fn work(&self) -> String {
         match (&self.spec, &self.mix) {
@@ -199,35 +217,17 @@ impl Setting {
 impl Grid {
     /// The works, in the order of the grid.
     pub fn works(&self) -> Vec<String> {
-        let mut out: Vec<String> = Vec::new();
-        for work in self.cells.iter().map(|c| c.setting.work()) {
-            if !out.contains(&work) {
-                out.push(work);
-            }
-        }
-        out
+        works(&self.cells)
     }
 
     /// Jobs of a work, each once.
     pub fn jobs_of(&self, work: &str) -> Vec<usize> {
-        let mut out: Vec<usize> = Vec::new();
-        for cell in self.cells.iter().filter(|c| c.setting.work() == work) {
-            if !out.contains(&cell.job) {
-                out.push(cell.job);
-            }
-        }
-        out
+        each_once(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
     }
 
     /// All jobs of its cells in order, each once.
     pub fn jobs(&self) -> Vec<usize> {
-        let mut out: Vec<usize> = Vec::new();
-        for cell in &self.cells {
-            if !out.contains(&cell.job) {
-                out.push(cell.job);
-            }
-        }
-        out
+        each_once(self.cells.iter().map(|c| c.job))
     }
 
     /// The setting of a job: the first of its cells, or a yardstick's.
@@ -235,6 +235,21 @@ impl Grid {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.yardsticks.iter().find(|y| y.job == job).map(|y| &y.setting))
     }
+}
+
+/// The works of some cells, in their order, each once.
+pub fn works(cells: &[Cell]) -> Vec<String> {
+    each_once(cells.iter().map(|c| c.setting.work()))
+}
+
+fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for one in all {
+        if !out.contains(&one) {
+            out.push(one);
+        }
+    }
+    out
 }
 
 /// What came of a sweep: the part of a report's JSON with the name `sweep`.
@@ -400,20 +415,7 @@ pub struct Reference {
 
 #[test]
 fn a_setting_reads_as_the_field_writes_it() {
-    let setting = Setting {
-        block_bytes: 512 << 10,
-        depth: 8,
-        workers: 1,
-        engine: "io_uring".into(),
-        cache: Cache::Direct,
-        rw: "read".into(),
-        mix: None,
-        batch: None,
-        mode: None,
-        spec: None,
-        targets: None,
-        targets_of_last: None,
-    };
+    let setting = Setting::plain("read", 512 << 10, 8);
     assert_eq!(setting.words(), "read 8 x 512K direct, io_uring");
     assert_eq!(setting.memory_bytes(), 4 << 20);
     let spec = Setting {

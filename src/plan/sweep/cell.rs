@@ -11,7 +11,7 @@ use engine::engines::{self, Entry};
 use machine::root::Root;
 use model::job::{Batch, Cache, Mix, PerKind, Sizes};
 use model::plan::Role;
-use model::sweep::{Cell, Setting, Skipped, Yardstick};
+use model::sweep::{Cell, Setting, Skipped, Yardstick, works};
 use model::units::show_bytes;
 use model::wish::axes::{MAX_CELLS, Mode, Way, names};
 use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
@@ -276,7 +276,7 @@ impl Growing<'_> {
         let engine = EngineWish { name: "sync".into(), options: model::job::Options::new() };
         let Some(entry) = engines::find(&engine.name) else { return Vec::new() };
         let mut out = Vec::new();
-        for work in works_of(&self.cells) {
+        for work in works(&self.cells) {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
             let named = self.grounds.len() as u32;
             for (name, bs) in YARDSTICKS {
@@ -358,14 +358,4 @@ pub(super) fn engine_words(engine: &EngineWish) -> String {
     };
     let options: Vec<String> = engine.options.iter().map(option).collect();
     if options.is_empty() { engine.name.clone() } else { format!("{}:{}", engine.name, options.join(",")) }
-}
-
-pub(super) fn works_of(cells: &[Cell]) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for work in cells.iter().map(|c| c.setting.work()) {
-        if !out.contains(&work) {
-            out.push(work);
-        }
-    }
-    out
 }

@@ -85,7 +85,7 @@ fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
 pub(super) fn search(
     said: &SweepWish,
     (jobs, finals, runs): (usize, usize, u32),
-    growing: &mut Growing,
+    growing: &Growing,
     request: &Request,
     origins: &mut Origins,
 ) -> Result<Search, Failure> {

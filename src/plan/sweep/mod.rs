@@ -12,7 +12,7 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::FRESH;
-use cell::{Ground, Growing, engine_words, look, works_of};
+use cell::{Ground, Growing, engine_words, look};
 pub(crate) use course::minutes;
 use engine::engines::Entry;
 use machine::root::Root;
@@ -99,11 +99,11 @@ pub(in crate::plan) fn spread(
         return course::in_order(request, said, growing, preset.way, origins);
     }
     let yardsticks = growing.yardsticks();
-    let works = works_of(&growing.cells);
+    let works = model::sweep::works(&growing.cells);
     let runs = request.job.runs.unwrap_or(RUNS);
     let jobs = growing.wishes.len() - yardsticks.len();
     let finals = works.len() * 2 * FRESH + yardsticks.len() * FRESH;
-    let search = course::search(said, (jobs, finals, runs), &mut growing, request, origins)?;
+    let search = course::search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { wishes, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
     Ok(Spread { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })

@@ -115,21 +115,21 @@ impl<'g> InOrder<'g> {
         (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])
     }
 
+    /// The tracked values of the window; `None` where one of them is missing.
+    fn tracked_in_window(&self) -> Option<Vec<f64>> {
+        let tracked = self.tracked();
+        tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect()
+    }
+
     /// What the rule says of the tracked value; `None` where the window misses one.
     pub(crate) fn rule(&self) -> Option<Snia> {
-        let tracked = self.tracked();
-        let window: Option<Vec<f64>> =
-            tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect();
-        let rule = snia::rule(&window?)?;
-        Some(Snia { rounds: tracked.len() as u32, ..rule })
+        let rule = snia::rule(&self.tracked_in_window()?)?;
+        Some(Snia { rounds: self.rounds() as u32, ..rule })
     }
 
     /// Mean of the tracked value in the window.
     pub(crate) fn window_mean(&self) -> Option<f64> {
-        let tracked = self.tracked();
-        let window: Option<Vec<f64>> =
-            tracked.get(tracked.len().checked_sub(WINDOW)?..)?.iter().copied().collect();
-        Some(series::mean(&window?))
+        Some(series::mean(&self.tracked_in_window()?))
     }
 
     /// The runs that a cell is told by: those of the window where there is one.

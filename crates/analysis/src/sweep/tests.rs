@@ -4,25 +4,11 @@ use super::*;
 use crate::forge::{Forge, together};
 use crate::{Judging, exit_code, judge};
 use model::finding::Outcome;
-use model::job::Cache;
 use model::report::{Report, Verdict};
 use model::sweep::{Cell, Skipped, Yardstick};
 
 fn setting(depth: u32, rw: &str) -> Setting {
-    Setting {
-        block_bytes: 4096,
-        depth,
-        workers: 1,
-        engine: "io_uring".into(),
-        cache: Cache::Direct,
-        rw: rw.into(),
-        mix: None,
-        batch: None,
-        mode: None,
-        spec: None,
-        targets: None,
-        targets_of_last: None,
-    }
+    Setting::plain(rw, 4096, depth)
 }
 
 /// Cells of random reads by depth and operations in a second, and what `cp` does: three rounds, and five more when the race

@@ -285,20 +285,8 @@ fn shades_go_from_nothing_to_all() {
 
 #[cfg(test)]
 fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
-    let setting = Setting {
-        block_bytes: 4096,
-        depth,
-        workers,
-        engine: "io_uring".into(),
-        cache: model::job::Cache::Direct,
-        rw: String::new(),
-        mix: None,
-        batch: None,
-        mode: None,
-        spec: Some("Database".into()),
-        targets,
-        targets_of_last: None,
-    };
+    let spec = Some("Database".into());
+    let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
     CellFigures {
         setting,
         mib_per_s: None,

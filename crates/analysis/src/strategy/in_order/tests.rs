@@ -1,23 +1,13 @@
 //! Tests of cells in order: what comes next, what ends it, and that replaying goes on at the same place.
 
 use super::*;
-use model::job::Cache;
 use model::sweep::{Cell, Search, Setting};
 
 fn grid(sizes: &[u32], workers: u32, until: Until) -> Grid {
     let setting = |block_bytes: u32| Setting {
-        block_bytes,
-        depth: 1,
         workers,
         engine: "sync".into(),
-        cache: Cache::Direct,
-        rw: "randread".into(),
-        mix: None,
-        batch: None,
-        mode: None,
-        spec: None,
-        targets: None,
-        targets_of_last: None,
+        ..Setting::plain("randread", block_bytes, 1)
     };
     let cells = sizes.iter().enumerate().map(|(job, bs)| Cell { setting: setting(*bs), job }).collect();
     Grid { preset: None, cells, skipped: Vec::new(), yardsticks: Vec::new(), search: Search::InOrder(until) }

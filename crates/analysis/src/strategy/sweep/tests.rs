@@ -1,7 +1,6 @@
 //! Tests of the search: surfaces whose best cell is known, and noise drawn by seed.
 
 use super::*;
-use model::job::Cache;
 use model::sweep::{Cell, Setting, Yardstick};
 
 /// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
@@ -11,20 +10,7 @@ const PIECE_NS: u64 = 320_000_000;
 const RUNS: u32 = 3;
 
 fn setting(block_kib: u32, depth: u32, rw: &str) -> Setting {
-    Setting {
-        block_bytes: block_kib << 10,
-        depth,
-        workers: 1,
-        engine: "io_uring".into(),
-        cache: Cache::Direct,
-        rw: rw.into(),
-        mix: None,
-        batch: None,
-        mode: None,
-        spec: None,
-        targets: None,
-        targets_of_last: None,
-    }
+    Setting::plain(rw, block_kib << 10, depth)
 }
 
 /// The sizes and counts of CCSIO below its cap, for some works.
