@@ -5,6 +5,8 @@
 use super::files::Files;
 use super::index::{self, Filter};
 use crate::failure::Failure;
+use crate::session;
+use model::record::Record;
 use std::path::{Path, PathBuf};
 
 /// Ids that are named where a word means several.
@@ -25,6 +27,22 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     }
     let files = Files::look();
     find_in(&files, word).map(|id| files.by_id[&id].path.clone())
+}
+
+/// Id and record of the newest session that measured exactly this path; `None` where none did.
+///
+/// # Errors
+/// Why the history, or that session, cannot be read.
+pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
+    let files = Files::look();
+    let named = Filter { target: Some(path.into()), ..Filter::default() };
+    let entries = index::with(&files, |index| index.entries(&named, None))?;
+    let Some(entry) = entries.into_iter().find(|e| e.targets.iter().any(|t| t == path)) else {
+        return Ok(None);
+    };
+    let record = session::load(&files.by_id[&entry.id].path)
+        .map_err(|why| Failure::Refused(format!("session {}: {why}", entry.id)))?;
+    Ok(Some((entry.id, record)))
 }
 
 /// The id of the session that a word means; it is among the files.

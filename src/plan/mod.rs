@@ -15,6 +15,7 @@ mod precondition;
 mod profile;
 mod repeats;
 pub mod resume;
+mod seed;
 mod stream;
 mod sweep;
 mod target;
@@ -95,8 +96,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     }
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
-    let from_clock = jiff::Timestamp::now().as_nanosecond() as u64 >> 10;
-    let seed = origins.choose_from("--seed", request.job.seed, from_clock, "the clock", u64::to_string);
+    let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
@@ -127,6 +127,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         runs,
         strategy,
         seed,
+        seed_again,
         cold,
         baseline_ns: if touched { BASELINE_NS } else { 0 },
         origins: origins.into_all(),

@@ -29,7 +29,9 @@ pub fn again(word: &str, before: &Record) -> Result<((Plan, Machine), bool), Fai
     // Where the seed came from the clock, this is what it said then.
     request.job.seed = Some(old.seed);
     request.flags.push("seed");
-    let (plan, machine) = super::plan(&request)?;
+    let (mut plan, machine) = super::plan(&request)?;
+    // It goes on behind the offsets that were drawn, and repeats none.
+    plan.seed_again = None;
     let what = if plan.targets != old.targets {
         "its target is not what it was, or you are in another directory; go there"
     } else if plan.jobs != old.jobs || plan.sweep != old.sweep {

@@ -88,6 +88,17 @@ pub(crate) fn make(kind: &str, device: &Path) -> Result<String, String> {
             let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
             tool(&[&"mkfs.ext4", &"-q", &"-F", &"-E", &options, &device])
         }
+        // Inode tables that are left to a thread of the kernel.
+        "ext4 lazy" => tool(&[
+            &"mkfs.ext4",
+            &"-q",
+            &"-F",
+            &"-b",
+            &"1024",
+            &"-E",
+            &"lazy_itable_init=1,nodiscard",
+            &device,
+        ]),
         "ext4 inline" => tool(&[&"mkfs.ext4", &"-q", &"-F", &"-O", &"inline_data", &"-I", &"256", &device]),
         "xfs" => tool(&[&"mkfs.xfs", &"-q", &"-f", &"-K", &device]),
         "btrfs" => tool(&[&"mkfs.btrfs", &"-q", &"-f", &"-K", &device]),
@@ -135,6 +146,28 @@ impl Disk {
         serve.args(["-c", &script, "sh"]).args([&dir, &own]).arg(port);
         let room = Room::keep(&mut serve)?;
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
+    }
+
+    /// A file system of one file, `file`, of 64 MiB, whose reads are slow in a manner that `slow_reads.py` knows; `None`, and said,
+    /// where the machine has no FUSE.
+    pub(crate) fn slow(stage: &Stage, manner: &str) -> Option<Self> {
+        if !Path::new("/dev/fuse").exists() {
+            skip("there is no /dev/fuse");
+            return None;
+        }
+        let dir = stage.folder("slow");
+        let mut server = Command::new("python3");
+        server.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/slow_reads.py"));
+        server.arg(&dir).arg((64 << 20).to_string()).args(manner.split_whitespace());
+        let room = Room::keep(&mut ahead_of_others(&server))?;
+        Some(Self { dir, device: PathBuf::new(), room, _held: None })
+    }
+
+    /// A loop device on such a file.
+    pub(crate) fn slow_device(stage: &Stage, manner: &str) -> Option<Self> {
+        let slow = Self::slow(stage, manner)?;
+        let device = Device::on(&slow.inside(&slow.dir.join("file")), Image::Buffered)?;
+        Some(Self { device: device.path.clone(), _held: Some(device), ..slow })
     }
 
     /// No file system: an empty directory of the machine's disk, where what is mounted is seen by nobody else. With a device
@@ -211,6 +244,16 @@ impl Disk {
         let below = path.strip_prefix("/").unwrap();
         Path::new("/proc").join(self.room.keeper.id().to_string()).join("root").join(below)
     }
+}
+
+/// The same command before all others on this machine: what else runs here must not decide what users wait for.
+pub(crate) fn ahead_of_others(command: &Command) -> Command {
+    let mut ahead = Command::new("chrt");
+    ahead.args(["--rr", "10"]).arg(command.get_program()).args(command.get_args());
+    command.get_envs().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
+        ahead.env(key, value);
+    });
+    ahead
 }
 
 /// A file of the kernel that says something else for a while.

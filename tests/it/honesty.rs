@@ -10,6 +10,23 @@ use crate::stage::{Stage, is_root};
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
 
 #[test]
+fn a_seed_typed_twice_draws_the_same_offsets_twice() {
+    let stage = Stage::new();
+    let file = stage.file("data", 16);
+    let drawn = |seed: u32| {
+        let words =
+            format!("run --rw randread --seed {seed} --time 100ms --warmup 0 --runs 1 --quiet --format json");
+        stage.fathom(&words, &file).report()
+    };
+    assert!(!drawn(7).says("B14", "finding"));
+    let again = drawn(7);
+    assert_eq!(again.must_say("B14", "finding")["severity"], "biased");
+    assert!(!drawn(8).says("B14", "finding"));
+    // What lies between makes it another one's turn.
+    assert!(!drawn(7).says("B14", "finding"));
+}
+
+#[test]
 fn reads_of_a_file_just_read_are_about_the_page_cache() {
     let Some(out) = scene::CACHED_FILE.tell(&Stage::new()) else { return };
     let report = out.report();

@@ -1,9 +1,9 @@
 //! Lifecycle: users without rights, signals, faults and dead file systems. Something is said, and nothing is left behind.
 
 use crate::disk::{Disk, Image, Room};
-use crate::stage::{Running, Stage, is_root, names, skip};
+use crate::stage::{Running, Stage, is_root, names};
 use rustix::process::Signal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -165,29 +165,21 @@ fn stalled(engine: &str) {
     if !is_root() {
         return;
     }
-    if !Path::new("/dev/fuse").exists() {
-        return skip("there is no /dev/fuse");
-    }
     let stage = Stage::new();
-    let dir = stage.folder("stalled");
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
-    let size = (64 << 20).to_string();
-    let Some(room) = Room::keep(Command::new("python3").arg(server).arg(&dir).args([&size, "200"])) else {
-        return;
-    };
+    let Some(disk) = Disk::slow(&stage, "dies 200") else { return };
     let report = stage.path("report.json");
     let words = format!(
         "run --rw randread --engine {engine} --depth 4 --time 1s --runs 1 --quiet -o {}",
         report.display()
     );
-    let running = Running::start(&mut stage.command(&room.enter(), &words, &dir.join("file")));
+    let running = disk.start(&stage, &words, &disk.dir.join("file"));
     let since = Instant::now();
     while !report.exists() {
         assert!(since.elapsed() < Duration::from_secs(25), "nothing was said in 25 s");
         std::thread::sleep(Duration::from_millis(50));
     }
     // The kernel keeps a process whose read was taken by a server that does not answer; only the server's end frees it.
-    drop(room);
+    drop(disk);
     let out = running.end();
     assert_eq!(out.code, Some(3), "{out:?}");
     assert!(out.stdout.contains("worker 0") && out.stdout.contains("does not answer"), "{}", out.stdout);

@@ -3,12 +3,11 @@
 //! For: a simulated device whose queueing theory is solved, a throttle whose rate was typed in, a file that stalls. Not for: the
 //! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
 
-use crate::disk::{Disk, Image, Room};
+use crate::disk::{Disk, Image, ahead_of_others};
 use crate::group::Group;
-use crate::stage::{Outcome, Report, Stage, is_root, skip, wait, wait_long};
+use crate::stage::{Outcome, Report, Stage, is_root, wait, wait_long};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 const MS: f64 = 1e6;
 /// What an operation of the simulated device takes, in seconds.
@@ -53,16 +52,6 @@ fn true_load(services: u32) -> f64 {
         if waits_within(middle, services - 1) >= 0.99 { low = middle } else { high = middle }
     }
     low
-}
-
-/// The same command before all others on this machine: what else runs here must not decide what users wait for.
-fn ahead_of_others(command: &Command) -> Command {
-    let mut ahead = Command::new("chrt");
-    ahead.args(["--rr", "10"]).arg(command.get_program()).args(command.get_args());
-    command.get_envs().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
-        ahead.env(key, value);
-    });
-    ahead
 }
 
 fn on_a_simulated_device(words: &str, time: &str) -> Report {
@@ -166,20 +155,12 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
     if !is_root() {
         return;
     }
-    if !Path::new("/dev/fuse").exists() {
-        return skip("there is no /dev/fuse");
-    }
     let stage = Stage::new();
-    let dir = stage.folder("stalling");
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
-    let size = (64 << 20).to_string();
     // 50 ms of silence after every 20 reads: some 380 a second, and a tail that grows where stalls follow one another.
-    let mut serve = Command::new("python3");
-    serve.arg(server).arg(&dir).args([&size, "20", "0.05"]);
-    let Some(room) = Room::keep(&mut ahead_of_others(&serve)) else { return };
+    let Some(disk) = Disk::slow(&stage, "stalls 20 0.05") else { return };
     let told = |words: &str| -> Outcome {
         let words = format!("{words} --engine sync --warmup 100ms --seed 5 --quiet --format json");
-        wait_long(&mut ahead_of_others(&stage.command(&room.enter(), &words, &dir.join("file"))))
+        wait_long(&mut ahead_of_others(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
     };
     let report = told("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
     let promise = &curve(&report)["promise"];

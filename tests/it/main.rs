@@ -8,6 +8,7 @@
 mod api;
 mod bad_input;
 mod compare;
+mod contradictions;
 mod disk;
 mod doctor;
 mod evidence;

@@ -3,10 +3,8 @@
 //! For: latencies of both loops on a file that stops answering for a tenth of a second every 200 reads. Not for: schedules
 //! themselves (unit tests of the sources, and [`crate::fidelity`]).
 
-use crate::disk::Room;
-use crate::stage::{Report, Stage, is_root, skip, wait};
-use std::path::Path;
-use std::process::Command;
+use crate::disk::Disk;
+use crate::stage::{Report, Stage, is_root};
 
 const MS: f64 = 1e6;
 
@@ -15,17 +13,10 @@ fn on_a_stalling_file(words: &str) -> Option<Report> {
     if !is_root() {
         return None;
     }
-    if !Path::new("/dev/fuse").exists() {
-        skip("there is no /dev/fuse");
-        return None;
-    }
     let stage = Stage::new();
-    let dir = stage.folder("stalling");
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fuse_stall.py");
-    let size = (64 << 20).to_string();
-    let room = Room::keep(Command::new("python3").arg(server).arg(&dir).args([&size, "200", "0.1"]))?;
+    let disk = Disk::slow(&stage, "stalls 200 0.1")?;
     let words = format!("run --engine sync --warmup 0 --runs 1 --quiet --format json {words}");
-    let out = wait(&mut stage.command(&room.enter(), &words, &dir.join("file")));
+    let out = disk.fathom(&stage, &words, &disk.dir.join("file"));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     Some(out.report())
 }

@@ -12,6 +12,7 @@ use crate::stage::{Outcome, Report, Stage, is_root, wait};
 const ONCE: &str = "--time 400ms --warmup 50ms --runs 1";
 
 /// A provocation: the check, its answer, and how it comes to that.
+#[derive(Clone, Copy)]
 pub(crate) struct Scene {
     /// Id of the check.
     pub(crate) id: &'static str,
@@ -45,6 +46,8 @@ enum Ground {
     Cached(&'static str),
     /// A loop device of so many MiB without a file system.
     Raw(usize),
+    /// A loop device whose reads are slow in a manner of `slow_reads.py`.
+    Slow(&'static str),
 }
 
 const EXT4: Ground = Ground::Disk("ext4", "defaults");
@@ -266,9 +269,22 @@ pub(crate) const UNTOLD: &[Scene] = &[
         ..PLAIN
     },
     Scene {
+        id: "B08",
+        ground: Ground::Disk("btrfs", "defaults"),
+        words: "--rw randread --engine vsync:hipri --depth 1 --size 32m",
+        ..PLAIN
+    },
+    Scene {
         id: "B09",
         switches: &[("nr_requests", "4")],
         words: "--rw randread --depth 32 --size 32m",
+        ..PLAIN
+    },
+    // A device of holes is as fast as the kernel.
+    Scene {
+        id: "B10",
+        ground: Ground::Raw(512),
+        words: "--rw randread --depth 32 --batch 32 --workers 4",
         ..PLAIN
     },
     Scene {
@@ -319,7 +335,16 @@ os.fsync(file)'"
         target: "data",
         ..PLAIN
     },
+    // An image in the page cache takes writes as a drive's cache does, and a sync has to wait for it.
+    Scene {
+        id: "C06",
+        ground: Ground::Cached("ext4"),
+        words: "--rw write --bs 1m --depth 4 --size 240m",
+        ..PLAIN
+    },
     Scene { id: "C04", words: "--rw randwrite --depth 4 --size 32m", ..PLAIN },
+    Scene { id: "D02", before: "head -c 256M /dev/zero > $IMAGE.dirt", ..PLAIN },
+    Scene { id: "D03", ground: Ground::Disk("ext4 lazy", "init_itable=10000"), ..PLAIN },
     Scene { id: "D05", ..THROTTLED },
     Scene { id: "D06", ..CACHED_FILE },
     Scene { id: "D07", words: "--rw randread --bs 512 --engine mmap --size 16m", ..PLAIN },
@@ -330,10 +355,32 @@ os.fsync(file)'"
         ..CACHED_FILE
     },
     Scene {
+        id: "D09",
+        ground: Ground::Folder,
+        words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
+        beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
+        length: "--time 2s --warmup 100ms --runs 1",
+        ..PLAIN
+    },
+    Scene {
         id: "D11",
         limits: &[("cpu", "cpu.cfs_quota_us", "20000")],
         length: "--time 2s --warmup 100ms --runs 1",
         ..CACHED_FILE
+    },
+    Scene {
+        id: "D14",
+        limits: &[("memory", "memory.limit_in_bytes", "64M")],
+        words: "--rw randread --engine mmap --cache mmap --depth 1 --size 192m",
+        length: "--time 1s --warmup 100ms --runs 1",
+        ..PLAIN
+    },
+    Scene {
+        id: "D17",
+        ground: Ground::Slow("wakes 0.03 1.2"),
+        words: "--rw randread --depth 1",
+        length: "--time 2s --warmup 0 --runs 1",
+        ..PLAIN
     },
     Scene {
         id: "D20",
@@ -359,6 +406,22 @@ os.fsync(file)'"
     Scene { id: "E12", ..PLAIN },
 ];
 
+/// Those that take too long for `./test`.
+pub(crate) const LONG: &[Scene] = &[
+    // A disk that is fast for some seconds, on a machine that says whose it is.
+    Scene {
+        id: "D19",
+        ground: Ground::Slow("spends 8000 0.001 0.004"),
+        before: "mkdir $IMAGE.class $IMAGE.work && mount -t overlay overlay \
+                 -o lowerdir=/sys/class,upperdir=$IMAGE.class,workdir=$IMAGE.work /sys/class && \
+                 rm -rf /sys/class/dmi && mkdir -p /sys/class/dmi/id && cd /sys/class/dmi/id && \
+                 echo Google > sys_vendor && echo Google Compute Engine > product_name",
+        words: "--rw randread --depth 1",
+        length: "--time 20s --warmup 100ms --runs 1",
+        ..PLAIN
+    },
+];
+
 impl Scene {
     /// Plays it; `None`, and said, where the machine cannot have it.
     pub(crate) fn tell(&self, stage: &Stage) -> Option<Outcome> {
@@ -367,6 +430,7 @@ impl Scene {
         }
         let disk = match self.ground {
             Ground::Folder => Disk::bare(stage, None)?,
+            Ground::Slow(manner) => Disk::slow_device(stage, manner)?,
             Ground::Raw(mib) => Disk::bare(stage, Some(Device::new(stage, mib, Image::Direct)?))?,
             Ground::Disk(kind, options) => Disk::mounted(stage, kind, Image::Direct, options)?,
             Ground::Cached(kind) => Disk::new(stage, kind, Image::Buffered)?,
@@ -382,7 +446,7 @@ impl Scene {
         };
         disk.sh(&named(self.before));
         let _beside = (!self.beside.is_empty()).then(|| disk.sh_beside(&named(self.beside)));
-        let target = if matches!(self.ground, Ground::Raw(_)) {
+        let target = if matches!(self.ground, Ground::Raw(_) | Ground::Slow(_)) {
             disk.device.clone()
         } else {
             disk.dir.join(self.target)

@@ -64,6 +64,20 @@ fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() 
 }
 
 #[test]
+fn half_a_percent_more_than_is_served_is_an_overload() {
+    let stage = Stage::new();
+    // Four servers of 100 us serve 40,000 a second.
+    let said = |rate: u32, seconds: u32| {
+        let words = format!(
+            "run --engine sim:servers=4 --depth 64 --rate {rate} --arrivals constant --time {seconds}s --warmup 0 --runs 1 --format json --quiet"
+        );
+        stage.fathom(&words, Path::new("")).report()
+    };
+    assert_eq!(said(40_200, 40).must_say("E11", "finding")["severity"], "void");
+    said(36_000, 40).must_say("E11", "holds");
+}
+
+#[test]
 fn a_session_shown_again_is_the_same_report() {
     let stage = Stage::new();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --format json --quiet";

@@ -532,6 +532,7 @@ fn plan(forges: &[Forge]) -> Plan {
         runs: forges[0].runs,
         strategy: model::plan::Strategy::Fixed,
         seed: 1,
+        seed_again: None,
         cold: true,
         baseline_ns: 0,
         origins: Vec::new(),

@@ -10,6 +10,8 @@ use model::evidence::Moment;
 
 /// Pressure of block devices and network file systems.
 pub(crate) const IO: &str = "/proc/pressure/io";
+/// Pressure of CPUs.
+pub(crate) const CPU: &str = "/proc/pressure/cpu";
 /// Pressure of memory.
 pub(crate) const MEMORY: &str = "/proc/pressure/memory";
 

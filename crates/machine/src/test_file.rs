@@ -211,6 +211,8 @@ impl TestFile {
 
 impl Drop for TestFile {
     fn drop(&mut self) {
+        // A ring may give the file back a while after the process has ended. Empty, it takes no room until then.
+        let _ = self.file.set_len(0);
         if let Some(name) = self.name.take() {
             named().retain(|n| *n != name);
             let _ = std::fs::remove_file(name);

@@ -3,6 +3,7 @@
 //! For: the value between the command line and the engine, kept word for word in the session file.
 //! Not for: what happened.
 
+use crate::Known;
 use crate::api::Contest;
 use crate::card::Form;
 use crate::job::{Arrivals, Job, Stream};
@@ -30,6 +31,10 @@ pub struct Plan {
     pub strategy: Strategy,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
+    /// Id of the session before on one of the targets, where it had this very seed: offsets drawn at random are the same again.
+    /// Why nobody knows, where the history cannot be read. `None` where another seed or none was typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
     pub cold: bool,
     /// Length of the idle watch before the first run.

@@ -1,7 +1,7 @@
-//! B14: random offsets that met their neighbours.
+//! B14: random offsets that met their neighbours, or were those of the session before.
 //!
-//! For: merges at the device beyond those that chance makes in a span. Not for: where so much was merged that the size is
-//! another (B01), nor for orders that are near one another by design.
+//! For: merges at the device beyond those that chance makes in a span, and seeds that are typed twice. Not for: where so much was
+//! merged that the size is another (B01), nor for orders that are near one another by design.
 
 use super::b01_merged;
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
@@ -21,14 +21,17 @@ pub(super) const CHECK: Check = Check {
     belief: "random offsets were random to the device too",
     page: Page {
         reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last completion; span, \
-                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O.",
+                sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. Where `--seed` was typed for a file or \
+                device that stays: the seed of the newest session kept of that path.",
         formula: "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in \
                   flight with odds of 2 x depth / blocks of the span. Biased above 0.02; 48 merges per run are a journal's and \
-                  never count. Silent where B01 found the size to be another.",
-        provoke: "Uniform offsets of fathom do not make it fire; a device that shows it gets neighbours from elsewhere, such as \
-                  a layer that sorts and gathers writes. `--random mixed:50` is what it looks like, and is not asked.",
-        repair: "Measure a larger span (`--size`), or without the layer that gathers. Accept it with `--accept B14` where that \
-                 layer is part of the question.",
+                  never count. Silent where B01 found the size to be another. Biased too where the seed is that of the session before: \
+                  the same offsets in the same order, whose blocks caches below may still hold.",
+        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device that shows \
+                  them gets neighbours from elsewhere, such as a layer that sorts and gathers writes. `--random mixed:50` is \
+                  what it looks like, and is not asked.",
+        repair: "Leave `--seed` out: the clock gives each session another one. Measure a larger span (`--size`), or without the \
+                 layer that gathers. Accept it with `--accept B14` where the same offsets, or that layer, are part of the question.",
     },
     ask: look,
     #[cfg(test)]
@@ -38,6 +41,9 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
+    if let Some(before) = drawn_before(case) {
+        return before.map(Answer::Finding);
+    }
     let lines = &case.stream.access.lines;
     let uniform = lines.iter().all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0);
     if !uniform || !one_to_one(case) || b01_merged::renames(case) {
@@ -67,6 +73,23 @@ fn look(case: &Case) -> Known<Answer> {
         ),
         cure: "Measure a larger --size, or without the layer that sorts and gathers.".into(),
         evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Random offsets that the session before drew from the same seed.
+fn drawn_before(case: &Case) -> Option<Known<Found>> {
+    let plan = &case.record.header.plan;
+    let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
+    let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
+    Some(session.clone().map(|session| Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "Seed {} drew the offsets of session {session} too: where caches below still hold its blocks, these were answered by them.",
+            plan.seed
+        ),
+        cure: "Leave --seed out, so that every session draws others.".into(),
+        evidence: evidence([]),
         renames: None,
     }))
 }
@@ -112,4 +135,19 @@ fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
 fn a_few_merges_beside_few_operations_are_a_journals() {
     let few = merge_some(Forge { ops: 300, ..Forge::honest_write() }.record(), 0.1);
     assert_eq!(crate::checks::severity(&CHECK, &few), None);
+}
+
+#[test]
+fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_not_checked() {
+    let again = |said: Result<&str, &str>| {
+        let mut record = Forge::honest().record();
+        record.header.plan.seed_again = Some(said.map(Into::into).map_err(Into::into));
+        record
+    };
+    assert_eq!(crate::checks::severity(&CHECK, &again(Ok("20261121-1"))), Some(Severity::Biased));
+    assert!(crate::checks::ask_one(&CHECK, &again(Err("it is of a later fathom"))).is_err());
+    let mut in_order = again(Ok("20261121-1"));
+    in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
+        Order::Sequential(Default::default());
+    assert_eq!(crate::checks::severity(&CHECK, &in_order), None);
 }

@@ -151,7 +151,9 @@ fn fall(rates: &[f64]) -> Option<Fall> {
     let places = PLATEAU..rates.len().checked_sub(PLATEAU)?.saturating_add(1);
     let at = places.max_by(|a, b| between(*a).total_cmp(&between(*b)))?;
     let (first, second) = rates.split_at(at);
-    let (before, after) = (plateau(first, FLAT_BEFORE)?, plateau(second, FLAT_AFTER)?);
+    // The interval in which it falls, on whichever side it came to lie, is of neither plateau.
+    let (before, after) =
+        (plateau(first.split_last()?.1, FLAT_BEFORE)?, plateau(second.split_first()?.1, FLAT_AFTER)?);
     (after <= before * FALLS_TO).then_some(Fall { at, before, after })
 }
 
@@ -165,6 +167,25 @@ fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
 
 #[cfg(test)]
 use crate::checks::{ask_one, severity};
+
+#[test]
+fn the_interval_in_which_it_falls_is_of_neither_plateau() {
+    for between in [1_300.0, 2_000.0, 2_900.0] {
+        let rates: Vec<f64> = (0..40)
+            .map(|i| {
+                if i < 20 {
+                    3_000.0
+                } else if i == 20 {
+                    between
+                } else {
+                    1_200.0
+                }
+            })
+            .collect();
+        let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
+        assert_eq!((fall.before, fall.after), (3_000.0, 1_200.0));
+    }
+}
 
 /// One long run of 60 intervals of a second on such a machine, with so many operations in each until this interval, and so
 /// many after it.

@@ -96,12 +96,21 @@ fn growth(ran: &Ran) -> Known<Growth> {
     let slowest = |cells: &std::collections::BTreeMap<Kind, model::record::Cell>| {
         cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
     };
-    let medians: Vec<f64> = rows.iter().map(|r| slowest(&r.cells)).collect();
-    let quarter = |i: usize| {
-        median(medians.get(i * medians.len() / 4..(i + 1) * medians.len() / 4).unwrap_or_default())
+    // Rows that were merged are longer than others, so the clock parts them.
+    let (begin, end) =
+        rows.last().zip(rows.first()).map_or((0, 0), |(last, first)| (first.start_ns, last.end_ns));
+    let span = end.saturating_sub(begin);
+    let quarter = |i: u64| {
+        let (from, until) = (begin + span / 4 * i, begin + span / 4 * (i + 1));
+        let within = rows.iter().filter(|r| (from..until).contains(&(r.start_ns.midpoint(r.end_ns))));
+        let medians: Vec<f64> = within.map(|r| slowest(&r.cells)).collect();
+        if medians.is_empty() {
+            Err("a quarter of the run has no stretch of time of its own".to_owned())
+        } else {
+            Ok(median(&medians))
+        }
     };
-    let quarters = [0, 1, 2, 3].map(quarter);
-    let span = rows.last().zip(rows.first()).map_or(0, |(b, a)| b.end_ns.saturating_sub(a.start_ns));
+    let quarters = [quarter(0)?, quarter(1)?, quarter(2)?, quarter(3)?];
     Ok(Growth {
         first_ns: quarters[0],
         last_ns: quarters[3],

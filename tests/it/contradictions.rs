@@ -1,0 +1,64 @@
+//! Contradictions: a real session whose file says afterwards what cannot have been.
+//!
+//! For: the checks that look after fathom's own arithmetic, which nothing that one can type makes fire. Not for: files that are
+//! damaged, which are refused ([`crate::history`]).
+
+use crate::stage::Stage;
+use serde_json::{Value, json};
+
+/// What of a frame is made wrong.
+type Lie = fn(&mut Value);
+
+/// A check, and the lie that it must find out.
+const LIES: &[(&str, Lie)] = &[
+    // Three reads in a hundred that no device did: too few for a page cache.
+    ("A22", |frame| grow(frame, "/run_end/streams/0/issued/read/bytes", 1.03)),
+    // Half of the reads were to be writes.
+    ("B13", |frame| put(frame, "/header/plan/jobs/0/phases/0/streams/0/access/lines/0/mix/read_percent", 50)),
+    // Half as many again were in flight.
+    ("B18", |frame| grow(frame, "/run_end/streams/0/depth_ns", 1.5)),
+    // A course of more operations than there were.
+    ("E17", |frame| grow(frame, "/intervals/rows/0/k/read/0", 2.0)),
+];
+
+fn put(frame: &mut Value, at: &str, number: u64) {
+    if let Some(value) = frame.pointer_mut(at) {
+        *value = json!(number);
+    }
+}
+
+fn grow(frame: &mut Value, at: &str, times: f64) {
+    let number = frame.pointer(at).and_then(Value::as_u64);
+    put(frame, at, (number.unwrap_or(0) as f64 * times) as u64);
+}
+
+/// The file with the lie in each of its frames that can tell it, and checksums that are right.
+fn told(session: &str, lie: Lie) -> String {
+    let told = |line: &str| -> Option<String> {
+        let mut frame: Value = serde_json::from_str(line.split_once(' ')?.1).ok()?;
+        lie(&mut frame);
+        let json = frame.to_string();
+        Some(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+    };
+    // The first line is no frame.
+    session.lines().map(|line| told(line).unwrap_or_else(|| format!("{line}\n"))).collect()
+}
+
+#[test]
+fn a_session_that_contradicts_itself_is_found_out() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let words = "run --rw randread --depth 4 --time 300ms --warmup 50ms --runs 2 --quiet --format json";
+    let honest = stage.fathom(words, &file).report();
+    let session = std::fs::read_to_string(&stage.sessions()[0]).unwrap();
+    for (id, lie) in LIES {
+        honest.must_say(id, "holds");
+        let path = stage.path(&format!("{id}.fathom"));
+        let lied = told(&session, *lie);
+        assert_ne!(lied, session, "{id}: the lie is nowhere");
+        std::fs::write(&path, lied).unwrap();
+        let report = stage.fathom("show --format json", &path).report();
+        report.must_say(id, "finding");
+        assert_ne!(report.verdict(), "VALID", "{id}");
+    }
+}
