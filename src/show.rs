@@ -96,7 +96,11 @@ pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
 /// None today; the signature is that of its neighbours.
 pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
     let (plan, machine) = meant;
-    let mut out = format!("{}: {} workloads; each {}\n\n", plan.title, plan.jobs.len(), repeats(plan));
+    let jobs = match plan.jobs.len() {
+        1 => "1 workload".to_owned(),
+        n => format!("{n} workloads"),
+    };
+    let mut out = format!("{}: {jobs}; each {}\n\n", plan.title, repeats(plan));
     let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
     let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
     for o in &plan.origins {

@@ -27,6 +27,14 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
 }
 
 #[test]
+fn a_virtual_machine_is_told_from_one_of_metal() {
+    let stage = Stage::new();
+    let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();
+    let virtual_one = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains("hypervisor");
+    report.must_say("D18", if virtual_one { "finding" } else { "holds" });
+}
+
+#[test]
 fn reads_of_a_file_just_read_are_about_the_page_cache() {
     let Some(out) = scene::CACHED_FILE.tell(&Stage::new()) else { return };
     let report = out.report();

@@ -390,6 +390,15 @@ os.fsync(file)'"
     },
     Scene { id: "D22", switches: &[("nomerges", "2")], ..PLAIN },
     Scene { id: "E05", ..PLAIN },
+    // A limit that goes up and down with the seconds.
+    Scene {
+        id: "E06",
+        limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 1000000")],
+        beside: r#"while :; do for rate in 4000 1000; do sleep 1; for group in "$GROUP"/*/; do
+            [ -d "$group" ] && echo "$NUMBER $rate" > "$group/blkio.throttle.read_iops_device"; done; done; done"#,
+        length: "--time 500ms --warmup 50ms --runs 5",
+        ..PLAIN
+    },
     Scene {
         id: "E07",
         before: data!(

@@ -11,27 +11,24 @@ use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::REFERENCE_EVERY;
 use model::sweep::{Cell, Grid, Search, Until};
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::axes::{Rounds, Way};
+use model::wish::axes::Rounds;
 
 /// Longest search unless said otherwise: what the original takes for its 285 cells.
 const BUDGET_NS: u64 = 300_000_000_000;
 /// Part of an exhaustive search's time that an adaptive one gets.
 const QUARTER: u64 = 4;
-/// Guess of what a run costs beside its window: snapshots, eviction, the final sync.
-const OVERHEAD_NS: u64 = 120_000_000;
+/// Guess of what a run costs beside its window: snapshots, eviction, the final sync. Direct reads were seen to take 10 ms.
+const OVERHEAD_NS: u64 = 20_000_000;
 
 /// A grid whose cells are measured in their order.
 pub(super) fn in_order(
     request: &Request,
     said: &SweepWish,
     growing: Growing,
-    way: Way,
+    in_rounds: Option<Rounds>,
     origins: &mut Origins,
 ) -> Result<Spread, Failure> {
-    let until = match way {
-        Way::Rounds(said) => rounds(&growing, said)?,
-        Way::UntilSlow { .. } | Way::Sought | Way::Each => Until::Slow,
-    };
+    let until = in_rounds.map_or(Ok(Until::Slow), |said| rounds(&growing, said))?;
     let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
     let from = if timed { "command line".into() } else { request.origin("time") };
@@ -109,7 +106,9 @@ pub(super) fn search(
     );
     // Seeing every cell once, and the winners once more.
     let least = looks(jobs as u64).saturating_mul(each(piece));
-    let default = (exhaustive / QUARTER).min(BUDGET_NS).max(least + least / 4);
+    // Of the cells' own runs: what is measured beside them depends on how the race ends.
+    let cells = (jobs as u64 * u64::from(runs)).saturating_mul(each(whole));
+    let default = (cells / QUARTER).min(BUDGET_NS).max(least + least / 4);
     if let Some(budget) = said.budget.filter(|b| *b < least) {
         return Err(Failure::Usage(format!(
             "--budget {}: seeing each of {jobs} cells once takes about {}; type --budget {}s or more, or fewer cells",
@@ -119,8 +118,8 @@ pub(super) fn search(
         )));
     }
     let words = format!(
-        "a quarter of the {} that --exhaustive takes, 5 min at most where that is enough",
-        minutes(exhaustive)
+        "a quarter of the {} that --exhaustive takes for the cells, 5 min at most where that is enough",
+        minutes(cells)
     );
     let budget_ns = origins.choose_from("--budget", said.budget, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })

@@ -8,7 +8,6 @@ use crate::plan::origins::Origins;
 use crate::request::{Request, SweepWish};
 use model::job::{Kind, Mix};
 use model::plan::Role;
-use model::wish::axes::Way;
 use model::wish::specs::Spec;
 use model::wish::{LineWish, Rw};
 
@@ -31,7 +30,7 @@ pub(super) fn works(
     let theirs = grounds.iter().any(|g| g.role != Role::Made);
     let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
-        if let Some(preset) = said.preset.filter(|p| matches!(p.way, Way::Rounds(_))) {
+        if let Some(preset) = said.preset.filter(|p| p.rounds().is_some()) {
             let path = grounds.first().map(|g| g.path.display().to_string()).unwrap_or_default();
             return Err(Failure::Refused(format!(
                 "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \

@@ -96,7 +96,7 @@ pub(in crate::plan) fn spread(
     tell_axes(axes, said, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
     if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
-        return course::in_order(request, said, growing, preset.way, origins);
+        return course::in_order(request, said, growing, preset.rounds(), origins);
     }
     let yardsticks = growing.yardsticks();
     let works = model::sweep::works(&growing.cells);

@@ -240,6 +240,14 @@ impl Preset {
         matches!(self.way, Way::UntilSlow { .. } | Way::Rounds(_))
     }
 
+    /// Its rounds; `None` where each cell is measured on its own.
+    pub fn rounds(&self) -> Option<Rounds> {
+        match self.way {
+            Way::Rounds(rounds) => Some(rounds),
+            Way::UntilSlow { .. } | Way::Sought | Way::Each => None,
+        }
+    }
+
     /// Window of a cell unless `--time` says it; `None` where the sweep's own does.
     pub fn time_ns(&self) -> Option<u64> {
         match self.way {

@@ -36,7 +36,8 @@ pub(super) const CHECK: Check = Check {
                   the disk counted fewer requests and merges than direct operations, each by more than 1 % and what was in flight. \
                   On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
                   explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
-        provoke: "None is known: it means that a counter is wrong, the kernel's or fathom's. The check's tests forge one.",
+        provoke: "Nothing that one can type: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % were \
+                  added to what was issued shows it.",
         repair: "Do not use the number. Measure again; where it stays, keep the session file and report it as a fault of fathom \
                  with `fathom show FILE --format json`.",
     },

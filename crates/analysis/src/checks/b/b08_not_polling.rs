@@ -21,7 +21,8 @@ pub(super) const CHECK: Check = Check {
                   nobody. The engine refuses such a run beforehand; this looks again, at the devices below file systems and \
                   stacks that the engine cannot ask.",
         provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without queues for polling is refused with \
-                  that reason; a file on several devices, one of which does not poll, is what is left for this check.",
+                  that reason; `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, which the engine cannot ask, \
+                  is what is left for this check.",
         repair: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command line). \
                  There is nothing to accept: the number is that of interrupts.",
     },

@@ -23,7 +23,8 @@ pub(super) const CHECK: Check = Check {
         formula: "A note where a disk has one hardware queue, several workers use it, and they reach 200,000 operations per \
                   second: there the queue's lock, about a microsecond for each hand-over and each completion, is a good part of \
                   the time.",
-        provoke: "`fathom run --rw randread --bs 4k --depth 64 --workers 4 DIR` on a fast virtual disk, whose `mq/` has one entry.",
+        provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an empty image \
+                  (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
         repair: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi). As a note it needs no accepting.",
     },
     ask: look,

@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
                   of bytes is further off than 4 standard deviations of those draws, for the worst run. Two full queues may lie \
                   across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not count.",
         provoke: "No flag of fathom makes it fire: this looks after fathom's own draws and after engines that lose \
-                  operations of one direction. A session file with another mix in its plan shows it.",
+                  operations of one direction. A session file that has another mix in its plan than was measured shows it.",
         repair: "Please report it with the session file. There is nothing to accept: the number is of another workload.",
     },
     ask: look,

@@ -28,7 +28,8 @@ pub(super) const CHECK: Check = Check {
                   the window can make, 10 % at most, or one operation of each slot in a short run. Not checked where operations as \
                   slow as the slowest of the run could explain the rest: a stall of half the window across its edge is in the depth \
                   and in no latency.",
-        provoke: "No flag makes it fire: it looks after fathom's own arithmetic, of which the unit tests forge a broken one.",
+        provoke: "No flag makes it fire: it looks after fathom's own arithmetic. A session file that counts half as many operations again \
+                  in flight shows it.",
         repair: "Please report it with the session file, and see whether the clock is sound (`fathom doctor`). There is nothing to \
                  accept: one of the numbers is wrong, and nobody knows which.",
     },

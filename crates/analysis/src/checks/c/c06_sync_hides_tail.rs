@@ -26,7 +26,8 @@ pub(super) const CHECK: Check = Check {
         formula: "Time of the final syncs by measured time, over all runs: above 10 % the rate is off by as much. Syncs below 50 ms \
                   on average are never held against a run: that is a commit and a flush. Where A09 finds the writes in memory it \
                   says so with the rate that includes the sync, and this check is silent.",
-        provoke: "fathom run --rw write --cache buffered --time 3s .   # on a disk that writes back while the clock runs",
+        provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop device that keeps its \
+                  image in the page cache (`losetup --direct-io=off`), as a drive with a large volatile cache does.",
         repair: "Quote the rate with the final sync, or measure for longer. Accept it with `--accept C06` where your program does \
                  not sync either.",
     },

@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
         reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, behind fathom's own write back.",
         formula: "Their sum above 64 MiB at the start of any run: the kernel writes that out while the run is measured. Below, it is \
                   what any idle machine has. (A share of the memory says less: what counts is the disk's time.)",
-        provoke: "dd if=/dev/zero of=/var/tmp/dirt bs=1M count=4096 & sleep 1; fathom run .",
+        provoke: "head -c 256M /dev/zero > /var/tmp/dirt; fathom run /mnt   # /mnt being another file system than /var/tmp",
         repair: "Wait until it is written (`sync`, `grep -e Dirty -e Writeback /proc/meminfo`), stop who makes it, and measure again. \
                  Accept it with `--accept D02` where the dirt is on another disk.",
     },

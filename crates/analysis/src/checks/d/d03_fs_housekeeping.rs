@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
                   watch, since the thread serves all mounts. More than 1 MiB/s written to the disk while fathom did \
                   nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
                   than 1 MiB given back per run that trims nothing: a note.",
-        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=1 /dev/X /mnt && fathom run /mnt",
+        provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run /mnt",
         repair: "Wait for it (`ps -e | grep -e lazyinit -e balance -e scrub`), or make the file system with \
                  `-E lazy_itable_init=0,lazy_journal_init=0`. Mount without `discard` and use fstrim between measurements. Accept \
                  it with `--accept D03` where your machine always does that.",

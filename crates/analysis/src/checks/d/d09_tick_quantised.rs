@@ -44,8 +44,8 @@ pub(super) const CHECK: Check = Check {
                   as in the bands beside them, while a request took less than half a tick in the device and some task of the \
                   machine waited for a CPU in 20 % of the time or more. A device that takes 4 ms by itself is none of this. Below 100 \
                   latencies it is not checked.",
-        provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\n\
-                  fathom run --rw randwrite --cache dsync --depth 1 .",
+        provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
+                  fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
         repair: "Stop what else needs the CPU, or give the workers CPUs of their own with `--cpus`. Accept it with `--accept D09` \
                  where a busy machine is what you want to measure.",
     },

@@ -38,7 +38,8 @@ pub(super) const CHECK: Check = Check {
                   where the kernel's clock moves only with its tick. Biased from 1,000 ppm, twice what the kernel corrects by, \
                   and where reading takes more than 1 us and more than 5 % of the median.",
         provoke: "Suspend the machine in the middle of `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
-                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`.",
+                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own tests do neither, and tell \
+                  it on forged records.",
         repair: "Let the machine not sleep (`systemd-inhibit fathom ...`). For the clock source see \
                  `/sys/devices/system/clocksource/clocksource0/` and what `dmesg` says about tsc. Nothing makes up for a clock \
                  that is wrong, so do not accept this one.",

@@ -45,7 +45,8 @@ pub(super) const CHECK: Check = Check {
                   80 % of the first or less, and flat (spread of 3 %), as only a limiter makes it. Without a fall it is not \
                   checked below one hour of measuring, because the usual credits last for half an hour or longer.",
         provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. Elsewhere, a limit put on \
-                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud.",
+                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud; fathom's tests put a \
+                  cloud's name into `/sys/class/dmi/id` of a mount namespace.",
         repair: "Quote the second rate, or measure for more than an hour once the credits are spent. Accept it where the load \
                  comes in bursts shorter than the credits last.",
     },

@@ -27,8 +27,9 @@ pub(in crate::checks) const CHECK: Check = Check {
                   latency must grow by more than 0.2 % of the window: rate minus capacity by rate. It fires where \
                   most runs do that. Where more than 1 % of the operations were not served at all, E10 says so \
                   instead.",
-        provoke: "`fathom run --rw randread --depth 64 DIR` tells the capacity; `fathom run --rw randread --depth 64 \
-                  --rate 1.005_TIMES_THAT DIR` overloads it.",
+        provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s --warmup 0 --runs 1`: \
+                  four servers of 100 us serve 40,000 a second. On storage, `fathom limit DIR` tells the capacity; `--rate` half a percent \
+                  above it overloads it.",
         repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with \
                   --accept E11 where you want to see the queue grow.",
     },

@@ -23,7 +23,8 @@ pub(super) const CHECK: Check = Check {
                   seconds or workers. As a guard the operations of the course are added up and held against the \
                   totals; more than 0.1 % apart voids the result. A course that was cut short to keep the session \
                   file small is not checked.",
-        provoke: "Nothing that one can type: it would be a fault of fathom.",
+        provoke: "Nothing that one can type: it would be a fault of fathom. A session file whose course has twice the operations in its \
+                  first interval shows it.",
         repair: "Please report it with the session file.",
     },
     ask: look,
