@@ -148,6 +148,6 @@ fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_no
     assert!(crate::checks::ask_one(&CHECK, &again(Err("it is of a later fathom"))).is_err());
     let mut in_order = again(Ok("20261121-1"));
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
-        Order::Sequential(Default::default());
+        Order::Sequential(model::job::Steps::default());
     assert_eq!(crate::checks::severity(&CHECK, &in_order), None);
 }

@@ -172,17 +172,7 @@ use crate::checks::{ask_one, severity};
 #[test]
 fn the_interval_in_which_it_falls_is_of_neither_plateau() {
     for between in [1_300.0, 2_000.0, 2_900.0] {
-        let rates: Vec<f64> = (0..40)
-            .map(|i| {
-                if i < 20 {
-                    3_000.0
-                } else if i == 20 {
-                    between
-                } else {
-                    1_200.0
-                }
-            })
-            .collect();
+        let rates = [[3_000.0; 20].as_slice(), &[between], &[1_200.0; 19]].concat();
         let fall = fall(&rates).unwrap_or_else(|| panic!("no fall with {between} between"));
         assert_eq!((fall.before, fall.after), (3_000.0, 1_200.0));
     }

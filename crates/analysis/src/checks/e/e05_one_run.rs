@@ -37,10 +37,15 @@ fn look(case: &Case) -> Known<Answer> {
         n if n < FEWEST_RUNS => format!("{n} runs"),
         _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
     };
+    // Cells in their order are measured once each, by the rules of their preset.
+    let more = match case.record.header.plan.sweep {
+        Some(_) => "Measure a cell that matters with fathom run --runs 5",
+        None => "Type --runs 5",
+    };
     Ok(Answer::Finding(Found {
         severity: Severity::Note,
         sentence: format!("{count}: how much the number varies is not known, so it allows no comparison."),
-        cure: format!("Type --runs 5; at least {FEWEST_RUNS} runs give an interval."),
+        cure: format!("{more}; at least {FEWEST_RUNS} runs give an interval."),
         evidence: numbers,
         renames: None,
     }))
