@@ -68,6 +68,7 @@ const TRUE_HERE: &[True] = &[
     True { id: "E02", of: Shape::writes, why: HOST },
     True { id: "E06", of: Shape::writes, why: HOST },
     True { id: "E07", of: Shape::writes, why: HOST },
+    True { id: "E09", of: Shape::writes, why: HOST },
 ];
 
 impl Shape {

@@ -359,7 +359,7 @@ os.fsync(file)'"
         ground: Ground::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
         beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
-        length: "--time 2s --warmup 100ms --runs 1",
+        length: "--time 1s --warmup 100ms --runs 5",
         ..PLAIN
     },
     Scene {

@@ -15,7 +15,7 @@ use model::job::{Kind, Stream};
 use model::record::Trial;
 use model::record::{Record, WorkerEnd};
 use model::report::{Figures, Measured};
-use model::units::{MIB, show_count, show_rate};
+use model::units::{MIB, show_rate};
 use std::cmp::Ordering;
 
 /// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
@@ -299,8 +299,8 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
     if let (Ok(own), Ok(other)) = (&pick.calls_per_mib, &plainest.calls_per_mib)
         && less(*own, *other)
     {
-        let (own, other) = (show_count(*own), show_count(*other));
-        return Some(format!("it makes {own} system calls per MiB instead of {other}"));
+        let (own, other) = (show_rate(*own), show_rate(*other));
+        return Some(format!("it makes {own} instead of {other} system calls per MiB"));
     }
     let cpu = |row: &ApiRow| Some(row.user_ns_per_byte? + row.system_ns_per_byte?);
     if let (Some(own), Some(other)) = (cpu(pick), cpu(plainest))
