@@ -3,6 +3,7 @@
 //! For: `std::fstream` on an open file, with its own buffer. Not for: formats, nor text. The shim is `fstream.cc`, which the
 //! feature `cxx` compiles.
 
+use crate::stream::Buffered;
 use std::ffi::{c_char, c_int, c_long};
 use std::fs::File;
 use std::io;
@@ -46,13 +47,11 @@ impl Stream {
             io::Error::from_raw_os_error(libc::ENOMEM)
         })
     }
+}
 
-    /// Reads on from the position; fewer bytes where the file ends.
-    ///
-    /// # Errors
-    /// What the kernel answered, where nothing was read before.
+impl Buffered for Stream {
     #[inline]
-    pub fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the stream is open, and `&mut self` keeps others away; the memory is ours and has these bytes. The shim lets no
         // exception out: those of the buffer end in the stream's state.
         answer(unsafe {
@@ -60,32 +59,20 @@ impl Stream {
         })
     }
 
-    /// Writes on from the position, into the buffer as long as there is room.
-    ///
-    /// # Errors
-    /// What the kernel answered.
     #[inline]
-    pub fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         // SAFETY: as in `read`.
         answer(unsafe { fathom_fstream_write(self.0.as_ptr(), data.as_ptr().cast(), data.len() as c_long) })
     }
 
-    /// Goes to an offset; what is in the buffer is written before.
-    ///
-    /// # Errors
-    /// What the kernel answers.
     #[inline]
-    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
         let offset = c_long::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         // SAFETY: the stream is open.
         answer(unsafe { fathom_fstream_seek(self.0.as_ptr(), offset) }).map(drop)
     }
 
-    /// Hands what is in the buffer to the kernel.
-    ///
-    /// # Errors
-    /// What the kernel answers.
-    pub fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         // SAFETY: the stream is open.
         answer(unsafe { fathom_fstream_flush(self.0.as_ptr()) }).map(drop)
     }

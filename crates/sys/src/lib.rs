@@ -26,4 +26,5 @@ pub mod ring;
 mod slots;
 pub mod stable;
 pub mod stdio;
+pub mod stream;
 pub mod thread;

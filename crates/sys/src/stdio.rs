@@ -3,6 +3,7 @@
 //! For: `fread`, `fgetc` and their like on an open file, with a buffer of any size. Not for: formats, nor text.
 //! See stdio(3), setvbuf(3) and unlocked_stdio(3); the C library's own functions are called, so what they do is what is seen.
 
+use crate::stream::Buffered;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
@@ -69,13 +70,11 @@ impl Stream {
         let stream = Self { file: stream, calls, _buffer: buffer };
         if answer == 0 { Ok(stream) } else { Err(io::Error::other("setvbuf refuses the buffer")) }
     }
+}
 
-    /// Reads on from the position; fewer bytes where the file ends.
-    ///
-    /// # Errors
-    /// What the kernel answered, where nothing was read before.
+impl Buffered for Stream {
     #[inline]
-    pub fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         let stream = self.file.as_ptr();
         // SAFETY: the stream is open, and `&mut self` keeps others away from it; the memory is ours and has these bytes.
         let moved = unsafe {
@@ -88,12 +87,8 @@ impl Stream {
         self.answer(moved, data.len())
     }
 
-    /// Writes on from the position, into the buffer as long as there is room.
-    ///
-    /// # Errors
-    /// What the kernel answered, where nothing was taken before.
     #[inline]
-    pub fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let stream = self.file.as_ptr();
         // SAFETY: as in `read`.
         let moved = unsafe {
@@ -108,26 +103,20 @@ impl Stream {
         self.answer(moved, data.len())
     }
 
-    /// Goes to an offset; what is in the buffer is written before.
-    ///
-    /// # Errors
-    /// What the kernel answers.
     #[inline]
-    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
         let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         // SAFETY: the stream is open.
         ok(unsafe { libc::fseeko(self.file.as_ptr(), offset, libc::SEEK_SET) })
     }
 
-    /// Hands what is in the buffer to the kernel.
-    ///
-    /// # Errors
-    /// What the kernel answers.
-    pub fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         // SAFETY: the stream is open.
         ok(unsafe { libc::fflush(self.file.as_ptr()) })
     }
+}
 
+impl Stream {
     /// Less than asked is the end of the file or an error, and either sticks to the stream until it is cleared.
     #[inline]
     fn answer(&mut self, moved: usize, asked: usize) -> io::Result<usize> {

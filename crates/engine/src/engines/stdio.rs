@@ -3,14 +3,11 @@
 //! For: what a C program pays that calls `fread` and `fwrite`, or `fgetc` and `fputc`. Not for: direct I/O, whose alignment the
 //! stream's buffer does not have.
 
-use super::one::Call;
-use super::streams::{Buffered, Streams};
-use super::targets::Targets;
+use super::streams::{Library, Streams};
 use super::{EngineOption, Granted, Number};
-use crate::source::Op;
 use crate::worker::Spec;
+use std::fs::File;
 use std::io;
-use sys::arena::Arena;
 use sys::stdio::{Calls, Stream};
 
 /// Its options.
@@ -31,14 +28,10 @@ pub(super) const OPTIONS: &[EngineOption] = &[
 /// Larger buffers are a slip.
 const MOST_BYTES: u64 = 1 << 30;
 
-pub(super) struct Stdio {
-    arena: Arena,
-    targets: Targets,
-    streams: Streams<Stream>,
-}
+pub(super) type Stdio = Streams<Stream>;
 
-impl Call for Stdio {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+impl Library for Stream {
+    fn opener(spec: &Spec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
         let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()));
         let has = |name: &str| spec.options.contains_key(name);
         let calls = match (has("getc"), has("getc-unlocked")) {
@@ -55,40 +48,7 @@ impl Call for Stdio {
         }
         let mut used: Vec<String> = buffer.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
         used.extend((calls != Calls::Blocks).then(|| "byte by byte".into()));
-        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
-        let targets = Targets::take(spec)?;
-        let streams = Streams::open(&targets, |file| Stream::new(file, buffer.map(|b| b as usize), calls))?;
-        Ok((Self { arena, targets, streams }, Granted { used, fallbacks: Vec::new() }))
-    }
-
-    #[inline]
-    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
-        self.arena.slot_mut(slot as usize)
-    }
-
-    #[inline]
-    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
-        self.streams.carry(&self.targets, self.arena.slot_mut(slot as usize), op)
-    }
-}
-
-impl Buffered for Stream {
-    #[inline]
-    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        Self::read(self, data)
-    }
-
-    #[inline]
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        Self::write(self, data)
-    }
-
-    #[inline]
-    fn seek(&mut self, offset: u64) -> io::Result<()> {
-        Self::seek(self, offset)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Self::flush(self)
+        let buffer = buffer.map(|b| b as usize);
+        Ok((move |file: &File| Self::new(file, buffer, calls), Granted { used, fallbacks: Vec::new() }))
     }
 }

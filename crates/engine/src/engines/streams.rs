@@ -1,55 +1,75 @@
-//! Streams of a library, for engines whose calls go on from where a stream is.
+//! Engines whose calls are those of a library's streams.
 //!
 //! For: a seek only where an operation does not go on in the direction and at the offset of the last one, as a program would.
 //! Operations are served from the stream's buffer: what is written may stay there until the buffer is full, the position jumps or
-//! a sync comes. Not for: calls of the kernel alone ([`super::positions`]).
+//! a sync comes. Not for: calls of the kernel alone ([`super::positions`]), nor for how each library opens its streams.
 
+use super::Granted;
+use super::one::Call;
 use super::targets::Targets;
 use crate::source::Op;
+use crate::worker::Spec;
 use model::job::Kind;
 use std::fs::File;
 use std::io;
+use sys::arena::Arena;
+use sys::stream::Buffered;
 
-/// What a library does with a stream.
-pub(super) trait Buffered: Sized {
-    fn read(&mut self, data: &mut [u8]) -> io::Result<usize>;
-    fn write(&mut self, data: &[u8]) -> io::Result<usize>;
-    fn seek(&mut self, offset: u64) -> io::Result<()>;
-    fn flush(&mut self) -> io::Result<()>;
+/// A library with streams.
+pub(super) trait Library: Buffered + Sized {
+    /// How it opens a stream on a file by the options of the engine, and what it grants.
+    ///
+    /// # Errors
+    /// What of the options cannot be.
+    fn opener(spec: &Spec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)>;
 }
 
-/// One stream per target, with the direction and the offset where it goes on; between the two directions it has to be told where.
-pub(super) struct Streams<S>(Vec<(S, Option<(Kind, u64)>)>);
+/// The call made of a library.
+pub(super) struct Streams<S> {
+    arena: Arena,
+    targets: Targets,
+    /// One stream per target, with the direction and the offset where it goes on; between the two directions it has to be told
+    /// where.
+    opened: Vec<(S, Option<(Kind, u64)>)>,
+}
 
-impl<S: Buffered> Streams<S> {
-    /// Opens them all.
-    pub(super) fn open(targets: &Targets, open: impl Fn(&File) -> io::Result<S>) -> io::Result<Self> {
-        targets.all().map(|t| Ok((open(&t.file)?, None))).collect::<io::Result<_>>().map(Self)
+impl<S: Library> Call for Streams<S> {
+    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+        let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
+        let targets = Targets::take(spec)?;
+        let (open, granted) = S::opener(spec)?;
+        let opened = targets.all().map(|t| Ok((open(&t.file)?, None))).collect::<io::Result<_>>()?;
+        Ok((Self { arena, targets, opened }, granted))
     }
 
-    /// Carries an operation with the slot of its data; a trim is mostly longer than that.
     #[inline]
-    pub(super) fn carry(&mut self, targets: &Targets, slot: &mut [u8], op: &Op) -> io::Result<usize> {
-        let length = op.length as usize;
+    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.slot_mut(slot as usize)
+    }
+
+    #[inline]
+    fn carry(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
+        // A trim is mostly longer than a slot.
+        let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         if op.kind == Kind::Write {
-            targets.write(op);
+            self.targets.write(op);
         }
-        let (stream, position) = &mut self.0[op.file as usize];
+        let (stream, position) = &mut self.opened[op.file as usize];
         // After an error nobody knows where the stream is.
         let known = position.take() == Some((op.kind, op.offset));
         if matches!(op.kind, Kind::Read | Kind::Write) && !known {
             stream.seek(op.offset)?;
         }
         let moved = match op.kind {
-            Kind::Read => stream.read(&mut slot[..length])?,
-            Kind::Write => stream.write(&slot[..length])?,
+            Kind::Read => stream.read(&mut data[..length])?,
+            Kind::Write => stream.write(&data[..length])?,
             Kind::Trim => {
                 stream.flush()?;
-                return targets.trim(op);
+                return self.targets.trim(op);
             }
             Kind::Sync => {
                 stream.flush()?;
-                return targets.sync(op);
+                return self.targets.sync(op);
             }
         };
         *position = Some((op.kind, op.offset + moved as u64));
