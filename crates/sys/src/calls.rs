@@ -4,15 +4,12 @@
 //! `raw_syscalls:sys_enter`, counted through perf_event_open(2); while it is open, every system call of the whole machine takes
 //! some 100 ns more, so it is not for times.
 
-use crate::perf;
+use crate::{perf, tracefs};
 use std::fs::File;
-use std::io;
+use std::sync::OnceLock;
 
-/// Where the kernel tells the number of the tracepoint.
-const ID: [&str; 2] = [
-    "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id",
-    "/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id",
-];
+/// Where the kernel tells the number of the tracepoint, below tracefs.
+const ID: &str = "events/raw_syscalls/sys_enter/id";
 
 /// A counter that runs.
 #[derive(Debug)]
@@ -42,16 +39,16 @@ impl Calls {
     }
 }
 
+/// Asked once: it stays the same until the machine is booted again.
 fn number() -> Result<u64, String> {
-    let read = |path: &'static str| std::fs::read_to_string(path).map_err(|e| (path, e));
-    let text =
-        read(ID[0]).or_else(|first| read(ID[1]).map_err(|_| first)).map_err(|(path, e)| match e.kind() {
-            io::ErrorKind::PermissionDenied => {
-                format!("{path} may not be read by this user ({e}); run as root to count system calls")
-            }
-            _ => format!("system calls cannot be counted: {path}: {e}"),
-        })?;
-    text.trim().parse().map_err(|_| format!("'{}' is not the number of a tracepoint", text.trim()))
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    if let Some(number) = NUMBER.get() {
+        return Ok(*number);
+    }
+    let text = tracefs::read(ID).map_err(|why| format!("system calls cannot be counted: {why}"))?;
+    let number =
+        text.trim().parse().map_err(|_| format!("'{}' is not the number of a tracepoint", text.trim()))?;
+    Ok(*NUMBER.get_or_init(|| number))
 }
 
 #[test]

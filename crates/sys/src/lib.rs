@@ -28,3 +28,4 @@ pub mod stable;
 pub mod stdio;
 pub mod stream;
 pub mod thread;
+mod tracefs;
