@@ -19,6 +19,7 @@ pub struct Ready {
     /// For looking at its pages, evicting and syncing it; `None` where nothing is touched.
     handle: Option<File>,
     bytes: u64,
+    notes: Vec<String>,
 }
 
 impl Ready {
@@ -38,16 +39,37 @@ impl Ready {
         let (made, handle) = match target.role {
             Role::None => (None, None),
             Role::Made => {
+                safety::must_be_at(root, path, target.identity.as_ref())?;
                 let made = TestFile::make(path, target.bytes, plan.seed, stop, progress)?;
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }
             // A claim for writing is held by `safety` as long as the process lives: nobody can mount it meanwhile.
-            Role::Device => (None, Some(safety::open_device(root, path, target.writable, Cache::Buffered)?)),
-            Role::File => (None, Some(File::open(path).map_err(|e| refuse(path, &e))?)),
+            Role::Device => {
+                let planned = target.identity.as_ref();
+                let file = safety::open_device(root, path, planned, target.writable, Cache::Buffered)?;
+                (None, Some(file))
+            }
+            Role::File => {
+                safety::must_be_at(root, path, target.identity.as_ref())?;
+                (None, Some(File::open(path).map_err(|e| refuse(path, &e))?))
+            }
         };
+        let mut notes = made.as_ref().map_or(Vec::new(), |made| made.notes().to_vec());
+        if let Some(file) = handle.as_ref().filter(|_| target.role != Role::Made) {
+            safety::must_be_open(root, path, file, target.identity.as_ref())?;
+            if target.writable {
+                notes.extend(safety::users_unseen(root, path, file)?);
+            }
+        }
+        notes.extend(
+            target
+                .other_names
+                .iter()
+                .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
+        );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
-        Ok(Self { target, made, handle, bytes })
+        Ok(Self { target, made, handle, bytes, notes })
     }
 
     /// Alignment of offsets and lengths that it needs as it is opened.
@@ -62,7 +84,7 @@ impl Ready {
 
     /// What had to be said while it was made.
     pub fn notes(&self) -> &[String] {
-        self.made.as_ref().map_or(&[], TestFile::notes)
+        &self.notes
     }
 
     /// For looking at its pages, evicting and syncing it.
@@ -70,21 +92,42 @@ impl Ready {
         self.handle.as_ref()
     }
 
+    /// Whether its name still leads to what the plan was made for.
+    ///
+    /// # Errors
+    /// Where it leads to something else, or nowhere.
+    pub fn is_still_there(&self, root: &Root) -> Result<(), Failure> {
+        match self.target.role {
+            // What we made is ours as long as it is open, whatever becomes of its name.
+            Role::Made | Role::None => Ok(()),
+            Role::File | Role::Device => {
+                let path = Path::new(&self.target.path);
+                Ok(safety::must_be_at(root, path, self.target.identity.as_ref())?)
+            }
+        }
+    }
+
     /// Opens it once more, for a worker.
     ///
     /// # Errors
-    /// Why it cannot be opened like this: no direct I/O, no right to write.
+    /// Why it cannot be opened like this: no direct I/O, no right to write, something else in its place.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
         let path = Path::new(&self.target.path);
         if write && !self.target.writable {
             return Err(Failure::Refused(format!("{} was planned for reading only", path.display())));
         }
-        let opened = match (&self.made, self.target.role) {
-            (Some(made), _) => made.reopen(cache, write),
-            (None, Role::Device) => return Ok(safety::open_device(root, path, write, cache)?),
-            (None, _) => safety::open_file(path, write, cache),
-        };
-        opened.map_err(|e| refuse_flags(path, cache, &e))
+        let planned = self.target.identity.as_ref();
+        let refuse = |e| refuse_flags(path, cache, &e);
+        if let Some(made) = &self.made {
+            return made.reopen(cache, write).map_err(refuse);
+        }
+        if self.target.role == Role::Device {
+            return Ok(safety::open_device(root, path, planned, write, cache)?);
+        }
+        safety::must_be_at(root, path, planned)?;
+        let file = safety::open_file(path, write, cache).map_err(refuse)?;
+        safety::must_be_open(root, path, &file, planned)?;
+        Ok(file)
     }
 }
 

@@ -224,7 +224,9 @@ impl Ground<'_> {
         if !self.engine.caches.contains(&Cache::Direct) {
             return Err(format!("the engine {} does not work with --cache direct", self.engine.name));
         }
-        safety::open_device(self.root, device, false, Cache::Direct).map(drop).map_err(|e| e.to_string())
+        safety::open_device(self.root, device, None, false, Cache::Direct)
+            .map(drop)
+            .map_err(|e| e.to_string())
     }
 
     fn add(&self, climb: &mut Climb, rung: Rung, rw: Rw, (path, cache, span): (&Path, Cache, u64)) -> usize {

@@ -9,6 +9,7 @@ use super::{DraftJob, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
+use model::identity::Identity;
 use model::job::{FALLOCATE, Job, Line, NEW, Sharing, Sizes, Stream};
 use model::machine::{Layer, Place};
 use model::plan::{Role, Target};
@@ -70,13 +71,18 @@ impl<'a> Targets<'a> {
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         for said in &paths {
-            stream.targets.push(self.find(said, draft, from, origins)?);
+            let target = self.find(said, draft, from, origins)?;
+            // Used twice it would have twice the operations in flight, and its bytes would count twice.
+            if !stream.targets.contains(&target) {
+                stream.targets.push(target);
+            }
         }
         if let Sharing::Weighted(weights) = &stream.sharing
             && weights.len() != stream.targets.len()
         {
+            let once = if paths.len() > stream.targets.len() { " (one named twice is one)" } else { "" };
             return Err(Failure::Usage(format!(
-                "--sharing has {} weights for {} targets; type one for each",
+                "--sharing has {} weights for {} targets{once}; type one for each",
                 weights.len(),
                 stream.targets.len()
             )));
@@ -116,7 +122,15 @@ impl<'a> Targets<'a> {
         let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
         let path = format!("nothing: engine {}", draft.engine.name);
         let most = self.nothing.as_ref().map_or(bytes, |t| t.bytes.max(bytes));
-        self.nothing = Some(Target { path, role: Role::None, bytes: most, block_bytes: 1, writable: false });
+        self.nothing = Some(Target {
+            path,
+            role: Role::None,
+            bytes: most,
+            block_bytes: 1,
+            writable: false,
+            identity: None,
+            other_names: Vec::new(),
+        });
         Ok(())
     }
 
@@ -129,12 +143,13 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = said.canonicalize().map_err(|e| unreachable_path(said, &e))?;
-        let known = self.found.iter().position(|(t, _)| Path::new(&t.path) == path);
-        let index = known.unwrap_or(self.found.len());
-        if known.is_none() {
+        let index = if let Some(known) = self.known(said, &path)? {
+            known
+        } else {
             self.found.push(look(self.root, said, &path)?);
             origins.fixed("TARGET", &shown(&path), from);
-        }
+            self.found.len() - 1
+        };
         let writes = draft.stream.access.writes();
         let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
@@ -171,6 +186,21 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
+    /// The index of a target that was found before, under whichever name: links and bind mounts lead to one file, and two device
+    /// nodes may be one device.
+    fn known(&mut self, said: &Path, path: &Path) -> Result<Option<usize>, Failure> {
+        let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
+        let is_it = |t: &Target| t.identity.as_ref().is_some_and(|i| i.is_same(&what));
+        let known = self.found.iter().position(|(t, _)| is_it(t));
+        if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
+            let name = shown(said).into_owned();
+            if Path::new(&target.path) != path && !target.other_names.contains(&name) {
+                target.other_names.push(name);
+            }
+        }
+        Ok(known)
+    }
+
     /// The index of a target as an earlier session had it, for a stream of that session. `then` is what was below it.
     pub(super) fn once_more(
         &mut self,
@@ -202,7 +232,7 @@ impl<'a> Targets<'a> {
         if let Some(why) = then.and_then(|then| moved(then, &place)) {
             return Err(Failure::Usage(format!("{} is not where that session measured it: {why}", was.path)));
         }
-        let index = self.found.iter().position(|(t, _)| t.path == was.path).unwrap_or_else(|| {
+        let index = self.known(path, path)?.unwrap_or_else(|| {
             self.found.push((now, place));
             self.found.len() - 1
         });
@@ -227,6 +257,7 @@ impl<'a> Targets<'a> {
                 "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
             ));
         }
+        refuse_what_others_are_stored_on(&self.found)?;
         let (mut targets, places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
         let last = targets.len();
         targets.extend(self.nothing);
@@ -262,8 +293,37 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
             said.display()
         )));
     }
-    let path = shown(path).into_owned();
-    Ok((Target { path, role, bytes, block_bytes: 1, writable: role == Role::Made }, place))
+    let target = Target {
+        path: shown(path).into_owned(),
+        role,
+        bytes,
+        block_bytes: 1,
+        writable: role == Role::Made,
+        identity: Some(machine::identity::marked(root, machine::identity::of_facts(&facts))),
+        other_names: Vec::new(),
+    };
+    Ok((target, place))
+}
+
+/// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.
+fn refuse_what_others_are_stored_on(found: &[(Target, Place)]) -> Result<(), Failure> {
+    let number = |t: &Target| match &t.identity {
+        Some(Identity::Device { number, .. }) => Some(number.clone()),
+        _ => None,
+    };
+    for (disk, _) in found.iter().filter(|(t, _)| t.writable) {
+        let Some(number) = number(disk) else { continue };
+        let on = |(t, place): &&(Target, Place)| {
+            t.path != disk.path && place.layers.iter().any(|l| l.number == number)
+        };
+        if let Some((other, _)) = found.iter().find(on) {
+            return Err(Failure::Usage(format!(
+                "{} is stored on {}, and writing one would change the other; name one of them",
+                other.path, disk.path
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is below a place now and was not then, in words; `None` where it is the same.

@@ -327,8 +327,17 @@ impl Bench {
         }
         // Whoever competes touches the same blocks in the same order as the others of its round.
         let course = if self.plan.contest.is_some() { start.repeat as usize } else { done };
+        if let Err(why) = self.targets_still_there(start.job) {
+            return if done == 0 {
+                Err(why)
+            } else {
+                Ok(RunEnd::without(RunEnding::Failed(why.words().into())))
+            };
+        }
         let specs = match self.specs(&phase, start.phase, done, course) {
             Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why.words().into()),
+            // What was measured is kept, whatever became of the target.
+            Err(why) if done > 0 => return Ok(RunEnd::without(RunEnding::Failed(why.words().into()))),
             specs => specs?,
         };
         let mut crew = match Crew::hire(specs) {
@@ -378,6 +387,12 @@ impl Bench {
         let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(end)
+    }
+
+    /// Whether what a job touches is what the plan was made for.
+    fn targets_still_there(&self, job: usize) -> Result<(), Failure> {
+        let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
+        touched.map(|(_, ready)| ready).try_for_each(|ready| ready.is_still_there(&self.root))
     }
 
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason

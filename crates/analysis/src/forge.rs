@@ -522,6 +522,8 @@ fn plan(forges: &[Forge]) -> Plan {
         bytes: 1 << 30,
         block_bytes: 512,
         writable: true,
+        identity: None,
+        other_names: Vec::new(),
     };
     Plan {
         command: vec!["fathom".into()],

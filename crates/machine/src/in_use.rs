@@ -1,38 +1,99 @@
 //! Whether anybody uses a device or file: mounts, swap, volumes, loop devices.
 //!
 //! For: one sentence that names the user. Not for: what is stored on a device that nobody uses (that is `signature`).
+//! Device and inode decide and not names: these differ between mount namespaces, and are linked, bound and removed.
 
-use crate::mountinfo::{self, unescape};
+use crate::error::words;
+use crate::loops::{self, Loop};
+use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
-use crate::stack;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use crate::{identity, others, stack, writers};
+use model::identity::Identity;
+use std::fs::File;
+
+/// What is said of swap files and devices.
+const SWAP: &str = "swap space in use";
+
+/// What was found out about users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is ... .
+    By(String),
+    /// Nobody uses it.
+    Nobody,
+    /// Nobody was seen to use it; what could not be seen, in words.
+    Unseen(String),
+}
 
 /// Deepest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;
 
-/// Who uses a device, a part of it, or what is built on it. `Err`: nobody can tell.
-pub(crate) fn device(root: &Root, name: &str) -> Result<Option<String>, String> {
-    // A file system on the whole disk loses its data too when a partition is written.
-    let family: Vec<String> = std::iter::once(name.to_owned())
-        .chain(partitions(root, name))
-        .chain(stack::parent(root, name))
-        .collect();
+/// Who uses a device, a part of it, what is built on it or what it is built on. `Err`: nobody can tell.
+pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
+    if let Some(user) = device_except(root, name, None, MAX_HOLDERS)? {
+        return Ok(Use::By(user));
+    }
     let disk = stack::parent(root, name);
-    for member in &family {
-        let own = direct_user(root, member)?;
-        let held = if Some(member) == disk.as_ref() { None } else { holder(root, member)? };
+    let disk = disk.as_deref().unwrap_or(name);
+    let numbers = std::iter::once(name.to_owned()).chain(partitions(root, name));
+    let numbers = numbers.filter_map(|n| stack::number_of(root, &n)).map(identity::of_device);
+    let behind = loops::of(root, disk).and_then(|l| l.backing.ok());
+    Ok(writers::of_devices(root, &numbers.chain(behind).collect::<Vec<_>>()))
+}
+
+/// The same without programs, and without the loop device `above`, from which the question came down.
+fn device_except(
+    root: &Root,
+    name: &str,
+    above: Option<&str>,
+    depth: usize,
+) -> Result<Option<String>, String> {
+    let disk = stack::parent(root, name);
+    let parts = partitions(root, disk.as_deref().unwrap_or(name));
+    let parts = parts.into_iter().filter(|p| p != name && overlap(root, name, p));
+    // A file system on the whole disk loses its data too when a partition is written.
+    let family = std::iter::once(name.to_owned()).chain(parts).chain(disk.clone());
+    for member in family {
+        let own = direct_user(root, &member, above)?;
+        let held = if Some(&member) == disk.as_ref() { None } else { holder(root, &member)? };
         if let Some(user) = own.or(held) {
             return Ok(Some(format!("{member} is {user}")));
         }
     }
-    Ok(None)
+    if depth == 0 { Ok(None) } else { sharer(root, disk.as_deref().unwrap_or(name), depth) }
+}
+
+/// Who else uses what a loop device is over: another one on other bytes of it may be mounted.
+fn sharer(root: &Root, name: &str, depth: usize) -> Result<Option<String>, String> {
+    let Some(own) = loops::of(root, name) else { return Ok(None) };
+    let backing = own.backing.map_err(|why| format!("what is behind {name} is not known: {why}"))?;
+    if let Identity::Device { number, .. } = &backing {
+        let Some(below) = stack::name_of(root, number) else { return Ok(None) };
+        let user = device_except(root, &below, Some(name), depth - 1)?;
+        return Ok(user.map(|user| format!("{name} is over {below}, and {user}")));
+    }
+    let mut loops = loops::all(root)?;
+    loops.retain(|l| l.name != name);
+    Ok(over(&loops, &backing)
+        .map(|l| format!("{name} is over a file that is also {}", behind(root, &l.name))))
 }
 
 fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = format!("/sys/class/block/{name}");
     let names = root.list(&dir).unwrap_or_default();
     names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect()
+}
+
+/// Whether a partition of the same disk shares bytes with a device; also where nobody can tell.
+fn overlap(root: &Root, device: &str, partition: &str) -> bool {
+    let number =
+        |name: &str, file: &str| root.word(&format!("/sys/class/block/{name}/{file}"))?.parse::<u64>().ok();
+    let range = |name: &str| {
+        let start = number(name, "start")?;
+        Some(start..start.saturating_add(number(name, "size")?))
+    };
+    let Some((a, b)) = range(device).zip(range(partition)) else { return true };
+    a.start < b.end && b.start < a.end
 }
 
 /// What is built on the device, and what that is used for.
@@ -45,7 +106,7 @@ fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
         else {
             break;
         };
-        use_of_last = direct_user(root, &next)?;
+        use_of_last = direct_user(root, &next, None)?;
         names.push(label(root, &next));
         at = next;
     }
@@ -64,63 +125,102 @@ fn label(root: &Root, name: &str) -> String {
     }
 }
 
-/// Mounted, swapped on, part of a mounted btrfs, or behind a loop device.
-fn direct_user(root: &Root, name: &str) -> Result<Option<String>, String> {
+/// Mounted in whichever mount namespace, swapped on, part of a mounted btrfs, or behind a loop device.
+fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     let Some(number) = stack::number_of(root, name) else {
         return Err(format!("/sys shows no device number of {name}"));
     };
-    let mounts = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
-    // File systems of several devices show an anonymous number, and the device as their source.
-    let by = |m: &&mountinfo::Mount| {
-        m.number == number
-            || (m.source.starts_with("/dev/") && root.device_number(&m.source).as_ref() == Some(&number))
-    };
-    if let Some(mount) = mounts.iter().find(by) {
-        return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
+    if let Some(mount) = mounted(root, &number)? {
+        return Ok(Some(mount));
     }
-    let same = |device: &str| root.device_number(device).as_ref() == Some(&number);
-    if swaps(root)?.iter().any(|s| same(s)) {
-        return Ok(Some("swap space in use".into()));
+    let ours = identity::of_device(number);
+    if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
+        return Ok(Some(SWAP.into()));
     }
     for id in root.list("/sys/fs/btrfs").unwrap_or_default() {
         if root.list(&format!("/sys/fs/btrfs/{id}/devices")).is_ok_and(|d| d.iter().any(|n| n == name)) {
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
-    let loops = loops(root);
-    let user = loops.into_iter().find(|(_, file)| same(file));
-    Ok(user.map(|(device, _)| format!("behind {device}")))
-}
-
-/// Who uses a file as a device: swap or a loop device.
-pub(crate) fn file(root: &Root, path: &Path) -> Result<Option<String>, String> {
-    let key = |p: &Path| std::fs::metadata(p).ok().map(|m| (m.dev(), m.ino()));
-    let Some(ours) = key(path) else { return Ok(None) };
-    let same = |other: &str| key(&root.path(other)) == Some(ours);
-    if swaps(root)?.iter().any(|s| same(s)) {
-        return Ok(Some("swap space in use".into()));
+    let mut loops = loops::all(root)?;
+    loops.retain(|l| Some(l.name.as_str()) != above);
+    if let Some(user) = over(&loops, &ours) {
+        return Ok(Some(behind(root, &user.name)));
     }
-    let user = loops(root).into_iter().find(|(_, file)| same(file));
-    Ok(user.map(|(device, _)| format!("behind {device}")))
+    doubts(&loops, |_| true).map_or(Ok(None), Err)
 }
 
-/// Devices and files swapped on.
-fn swaps(root: &Root) -> Result<Vec<String>, String> {
-    match root.read("/proc/swaps") {
-        Ok(text) => {
-            Ok(text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape).collect())
-        }
+/// The loop device that is over this.
+fn over<'l>(loops: &'l [Loop], what: &Identity) -> Option<&'l Loop> {
+    loops.iter().find(|l| l.backing.as_ref().is_ok_and(|b| b.is_same(what)))
+}
+
+/// Where and by whom a device is mounted, over all mount namespaces that can be seen.
+fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
+    let own = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"))?;
+    if let Some(mount) = mount_of(root, &own, number, "") {
+        return Ok(Some(format!("mounted on {} as {}", mount.point, mount.kind)));
+    }
+    Ok(mountinfo::elsewhere(root).into_iter().find_map(|(process, mounts)| {
+        let mount = mount_of(root, &mounts, number, &format!("/proc/{process}/root"))?;
+        let who = others::name(root, process);
+        Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
+    }))
+}
+
+/// The mount of a device. `inside` leads to the names of its namespace.
+fn mount_of<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
+    mounts.iter().find(|m| {
+        let source = || root.device_number(&format!("{inside}{}", m.source));
+        // File systems of several devices show an anonymous number, and the device as their source.
+        m.number == number || (m.source.starts_with("/dev/") && source().as_deref() == Some(number))
+    })
+}
+
+/// Who uses an open file: swap, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
+pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
+    let ours = identity::of_file(file).map_err(|e| words(&e))?;
+    if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
+        return Ok(Use::By(SWAP.into()));
+    }
+    let loops = loops::all(root)?;
+    if let Some(user) = over(&loops, &ours) {
+        return Ok(Use::By(behind(root, &user.name)));
+    }
+    let writers = writers::of_file(root, file);
+    // Swap and a loop device that can be written have their file open for writing.
+    let settled = matches!(writers, Use::Nobody);
+    match doubts(&loops, |l| l.read_only || !settled) {
+        Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
+        _ => Ok(writers),
+    }
+}
+
+/// A loop device, with what it is used for.
+fn behind(root: &Root, name: &str) -> String {
+    // What it is used for is told for the sake of the reader; that it is there is enough.
+    let what = stack::number_of(root, name).and_then(|number| mounted(root, &number).ok().flatten());
+    format!("behind {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
+}
+
+/// Which of these loop devices may have anything behind them, in words.
+fn doubts(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
+    let (name, why) =
+        loops.iter().filter(|l| counts(l)).find_map(|l| Some((&l.name, l.backing.as_ref().err()?)))?;
+    Some(format!("what is behind {name} is not known: {why}"))
+}
+
+/// Devices and files swapped on that have a name here. The kernel itself keeps everybody from writing to any of them: the
+/// device is claimed, and every write to the file is refused.
+fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
+    let text = match root.read("/proc/swaps") {
+        Ok(text) => text,
         // A kernel built without swap has no such file.
-        Err(why) if why == "no such file" => Ok(Vec::new()),
-        Err(why) => Err(format!("/proc/swaps: {why}")),
-    }
-}
-
-/// Loop devices in use with their files.
-fn loops(root: &Root) -> Vec<(String, String)> {
-    let names = root.list("/sys/class/block").unwrap_or_default();
-    let backing = |n: &String| root.word(&format!("/sys/class/block/{n}/loop/backing_file"));
-    names.into_iter().filter(|n| n.starts_with("loop")).filter_map(|n| backing(&n).map(|f| (n, f))).collect()
+        Err(why) if why == "no such file" => return Ok(Vec::new()),
+        Err(why) => return Err(format!("/proc/swaps: {why}")),
+    };
+    let names = text.lines().skip(1).filter_map(|l| l.split_ascii_whitespace().next()).map(unescape);
+    Ok(names.filter_map(|name| identity::of_name(root, &name).ok()).collect())
 }
 
 #[cfg(test)]
@@ -149,8 +249,10 @@ mod tests {
 
     fn user(files: &[(&str, &str)]) -> String {
         let dir = fixture(files);
-        let found = device(&Root::at(dir.path().to_owned()), "sda");
-        found.unwrap_or_else(|why| panic!("{why}")).unwrap_or_default()
+        match device(&Root::at(dir.path().to_owned()), "sda").unwrap_or_else(|why| panic!("{why}")) {
+            Use::By(user) => user,
+            Use::Nobody | Use::Unseen(_) => String::new(),
+        }
     }
 
     #[test]

@@ -13,8 +13,10 @@ mod facts;
 #[cfg(test)]
 mod fixture;
 pub mod host;
+pub mod identity;
 mod in_use;
 mod limits;
+mod loops;
 pub mod mountinfo;
 pub mod others;
 mod pages;
@@ -29,3 +31,4 @@ pub mod snapshot;
 mod stack;
 pub mod test_file;
 mod threads;
+mod writers;

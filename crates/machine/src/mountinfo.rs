@@ -4,6 +4,7 @@
 
 use crate::root::Root;
 use model::Known;
+use std::collections::BTreeSet;
 
 /// One mount of this process's name space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,21 @@ pub struct Mount {
 /// Why the file cannot be read.
 pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// The mounts of the other mount namespaces that can be seen, as containers have them: each with a process that is in it.
+pub(crate) fn elsewhere(root: &Root) -> Vec<(u32, Vec<Mount>)> {
+    let space = |process: &str| root.link(&format!("/proc/{process}/ns/mnt")).ok();
+    let mut seen: BTreeSet<String> = space("self").into_iter().collect();
+    let processes = root.list("/proc").unwrap_or_default();
+    let mut found = Vec::new();
+    for process in processes.iter().filter_map(|p| p.parse().ok()) {
+        let is_new = space(&format!("{process}")).is_some_and(|s| seen.insert(s));
+        if let Some(text) = is_new.then(|| root.read(&format!("/proc/{process}/mountinfo")).ok()).flatten() {
+            found.push((process, parse(&text)));
+        }
+    }
+    found
 }
 
 /// Mounts from the text of `mountinfo`. Lines that are none are left out.

@@ -75,6 +75,14 @@ impl Processes {
     }
 }
 
+/// A process as people look for it: `dd (7)`.
+pub(crate) fn name(root: &Root, pid: u32) -> String {
+    match root.word(&format!("/proc/{pid}/comm")) {
+        Some(comm) => format!("{comm} ({pid})"),
+        None => format!("process {pid}"),
+    }
+}
+
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
     let (name, cpu_ticks, began) = parse_stat(&root.read(&format!("/proc/{pid}/stat")).ok()?)?;
     let io_bytes = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io(&text));

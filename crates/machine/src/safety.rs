@@ -7,8 +7,10 @@
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
 use crate::error::{MachineError, words};
+use crate::in_use::{self, Use};
 use crate::root::{Root, number_of};
-use crate::{in_use, signature, stack};
+use crate::{identity, signature, stack};
+use model::identity::Identity;
 use model::job::Cache;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::collections::BTreeMap;
@@ -65,37 +67,95 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
 }
 
 /// Opens a block device, the second lock: before the first opening for writing everything is checked again on a descriptor
-/// that nobody else can share.
+/// that nobody else can share. `planned` is what the plan was made for.
 ///
 /// # Errors
-/// As [`may_write_device`], and whatever opening answers.
-pub fn open_device(root: &Root, path: &Path, write: bool, cache: Cache) -> Result<File, MachineError> {
+/// As [`may_write_device`], and whatever opening answers; where it is another device by now.
+pub fn open_device(
+    root: &Root,
+    path: &Path,
+    planned: Option<&Identity>,
+    write: bool,
+    cache: Cache,
+) -> Result<File, MachineError> {
     let (name, number) = identify(root, path)?;
+    must_be(root, path, &identity::of_device(number.clone()), planned)?;
     if write {
         claim(root, path, &name, &number)?;
     }
     let file =
         open_for_work(path, write, cache).map_err(|e| MachineError::at(path, opened_for(write), &e))?;
-    let facts = file.metadata().map_err(|e| MachineError::at(path, "looked at", &e))?;
-    if !facts.file_type().is_block_device() || number_of(facts.rdev()) != number {
-        return Err(MachineError::Refused(format!(
-            "{} became another device while it was opened; nothing was written",
-            path.display()
-        )));
-    }
+    // Without a plan to go by it must be at least what it was a moment ago.
+    must_be_open(root, path, &file, planned.or(Some(&identity::of_device(number))))?;
     Ok(file)
 }
 
-/// Opens a regular file of the user's.
+/// Opens a regular file of the user's. Who opens it for work asks [`must_be_open`] before anything is done to it.
 ///
 /// # Errors
-/// Whatever opening answers; `InvalidInput` also where something else took the file's place and would be written.
+/// Whatever opening answers.
 pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
-    let file = open_for_work(path, write, cache)?;
-    if write && !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no longer a regular file"));
+    open_for_work(path, write, cache)
+}
+
+/// Refuses what is at a path by now, where it is not what the plan was made for: what is opened there might wait for ever, as a
+/// FIFO does.
+///
+/// # Errors
+/// Where it cannot be looked at, or is something else.
+pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
+    let now = identity::of_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    must_be(root, path, &now, planned)
+}
+
+/// The same of what was opened, which nobody can exchange any more.
+///
+/// # Errors
+/// Where it cannot be looked at, or is something else.
+pub fn must_be_open(
+    root: &Root,
+    path: &Path,
+    file: &File,
+    planned: Option<&Identity>,
+) -> Result<(), MachineError> {
+    let now = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    must_be(root, path, &now, planned)
+}
+
+fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>) -> Result<(), MachineError> {
+    let Some(planned) = planned else { return Ok(()) };
+    // Only a plan knows marks; a number alone is compared as such.
+    let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
+    let now = if bare { now.clone() } else { identity::marked(root, now.clone()) };
+    now.change_from(planned).map_or(Ok(()), |how| {
+        Err(MachineError::Refused(format!(
+            "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
+             written",
+            path.display()
+        )))
+    })
+}
+
+/// Who uses an open file or device that is about to be written: refuses it, or says what could not be seen.
+///
+/// # Errors
+/// Where anybody uses it, or nobody can tell.
+pub fn users_unseen(root: &Root, path: &Path, file: &File) -> Result<Option<String>, MachineError> {
+    let what = identity::of_file(file).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let found = match what {
+        Identity::File { .. } => in_use::file(root, file),
+        Identity::Device { number, .. } => stack::name_of(root, &number)
+            .ok_or_else(|| format!("the kernel shows no device {number} in /sys"))
+            .and_then(|name| in_use::device(root, &name)),
+    };
+    match found.map_err(|why| unknown_use(path, &why))? {
+        Use::By(user) => Err(used(path, &user)),
+        Use::Nobody => Ok(None),
+        Use::Unseen(why) => Ok(Some(format!(
+            "whether another program has {} open for writing could not be seen: {why}",
+            path.display()
+        ))),
     }
-    Ok(file)
 }
 
 /// The lock of a file of the user's: `said` is the path as typed, `path` the same made absolute and free of links.
@@ -116,13 +176,8 @@ pub fn may_write_file(
             said.display()
         )));
     }
-    let used = in_use::file(root, path).map_err(|why| unknown_use(path, &why))?;
-    if let Some(user) = used {
-        return Err(MachineError::Refused(format!(
-            "{} is {user}, so it is never written; name another file, or a directory",
-            said.display()
-        )));
-    }
+    let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
+    users_unseen(root, said, &file)?;
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
@@ -176,17 +231,20 @@ fn look(path: &Path) -> Result<Metadata, MachineError> {
 }
 
 fn refuse_used(root: &Root, path: &Path, name: &str) -> Result<(), MachineError> {
-    let user = in_use::device(root, name).map_err(|why| unknown_use(path, &why))?;
-    if let Some(user) = user {
-        return Err(MachineError::Refused(format!(
-            "{} is in use ({user}), so it is never written; name another device, or a directory on it",
-            path.display()
-        )));
+    if let Use::By(user) = in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
+        return Err(used(path, &user));
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!("{} is read-only; name another device", path.display())));
     }
     Ok(())
+}
+
+fn used(path: &Path, user: &str) -> MachineError {
+    MachineError::Refused(format!(
+        "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom makes a file of its own",
+        path.display()
+    ))
 }
 
 fn unknown_use(path: &Path, why: &str) -> MachineError {
@@ -297,7 +355,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
         assert!(may_write_device(&root, file.path(), Some("x")).is_err());
-        assert!(open_device(&root, file.path(), true, Cache::Buffered).is_err());
+        assert!(open_device(&root, file.path(), None, true, Cache::Buffered).is_err());
         assert!(
             may_write_device(&root, Path::new("/nowhere"), None).is_err_and(|e| e.class() == Class::Usage)
         );

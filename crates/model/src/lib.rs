@@ -12,6 +12,7 @@ pub mod diagnosis;
 pub mod evidence;
 pub mod finding;
 pub mod histogram;
+pub mod identity;
 pub mod job;
 pub mod kernel_files;
 pub mod ledger;

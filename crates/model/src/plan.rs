@@ -6,6 +6,7 @@
 use crate::Known;
 use crate::api::Contest;
 use crate::card::Form;
+use crate::identity::Identity;
 use crate::job::{Arrivals, Job, Stream};
 use crate::report::Report;
 use crate::sweep::Grid;
@@ -176,6 +177,13 @@ pub struct Target {
     pub block_bytes: u32,
     /// Whether this invocation may write to it.
     pub writable: bool,
+    /// What it is, so that nothing else is touched in its place; for a made file its directory. `None` for what is nothing, and in
+    /// sessions of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Other names that were given for it, as they were typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
 }
 
 /// What a target is to us.

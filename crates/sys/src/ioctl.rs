@@ -8,6 +8,8 @@ use std::os::fd::AsRawFd;
 
 /// `_IOR(0x12, 114, size_t)`.
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+/// `LOOP_GET_STATUS64`: its number is older than the scheme that encodes sizes.
+const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 /// `_IOR('f', 1, long)`.
 const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
 
@@ -34,6 +36,46 @@ pub fn device_bytes(file: &File) -> io::Result<u64> {
     if answer == 0 { Ok(bytes) } else { Err(io::Error::last_os_error()) }
 }
 
+/// What is behind a loop device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopStatus {
+    /// Device number of the file system that the backing file is in, as `stat` shows it.
+    pub device: u64,
+    /// Inode of the backing file there.
+    pub inode: u64,
+    /// Number of the backing device; 0 where a file is behind it.
+    pub backing_device: u64,
+    /// First byte that is used.
+    pub offset_bytes: u64,
+}
+
+/// `struct loop_info64` of `linux/loop.h`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    /// Number, encryption type, length of the key, flags; two names; the key; two words of initialisation.
+    rest: [u8; 16 + 64 + 64 + 32 + 16],
+}
+
+/// What is behind a loop device, in whichever mount namespace it was bound and whether the file still has a name.
+///
+/// # Errors
+/// `ENXIO` where it is not bound, `ENOTTY` for anything else.
+pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
+    let mut info = LoopInfo { device: 0, inode: 0, rdevice: 0, offset: 0, size_limit: 0, rest: [0; 192] };
+    // SAFETY: the kernel writes one `struct loop_info64`, whose layout and size this is; the descriptor is open.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let LoopInfo { device, inode, rdevice, offset, .. } = info;
+    Ok(LoopStatus { device, inode, backing_device: rdevice, offset_bytes: offset })
+}
+
 /// Attributes of a file, see [`attribute`].
 ///
 /// # Errors
@@ -44,4 +86,11 @@ pub fn attributes(file: &File) -> io::Result<u32> {
     // SAFETY: the kernel writes at most the eight bytes that the pointer is to; the descriptor is open.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) };
     if answer == 0 { Ok(flags as u32) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn what_is_no_loop_device_has_nothing_behind_it() -> io::Result<()> {
+    assert_eq!(size_of::<LoopInfo>(), 232);
+    assert!(loop_status(&File::open("/dev/null")?).is_err());
+    Ok(())
 }

@@ -16,6 +16,7 @@ pub mod fiemap;
 #[cfg(feature = "cxx")]
 pub mod fstream;
 pub mod ioctl;
+pub mod lease;
 pub mod mapping;
 pub mod memory_file;
 pub mod perf;

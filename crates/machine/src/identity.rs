@@ -1,0 +1,108 @@
+//! What a file or device is, asked of the kernel by name or by descriptor.
+//!
+//! For: an [`Identity`] to compare. Not for: who uses it (that is `in_use`).
+
+use crate::error::words;
+use crate::loops;
+use crate::root::{Root, number_of};
+use crate::stack;
+use model::Known;
+use model::identity::Identity;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+/// What is at a path now, behind symbolic links. A device bears no marks.
+///
+/// # Errors
+/// Why it cannot be looked at.
+pub fn of_path(path: &Path) -> io::Result<Identity> {
+    std::fs::metadata(path).map(|facts| of_facts(&facts))
+}
+
+/// What is open. What is asked of a descriptor cannot be exchanged before it is used. A device bears no marks.
+///
+/// # Errors
+/// Why it cannot be looked at.
+pub fn of_file(file: &File) -> io::Result<Identity> {
+    file.metadata().map(|facts| of_facts(&facts))
+}
+
+/// What these facts are of.
+pub fn of_facts(facts: &Metadata) -> Identity {
+    if facts.file_type().is_block_device() {
+        return of_device(number_of(facts.rdev()));
+    }
+    of_numbers(facts.dev(), facts.ino())
+}
+
+/// The same with all that tells a device from another one that has had its number.
+pub fn marked(root: &Root, what: Identity) -> Identity {
+    match what {
+        Identity::Device { number, .. } => {
+            let name = stack::name_of(root, &number);
+            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
+        }
+        file @ Identity::File { .. } => file,
+    }
+}
+
+/// What has a name that the kernel shows, as in `/proc/swaps`.
+pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
+    match root.device_number(name) {
+        Some(number) => Ok(of_device(number)),
+        None => of_path(&root.path(name)).map_err(|e| format!("{name}: {}", words(&e))),
+    }
+}
+
+/// A block device by its `major:minor`.
+pub(crate) fn of_device(number: String) -> Identity {
+    Identity::Device { number, marks: Vec::new() }
+}
+
+/// A file as `stat` shows it: the device that its file system has, and its inode.
+pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
+    Identity::File { device: number_of(device), inode }
+}
+
+/// What tells a device from another that has had its number.
+fn marks(root: &Root, name: &str) -> Vec<String> {
+    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
+    let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
+    // The kernel counts disks as they appear and as their medium changes, loop devices as they are bound.
+    let sequence =
+        root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
+    let start =
+        root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
+    let words = |(what, offset): (Identity, u64)| match what {
+        Identity::File { device, inode } => {
+            format!("a loop over inode {inode} of {device} from byte {offset}")
+        }
+        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
+    };
+    let behind = disk.starts_with("loop").then(|| loops::behind(root, &disk).ok().map(words)).flatten();
+    [serial, behind, start, sequence].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hard_link_and_a_symbolic_link_are_the_file_and_a_copy_is_not() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("a"), "x")?;
+        std::fs::hard_link(at("a"), at("hard"))?;
+        std::os::unix::fs::symlink(at("a"), at("soft"))?;
+        std::fs::copy(at("a"), at("copy"))?;
+        let of = |name: &str| of_path(&at(name));
+        let original = of_file(&File::open(at("a"))?)?;
+        assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
+        assert!(!of("copy")?.is_same(&original));
+        std::fs::rename(at("copy"), at("a"))?;
+        assert!(of("a")?.change_from(&original).is_some_and(|words| words.contains("inode")));
+        Ok(())
+    }
+}

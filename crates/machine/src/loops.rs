@@ -1,0 +1,72 @@
+//! Loop devices that are bound, each with what is behind it.
+//!
+//! For: the device and inode of a backing file, which hold over hard links, removed names and mount namespaces. Not for: whether
+//! that matters to anybody (`in_use`, `identity`).
+
+use crate::error::words;
+use crate::identity;
+use crate::root::{Root, number_of};
+use model::Known;
+use model::identity::Identity;
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
+/// A loop device that is bound.
+pub(crate) struct Loop {
+    /// Kernel name: `loop3`.
+    pub(crate) name: String,
+    /// The file or block device behind it. Why nobody can tell, where neither the kernel nor a name does.
+    pub(crate) backing: Known<Identity>,
+    /// Whether it was bound for reading only: only then is its backing file not open for writing.
+    pub(crate) read_only: bool,
+}
+
+/// All that are bound.
+///
+/// # Errors
+/// Why nobody can tell which there are.
+pub(crate) fn all(root: &Root) -> Known<Vec<Loop>> {
+    let names = root.list("/sys/class/block").map_err(|why| format!("/sys/class/block: {why}"))?;
+    Ok(names.iter().filter_map(|name| of(root, name)).collect())
+}
+
+/// One of them, by its kernel name; `None` where it is none, or not bound.
+pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
+    let dir = format!("/sys/class/block/{name}");
+    // The directory is there as long as it is bound. That its name cannot be read is no reason to think that it is not.
+    if !name.starts_with("loop") || !root.has(&format!("{dir}/loop")) {
+        return None;
+    }
+    let read_only = root.word(&format!("{dir}/ro")).is_some_and(|w| w == "1");
+    let backing = behind(root, name)
+        .map(|(what, _)| what)
+        .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
+    Some(Loop { name: name.to_owned(), backing, read_only })
+}
+
+/// What the kernel says is behind a loop device, and the first byte of that which is used. A copy of another machine cannot be
+/// asked.
+pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
+    let path = root.path(&format!("/dev/{name}"));
+    let at = |why: String| format!("{}: {why}", path.display());
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(words(&e)))?;
+    if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
+        return Err(at("no block device".into()));
+    }
+    let status = sys::ioctl::loop_status(&file).map_err(|e| at(words(&e)))?;
+    let what = if status.backing_device == 0 {
+        identity::of_numbers(status.device, status.inode)
+    } else {
+        identity::of_device(number_of(status.backing_device))
+    };
+    Ok((what, status.offset_bytes))
+}
+
+/// What has the name that the file had when the device was bound, if anything here has.
+fn by_name(root: &Root, name: &str) -> Known<Identity> {
+    let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
+    identity::of_name(root, file.trim_end_matches('\n'))
+}

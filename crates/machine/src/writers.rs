@@ -1,0 +1,158 @@
+//! Which other programs have a file or device open for writing.
+//!
+//! For: the name of one of them, or what could not be seen. Not for: users in the kernel, such as mounts (that is `in_use`). Who
+//! only reads uses nothing that writing could destroy under its hands.
+
+use crate::error::words;
+use crate::in_use::Use;
+use crate::root::Root;
+use crate::{identity, others};
+use model::identity::Identity;
+use std::fs::File;
+use std::io;
+
+/// File systems of which this machine does not know all users (`statfs(2)`): NFS, CIFS, SMB2, SMB3, Ceph, 9P, FUSE, AFS, Coda,
+/// OCFS2, GFS2, Lustre.
+const SHARED: [u64; 11] = [
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x00c3_6400,
+    0x0102_1997,
+    0x6573_5546,
+    0x5346_414f,
+    0x7375_7245,
+    0x7461_636f,
+    0x0116_1970,
+    0x0bd0_0bd0,
+];
+/// Access mode of a descriptor that is open for reading only.
+const READ_ONLY: u32 = 0;
+/// Bits of the access mode.
+const ACCESS_MODE: u32 = 3;
+
+/// Programs that have an open file open for writing, or a mapping of it that they can write to.
+pub(crate) fn of_file(root: &Root, file: &File) -> Use {
+    let ours = match identity::of_file(file) {
+        Ok(ours) => ours,
+        Err(e) => return Use::Unseen(words(&e)),
+    };
+    let asked = lease(file);
+    if matches!(asked, Ok(false)) {
+        return Use::Nobody;
+    }
+    // Our own standard output may be such a descriptor.
+    let seen = processes(root, &[ours], true);
+    match (seen, asked) {
+        (Ok(Seen { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+        (_, Ok(_)) => {
+            Use::By("open for writing by a program that is not visible from here, or by the kernel".into())
+        }
+        (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
+        (Ok(Seen { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
+        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+    }
+}
+
+/// Programs that have one of these devices, or of the files behind them, open for writing; ourselves aside, since we claim them.
+pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
+    match processes(root, all, false) {
+        Ok(Seen { writer: Some(who), .. }) => Use::By(format!("open for writing by {who}")),
+        Ok(Seen { hidden: 0, .. }) => Use::Nobody,
+        Ok(Seen { hidden, .. }) => Use::Unseen(others_files(hidden)),
+        Err(why) => Use::Unseen(why),
+    }
+}
+
+fn others_files(hidden: usize) -> String {
+    format!("the open files of {hidden} processes are hidden from this user")
+}
+
+/// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
+fn lease(file: &File) -> Result<bool, String> {
+    let statfs = rustix::fs::fstatfs(file).map_err(|e| words(&e.into()))?;
+    if SHARED.contains(&(statfs.f_type as u64 & 0xffff_ffff)) {
+        return Err("its file system answers to others than this kernel too".into());
+    }
+    sys::lease::is_open_for_writing(file).map_err(|e| match e.kind() {
+        io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
+        io::ErrorKind::InvalidInput => "its file system has no leases".into(),
+        _ => words(&e),
+    })
+}
+
+/// What was seen of the processes.
+struct Seen {
+    /// The first that has it open for writing.
+    writer: Option<String>,
+    /// How many do not show their files.
+    hidden: usize,
+}
+
+/// Looks at the files of all processes.
+fn processes(root: &Root, what: &[Identity], ourselves: bool) -> Result<Seen, String> {
+    let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
+    let own = std::process::id();
+    let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
+    if all.is_empty() {
+        return Err("/proc shows no processes".into());
+    }
+    let mut hidden = 0;
+    for pid in all.into_iter().filter(|pid| ourselves || *pid != own) {
+        match writes(root, pid, what) {
+            Ok(true) => return Ok(Seen { writer: Some(others::name(root, pid)), hidden }),
+            Ok(false) => {}
+            // One that ended meanwhile has nothing open.
+            Err(_) if !root.has(&format!("/proc/{pid}")) => {}
+            Err(_) => hidden += 1,
+        }
+    }
+    Ok(Seen { writer: None, hidden })
+}
+
+/// Whether a process has one of these open for writing, or mapped so that it can be written.
+fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
+    let is_it = |path: &str| {
+        let found = identity::of_path(&root.path(path)).ok();
+        found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
+    };
+    // Threads may have files of their own.
+    for task in root.list(&format!("/proc/{pid}/task"))? {
+        let dir = format!("/proc/{pid}/task/{task}");
+        let fds = root.list(&format!("{dir}/fd"))?;
+        if fds.iter().any(|fd| is_it(&format!("{dir}/fd/{fd}")) && can_write(root, &dir, fd)) {
+            return Ok(true);
+        }
+    }
+    // A mapping outlives the descriptor that it was made with.
+    let maps = root.read(&format!("/proc/{pid}/maps"))?;
+    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions == "rw-s");
+    Ok(shared.into_iter().any(|m| {
+        // Its numbers are those of the file system, which btrfs and overlays do not show as those of their files.
+        is_it(&format!("/proc/{pid}/map_files/{}", m.range)) || what.contains(&m.file)
+    }))
+}
+
+/// A line of `/proc/PID/maps`.
+struct Mapping<'t> {
+    range: &'t str,
+    permissions: &'t str,
+    file: Identity,
+}
+
+fn mapping(line: &str) -> Option<Mapping<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (range, permissions, _offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+    let device = format!("{}:{}", number(major)?, number(minor)?);
+    Some(Mapping { range, permissions, file: Identity::File { device, inode: fields.next()?.parse().ok()? } })
+}
+
+fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
+    let text = root.read(&format!("{dir}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"));
+    let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok());
+    // What cannot be read is no proof that it only reads.
+    flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
+}
