@@ -3,8 +3,7 @@
 //! For: what A and B are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::show::print_bytes;
-use crate::{history, session};
+use crate::{history, session, stdout};
 use analysis::Judging;
 use analysis::compare::{Options, compare_sides};
 use model::comparison::{Answer, Comparison, Passing};
@@ -13,7 +12,7 @@ use report::Style;
 use report::comparison::Form;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,8 +45,12 @@ pub fn compare(wish: &Wish) -> Result<ExitCode, Failure> {
     let [a, b] = [read(&sides[0])?, read(&sides[1])?];
     refuse_one_session(a.iter().chain(&b))?;
     let comparison = compare_sides(&a, &b, &wish.options);
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(wish.form.render)(&comparison, Style { colour, ..Style::default() }));
+    let render = |colour| (wish.form.render)(&comparison, Style { colour, ..Style::default() });
+    if wish.form.is_json() {
+        stdout::json(render(false))?;
+    } else {
+        stdout::coloured(render)?;
+    }
     Ok(exit_code(&comparison))
 }
 

@@ -2,6 +2,8 @@
 //!
 //! For: a check in words, and all of them as the document `docs/checks.md`. Not for: answers of checks; those are reports.
 
+use crate::failure::Failure;
+use crate::stdout;
 use analysis::checks::{Told, told};
 use report::prose::prose;
 use serde_json::{Value, json};
@@ -50,9 +52,17 @@ pub fn find(said: &str) -> Result<Told, String> {
 }
 
 /// Prints the answer.
-pub fn explain(wish: &Wish) -> ExitCode {
-    crate::show::print_bytes(render(wish).as_bytes());
-    ExitCode::SUCCESS
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn explain(wish: &Wish) -> Result<ExitCode, Failure> {
+    let answer = render(wish);
+    if wish.form == Form::Json {
+        stdout::json(answer)?;
+    } else {
+        stdout::text(&answer)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn render(wish: &Wish) -> String {

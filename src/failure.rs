@@ -2,6 +2,9 @@
 //!
 //! For: one message for people on standard error. Not for: findings, which are results.
 
+use crate::stderr;
+use rustix::io::Errno;
+use std::io;
 use std::process::ExitCode;
 
 /// Why there is no report.
@@ -9,6 +12,13 @@ use std::process::ExitCode;
 pub enum Failure {
     /// What was asked for cannot be done by anybody: exit 2.
     Usage(String),
+    /// The same, with the place in a text that was typed; on a terminal in colours.
+    Pointed {
+        /// The message.
+        plain: String,
+        /// The message in colours.
+        coloured: String,
+    },
     /// The machine or its owner refuses: exit 3.
     Refused(String),
     /// A signal ended it before anything was measured: exit 130.
@@ -19,7 +29,7 @@ impl Failure {
     /// The message alone.
     pub fn words(&self) -> &str {
         match self {
-            Self::Usage(text) | Self::Refused(text) => text,
+            Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,
             Self::Interrupted => "interrupted before anything was measured; nothing is left behind",
         }
     }
@@ -27,12 +37,31 @@ impl Failure {
     /// Prints the message and gives the exit code.
     pub fn tell(&self) -> ExitCode {
         let code = match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Pointed { .. } => 2,
             Self::Refused(_) => 3,
             Self::Interrupted => 130,
         };
-        eprintln!("fathom: {}", self.words());
+        match self {
+            Self::Pointed { plain, coloured } => {
+                stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
+            }
+            _ => stderr::say(&format!("fathom: {}", self.words())),
+        }
         ExitCode::from(code)
+    }
+}
+
+/// The likely cause of an error that a limit of this process or a full device makes, behind a semicolon; else nothing.
+pub fn cause(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::FBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",
+        Some(Errno::MFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
+        Some(Errno::AGAIN) => "; this user may not start more threads (`ulimit -u` shows the limit)",
+        Some(Errno::NOMEM) => {
+            "; this process may not have more memory (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
+        }
+        Some(Errno::NOSPC | Errno::DQUOT) => "; make room there, or name another place",
+        _ => "",
     }
 }
 

@@ -18,5 +18,7 @@ pub mod run;
 pub mod session;
 pub mod show;
 pub mod signals;
+pub mod stderr;
+pub mod stdout;
 pub mod target;
 pub mod verify;

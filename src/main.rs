@@ -1,13 +1,16 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use clap::Parser;
 use fathom_io::cli::{Cli, Command, SweepSaid};
 use fathom_io::failure::Failure;
 use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let said = match Cli::read() {
+        Ok(said) => said,
+        Err(code) => return code,
+    };
+    let outcome = match said.command {
         Command::Bench(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Run(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
         Command::Layers(args) => args.request().and_then(|(request, showing)| measure(&request, &showing)),
@@ -22,14 +25,12 @@ fn main() -> ExitCode {
         Command::List(args) => history::list(&args.wish()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => {
-            args.wish().map_or_else(|| Ok(history::schema()), |wish| history::export(&wish))
-        }
+        Command::Export(args) => args.wish().map_or_else(history::schema, |wish| history::export(&wish)),
         Command::Import(args) => history::import(&args.files),
         Command::Delete(args) => history::delete(&args.wish()),
         Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
         Command::Doctor(args) => doctor::doctor(&args.wish()),
-        Command::Explain(args) => args.wish().map(|wish| explain::explain(&wish)),
+        Command::Explain(args) => args.wish().and_then(|wish| explain::explain(&wish)),
     };
     outcome.unwrap_or_else(|failure| failure.tell())
 }
@@ -45,9 +46,9 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
 fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
     match said {
         SweepSaid::Measure(request, showing) => measure(&request, &showing),
-        SweepSaid::List(request) => plan::plan(&request).map(|(plan, _)| show::cells(&plan)),
-        SweepSaid::Skipped(request) => plan::plan(&request).map(|(plan, _)| show::skipped(&plan)),
-        SweepSaid::Specs => Ok(show::specs()),
+        SweepSaid::List(request) => plan::plan(&request).and_then(|(plan, _)| show::cells(&plan)),
+        SweepSaid::Skipped(request) => plan::plan(&request).and_then(|(plan, _)| show::skipped(&plan)),
+        SweepSaid::Specs => show::specs(),
         SweepSaid::Resume(word, showing) => {
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) = plan::resume::again(&word, &before)?;

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::history;
 use crate::run::Seen;
 use crate::signals::INTERRUPTED;
+use crate::stdout;
 use analysis::Judging;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
@@ -15,7 +16,6 @@ use model::units::show_share;
 use model::wish::axes::preset;
 use report::Style;
 use report::prose::{WIDTH, prose};
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -76,9 +76,8 @@ pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
     }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print_bytes(&(format.render)(judged, style(colour)));
-    Ok(())
+    let render = |colour| (format.render)(judged, style(colour));
+    if format.is_json() { stdout::json(render(false)) } else { stdout::coloured(render) }
 }
 
 /// 130 after a signal, 3 where the run failed, else what the findings say.
@@ -93,7 +92,7 @@ pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
 /// Prints the plan with the origin of every setting.
 ///
 /// # Errors
-/// None today; the signature is that of its neighbours.
+/// Where it cannot be printed.
 pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
     let (plan, machine) = meant;
     let jobs = match plan.jobs.len() {
@@ -140,7 +139,7 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
     for place in &machine.places {
         out += &format!("\n{}", prose("", "  ", &place.chain()));
     }
-    print_bytes(out.as_bytes());
+    stdout::text(&out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -164,7 +163,10 @@ fn repeats(plan: &Plan) -> String {
 }
 
 /// Prints the cells of a grid, one a line.
-pub fn cells(plan: &Plan) -> ExitCode {
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
     let modes = plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
     for setting in plan.sweep.iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
@@ -175,22 +177,28 @@ pub fn cells(plan: &Plan) -> ExitCode {
         }
         out.push('\n');
     }
-    print_bytes(out.as_bytes());
-    ExitCode::SUCCESS
+    stdout::text(&out)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid that would not be measured, one a line with the reason.
-pub fn skipped(plan: &Plan) -> ExitCode {
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for cell in plan.sweep.iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.words(), cell.why);
     }
-    print_bytes(out.as_bytes());
-    ExitCode::SUCCESS
+    stdout::text(&out)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the library of access specifications: names, and below each its lines as `--line` takes them.
-pub fn specs() -> ExitCode {
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
     for spec in model::wish::specs::library() {
         out += &format!("{}\n", spec.name);
@@ -198,12 +206,6 @@ pub fn specs() -> ExitCode {
             out += &format!("    {line}\n");
         }
     }
-    print_bytes(out.as_bytes());
-    ExitCode::SUCCESS
-}
-
-/// Writes to standard output.
-pub(crate) fn print_bytes(bytes: &[u8]) {
-    // `fathom ... | head` closes the pipe early; there is nobody left to tell.
-    let _ = std::io::stdout().lock().write_all(bytes);
+    stdout::text(&out)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,8 @@ use super::common::{Choice, Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::plan::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
-use crate::show::{Showing, print_bytes};
+use crate::show::Showing;
+use crate::stdout;
 use model::units::{MIB, parse_bytes};
 use model::wish::keys::Key;
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
         if self.list {
-            print_bytes(list().as_bytes());
+            stdout::text(&list())?;
             return Ok(None);
         }
         let work = Work::Api { sizes: self.bs, interfaces: self.interface };

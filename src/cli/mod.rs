@@ -19,7 +19,9 @@ mod sweep;
 mod tag;
 mod verify;
 
+use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 pub use sweep::Said as SweepSaid;
 
 /// Measures storage, and says whether the number means what you think it means.
@@ -58,4 +60,22 @@ pub enum Command {
     Verify(verify::Args),
     Doctor(doctor::Args),
     Explain(explain::Args),
+}
+
+impl Cli {
+    /// What was typed.
+    ///
+    /// # Errors
+    /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
+    pub fn read() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|said| {
+            let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
+            if said.use_stderr() {
+                stderr::say_coloured(plain.trim_end(), coloured.trim_end());
+                return ExitCode::from(2);
+            }
+            let render = |colour: bool| if colour { &coloured } else { &plain }.clone().into_bytes();
+            stdout::coloured(render).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
+        })
+    }
 }

@@ -7,7 +7,7 @@ use crate::show::Showing;
 use dialect::job::MAX_FILE_BYTES;
 use model::wish::JobWish;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Keys that may be said beside a job file: how often and from which seed it is measured, for how long, and in which state.
@@ -92,10 +92,8 @@ fn read(path: &Path) -> Result<JobWish, Failure> {
         let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
         Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
     })?;
-    dialect::job::parse(&name, &text, crate::plan::problems).map_err(|trouble| {
-        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Failure::Usage(if colour { trouble.coloured() } else { trouble.to_string() })
-    })
+    dialect::job::parse(&name, &text, crate::plan::problems)
+        .map_err(|trouble| Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() })
 }
 
 /// Puts what the command line says into the job of a file, or says why it cannot stand beside it.

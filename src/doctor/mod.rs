@@ -16,6 +16,7 @@ mod seen;
 mod show;
 
 use crate::failure::Failure;
+use crate::{stderr, stdout};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
 use seen::Seen;
 use std::io::IsTerminal;
@@ -37,18 +38,17 @@ pub struct Wish {
 /// Where the target cannot be looked at, or is neither a directory, a file nor a block device.
 pub fn doctor(wish: &Wish) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        eprintln!("watching for {} s what others do ...", seen::WATCH.as_secs());
+        stderr::say(&format!("watching for {} s what others do ...", seen::WATCH.as_secs()));
     }
     let seen = seen::look(&wish.target)?;
     let diagnosis = diagnose(seen);
-    let text = if wish.json {
+    if wish.json {
         let text = serde_json::to_string_pretty(&diagnosis);
-        text.map_err(|e| Failure::Refused(format!("the diagnosis has no form in JSON: {e}")))? + "\n"
+        let text = text.map_err(|e| Failure::Refused(format!("the diagnosis has no form in JSON: {e}")))?;
+        stdout::json(text + "\n")?;
     } else {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        show::text(&diagnosis, colour)
-    };
-    crate::show::print_bytes(text.as_bytes());
+        stdout::coloured(|colour| show::text(&diagnosis, colour).into_bytes())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,7 @@ use super::files::{Files, Found};
 use super::find::find_in;
 use super::{remember, words};
 use crate::failure::Failure;
-use crate::session;
+use crate::{session, stdout};
 use model::units::show_bytes;
 use std::process::ExitCode;
 
@@ -68,6 +68,5 @@ fn remove(found: &Found) -> Result<(), Failure> {
         .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", found.path.display())))?;
     let said = if found.stamp.words_changed_ns.is_some() { " and what was said about it" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
-    crate::show::print_bytes(format!("removed {}{said} ({size})\n", found.path.display()).as_bytes());
-    Ok(())
+    stdout::text(&format!("removed {}{said} ({size})\n", found.path.display()))
 }

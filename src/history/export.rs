@@ -6,6 +6,8 @@ use super::{find, id, words};
 use crate::failure::Failure;
 use crate::session::{self, EXTENSION};
 use crate::show::{self, Showing};
+use crate::stdout;
+use model::visible::visible_name;
 use report::{Format, Style};
 use std::fs::File;
 use std::io::{self, Write};
@@ -38,7 +40,7 @@ pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
     let format = format(wish)?;
     if wish.to == Path::new(STANDARD_OUTPUT) {
         let [only] = sessions.as_slice() else { return Err(several(&wish.to)) };
-        show::print_bytes(&bytes(only, format)?);
+        stdout::bytes(&bytes(only, format)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let into = is_directory(&wish.to);
@@ -52,7 +54,7 @@ pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
         let name = format!("{}.{extension}", id(session));
         let place = if into { wish.to.join(name) } else { wish.to.clone() };
         create(&place, &bytes(session, format)?)?;
-        show::print_bytes(format!("{}\n", place.display()).as_bytes());
+        stdout::text(&format!("{}\n", visible_name(place.as_os_str())))?;
         if format.is_none() {
             hand_on_words(session, &place)?;
         }
@@ -61,9 +63,12 @@ pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
 }
 
 /// The JSON schema of the report.
-pub fn schema() -> ExitCode {
-    show::print_bytes(report::schema().as_bytes());
-    ExitCode::SUCCESS
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn schema() -> Result<ExitCode, Failure> {
+    stdout::json(report::schema())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The format of a report that is wanted; `None` for the session itself.
@@ -96,7 +101,7 @@ fn bytes(session: &Path, format: Option<&Format>) -> Result<Vec<u8>, Failure> {
         return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", session.display())));
     };
     let report = show::judge(&session::read(session)?, Some(session), &Showing::plain(format.name));
-    Ok((format.render)(&report, Style::default()))
+    Ok(stdout::harmless(&(format.render)(&report, Style::default()), format.is_json()))
 }
 
 /// What was said goes with the session, under the name that `import` looks for.
@@ -108,7 +113,7 @@ fn hand_on_words(session: &Path, place: &Path) -> Result<(), Failure> {
     let place = words::beside(place);
     let bytes = std::fs::read(words::beside(session)).map_err(|e| refuse(&place, &e))?;
     create(&place, &bytes)?;
-    show::print_bytes(format!("{}\n", place.display()).as_bytes());
+    stdout::text(&format!("{}\n", visible_name(place.as_os_str())))?;
     Ok(())
 }
 

@@ -6,7 +6,9 @@ use super::files::Files;
 use super::{id, remember, whole, words};
 use crate::failure::Failure;
 use crate::session::{self, EXTENSION};
+use crate::stdout;
 use model::record::{Record, frame};
+use model::visible::visible_name;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +22,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
     for path in paths {
         match one(path) {
-            Ok(said) => crate::show::print_bytes(format!("{}: {said}\n", path.display()).as_bytes()),
+            Ok(said) => stdout::text(&format!("{}: {said}\n", visible_name(path.as_os_str())))?,
             Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", path.display())),
             Err(other) => return Err(other),
         }

@@ -8,7 +8,7 @@
 use super::entry::Entry;
 use super::files::{Files, Found, Stamp};
 use crate::failure::Failure;
-use crate::session;
+use crate::{session, stderr};
 use model::report::Verdict;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, TransactionBehavior, params};
 use std::collections::BTreeMap;
@@ -104,11 +104,11 @@ pub(super) fn with<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resul
             Err(Trouble::Place(why)) => refused = Some(format!("{}: {why}", path.display())),
             Err(Trouble::Damaged(why)) => {
                 let Ok(aside) = set_aside(&path, "damaged") else { continue };
-                eprintln!(
+                stderr::say(&format!(
                     "fathom: the index {} is damaged ({why}); it is made anew from the session files, and what it was is now {}",
                     path.display(),
                     aside.display()
-                );
+                ));
                 if let Ok(answer) = attempt(&path, files, &ask) {
                     return Ok(answer);
                 }
@@ -116,7 +116,7 @@ pub(super) fn with<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resul
         }
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY) {
-        eprintln!("fathom: no index can be kept ({why}), so every session is read each time");
+        stderr::say(&format!("fathom: no index can be kept ({why}), so every session is read each time"));
     }
     attempt(Path::new(":memory:"), files, &ask).map_err(|trouble| match trouble {
         Trouble::Future(_) => Failure::Refused("the index in memory is from the future".into()),
@@ -135,7 +135,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
         if let Err(Trouble::Future(version)) = Index::open(&path) {
             let aside = set_aside(&path, &format!("version-{version}"))
                 .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
-            eprintln!("fathom: the index of a later fathom is now {}", aside.display());
+            stderr::say(&format!("fathom: the index of a later fathom is now {}", aside.display()));
         }
     }
     with(&Files::default(), |_| Ok(()))?;
@@ -202,7 +202,7 @@ impl Index {
         self.forget(gone)?;
         let new: Vec<&Found> = files.by_id.values().filter(|f| known.get(&f.id) != Some(&f.stamp)).collect();
         if new.len() >= MANY {
-            eprintln!("fathom: {} sessions are new to the index and are read now", new.len());
+            stderr::say(&format!("fathom: {} sessions are new to the index and are read now", new.len()));
         }
         for batch in new.chunks(BATCH) {
             // Read first, so that nobody waits for the database meanwhile.

@@ -6,9 +6,10 @@ use super::entry::Entry;
 use super::files::Files;
 use super::index::{self, Filter};
 use crate::failure::Failure;
-use crate::session;
+use crate::{session, stderr, stdout};
 use model::report::{Ending, Headline};
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
+use model::visible::visible_name;
 use std::process::ExitCode;
 
 /// Entries that a person is shown where no number was said.
@@ -74,7 +75,7 @@ pub enum Form {
 /// [`Failure::Refused`] where the index is from a later fathom.
 pub fn list(wish: &Listing) -> Result<ExitCode, Failure> {
     let files = Files::look();
-    files.problems.iter().for_each(|why| eprintln!("fathom: {why}"));
+    files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
     if wish.rebuild {
         index::rebuild(&files)?;
     }
@@ -90,29 +91,28 @@ pub fn list(wish: &Listing) -> Result<ExitCode, Failure> {
         entry.path = found.path.display().to_string();
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
     }
-    let bytes = match wish.form {
-        Form::Text => (table(&entries) + &foot(&entries, all, &files)).into_bytes(),
-        Form::Json => json(&entries)?,
-        Form::Csv => csv(&entries)?,
-    };
-    crate::show::print_bytes(&bytes);
+    match wish.form {
+        Form::Text => stdout::text(&(table(&entries) + &foot(&entries, all, &files)))?,
+        Form::Json => stdout::json(json(&entries)?)?,
+        Form::Csv => stdout::text(&csv(&entries)?)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn json(entries: &[Entry]) -> Result<Vec<u8>, Failure> {
-    let mut bytes = serde_json::to_vec_pretty(entries).map_err(|e| Failure::Refused(e.to_string()))?;
-    bytes.push(b'\n');
-    Ok(bytes)
+fn json(entries: &[Entry]) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(entries).map_err(|e| Failure::Refused(e.to_string()))?;
+    Ok(text + "\n")
 }
 
-fn csv(entries: &[Entry]) -> Result<Vec<u8>, Failure> {
+fn csv(entries: &[Entry]) -> Result<String, Failure> {
     let refuse = |e: &dyn std::fmt::Display| Failure::Refused(format!("--format csv: {e}"));
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(CSV).map_err(|e| refuse(&e))?;
     for entry in entries {
         out.write_record(fields(entry)).map_err(|e| refuse(&e))?;
     }
-    out.into_inner().map_err(|e| refuse(&e))
+    let bytes = out.into_inner().map_err(|e| refuse(&e))?;
+    String::from_utf8(bytes).map_err(|e| refuse(&e))
 }
 
 /// The fields of [`CSV`]: lists are joined by semicolons, and what is not known is empty.
@@ -206,9 +206,9 @@ fn value(headline: &Headline) -> String {
     format!("{} {}{half}", show_rate(value), headline.unit)
 }
 
-/// What a file holds must not move the cursor of a terminal.
+/// What a file holds must not move the cursor of a terminal, nor end a row.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    visible_name(text.as_ref())
 }
 
 fn foot(entries: &[Entry], all: u64, files: &Files) -> String {
@@ -325,8 +325,7 @@ id                 when              verdict  headline                 value  ta
     fn csv_has_a_field_per_heading_and_quotes_what_needs_it() -> Result<(), Failure> {
         let mut odd = entry("x");
         odd.title = Some("a,\"b\"".into());
-        let bytes = csv(&[odd])?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = csv(&[odd])?;
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some(CSV.join(",").as_str()));
         let line = lines.next().unwrap_or_default();

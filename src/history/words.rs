@@ -5,6 +5,7 @@
 use super::files::WORDS;
 use super::{find, id, remember, whole};
 use crate::failure::Failure;
+use crate::{stderr, stdout};
 use model::words::Words;
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,7 +43,7 @@ pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
         1 => ", one note".into(),
         n => format!(", {n} notes"),
     };
-    crate::show::print_bytes(format!("{}{tags}{notes}\n", id(&session)).as_bytes());
+    stdout::text(&format!("{}{tags}{notes}\n", id(&session)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -67,7 +68,7 @@ fn change_of(session: &Path, change: &Change) -> Result<Words, Failure> {
 /// What the user says about a session. Where that cannot be read, it is said, and the session stands without.
 pub fn said(session: &Path) -> Words {
     read(session).unwrap_or_else(|why| {
-        eprintln!("fathom: {}: {why}", id(session));
+        stderr::say(&format!("fathom: {}: {why}", id(session)));
         Words::default()
     })
 }

@@ -2,7 +2,9 @@
 //!
 //! For: progress with the time left on a terminal, plain lines elsewhere. Not for: results.
 
+use crate::stderr;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::visible::visible;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -62,10 +64,10 @@ impl Live {
             Self::Bar(bar) => {
                 bar.set_length(1);
                 bar.set_position(0);
-                bar.set_message(words.to_owned());
+                bar.set_message(visible(words).into_owned());
                 bar.set_prefix(in_words(left.into()));
             }
-            Self::Lines => eprintln!("{words} ({})", in_words(left.into())),
+            Self::Lines => stderr::say(&format!("{words} ({})", in_words(left.into()))),
             Self::Quiet => {}
         }
     }
@@ -74,7 +76,7 @@ impl Live {
     pub fn begin(&self, words: &str) {
         match self {
             Self::Bar(_) => self.step(words, Duration::ZERO),
-            Self::Lines => eprintln!("{words}"),
+            Self::Lines => stderr::say(words),
             Self::Quiet => {}
         }
     }
@@ -91,8 +93,8 @@ impl Live {
     /// Says something that stays.
     pub fn say(&self, words: &str) {
         match self {
-            Self::Bar(bar) => bar.println(words),
-            Self::Lines => eprintln!("{words}"),
+            Self::Bar(bar) => bar.println(visible(words)),
+            Self::Lines => stderr::say(words),
             Self::Quiet => {}
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn refused(why: Failure) -> Failure {
     match why {
         Failure::Usage(text) => Failure::Usage(with(text)),
         Failure::Refused(text) => Failure::Refused(with(text)),
-        Failure::Interrupted => Failure::Interrupted,
+        other @ (Failure::Pointed { .. } | Failure::Interrupted) => other,
     }
 }
 

@@ -111,7 +111,7 @@ pub fn verify(wish: &Wish) -> Result<ExitCode, Failure> {
         Meant::Check(state) => bench.check(state.mark)?,
     };
     outcome.notes.append(&mut bench.notes);
-    Ok(show::print(&outcome, wish.json))
+    show::print(&outcome, wish.json)
 }
 
 /// What is to be done, with all that is known of it.

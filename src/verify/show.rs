@@ -2,16 +2,18 @@
 //!
 //! For: words, numbers and the exit code. Not for: finding anything out.
 
+use crate::failure::Failure;
 use crate::live::Live;
 use crate::signals::INTERRUPTED;
+use crate::stdout;
 use engine::verifier::{Ending, Failed, Failures, LISTED, ReadBack, Written};
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
 use model::verification::{Mark, Verification};
+use model::visible::visible;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -47,22 +49,26 @@ pub(super) fn step(live: &Live, words: &str) {
         Live::Bar(bar) => {
             bar.set_position(0);
             bar.set_prefix("");
-            bar.set_message(words.to_owned());
+            bar.set_message(visible(words).into_owned());
         }
         Live::Lines | Live::Quiet => live.say(words),
     }
 }
 
 /// Prints the outcome and gives the exit code.
-pub(super) fn print(outcome: &Outcome, as_json: bool) -> ExitCode {
-    let text = if as_json { format!("{:#}\n", outcome.json()) } else { outcome.text() };
-    // `fathom ... | head` closes the pipe early; there is nobody left to tell.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    match outcome.verdict() {
+///
+/// # Errors
+/// Where it cannot be printed; the message then has the first words of the outcome.
+pub(super) fn print(outcome: &Outcome, as_json: bool) -> Result<ExitCode, Failure> {
+    let text = outcome.text();
+    let printed = if as_json { stdout::json(format!("{:#}\n", outcome.json())) } else { stdout::text(&text) };
+    // What was found out must not be lost with it.
+    printed.map_err(|why| Failure::Refused(format!("{}; the outcome:\n{text}", why.words())))?;
+    Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),
         Verdict::Interrupted => ExitCode::from(INTERRUPTED),
-    }
+    })
 }
 
 impl Verdict {

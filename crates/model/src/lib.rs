@@ -28,6 +28,7 @@ pub mod steadiness;
 pub mod sweep;
 pub mod units;
 pub mod verification;
+pub mod visible;
 pub mod wish;
 pub mod words;
 

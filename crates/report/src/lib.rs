@@ -35,6 +35,13 @@ pub struct Format {
     pub render: fn(&Report, Style) -> Vec<u8>,
 }
 
+impl Format {
+    /// Whether text in it is quoted as JSON does.
+    pub fn is_json(&self) -> bool {
+        self.name == "json"
+    }
+}
+
 /// Every format there is.
 pub const FORMATS: &[Format] = &[
     Format {

@@ -26,6 +26,7 @@ pub mod readahead;
 pub mod ring;
 mod slots;
 pub mod stable;
+pub mod standard;
 pub mod stdio;
 pub mod stream;
 pub mod thread;

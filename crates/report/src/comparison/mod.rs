@@ -20,6 +20,13 @@ pub struct Form {
     pub render: fn(&Comparison, Style) -> Vec<u8>,
 }
 
+impl Form {
+    /// Whether programs read it, and text in it is quoted as JSON does.
+    pub fn is_json(&self) -> bool {
+        self.name == "json"
+    }
+}
+
 /// Every form there is.
 pub const FORMS: &[Form] = &[
     Form { name: "text", about: "answer, table and findings, to read and to paste", render: text::render },
