@@ -5,6 +5,7 @@
 use crate::failure::Failure;
 use crate::stdout;
 use analysis::checks::{Told, told};
+use model::check_id::CheckId;
 use report::prose::prose;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -37,13 +38,14 @@ pub enum Form {
 /// That there is none, with the one most like it.
 pub fn find(said: &str) -> Result<Told, String> {
     let word = said.to_ascii_uppercase();
-    if let Some(check) = told().find(|c| c.id == word || c.name == word) {
+    let id = word.parse::<CheckId>().ok();
+    if let Some(check) = told().find(|c| Some(c.id) == id || c.name == word) {
         return Ok(check);
     }
     // Letters that look like figures are the likeliest slip in an id.
     let figures = word.replace('O', "0").replace(['I', 'L'], "1");
     let likeness = |c: &Told| {
-        let id = strsim::normalized_damerau_levenshtein(&figures, c.id);
+        let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
         id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
     };
     let nearest = told().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn a_check_is_found_by_id_and_name_in_any_case_and_a_slip_is_told_the_nearest() {
         for said in ["A01", "a01", "cache_served", "CACHE_SERVED"] {
-            assert_eq!(find(said).map(|c| c.id), Ok("A01"), "{said}");
+            assert_eq!(find(said).map(|c| c.id), Ok(CheckId::A01), "{said}");
         }
         let slips = [("CACHE_SERVE", "A01"), ("LITTLES_VIOLATED", "B18"), ("e1O", "E10")];
         for (said, meant) in slips {
@@ -226,7 +228,7 @@ mod tests {
         for (i, check) in told().enumerate() {
             assert!(all(Form::Text).contains(check.belief.split(' ').next().unwrap_or_default()));
             assert!(all(Form::Markdown).contains(&format!("### {} {}\n", check.id, check.name)));
-            assert_eq!(json[i]["id"], check.id);
+            assert_eq!(json[i]["id"], check.id.to_string());
             let page = render(&Wish { checks: vec![check], form: Form::Text });
             assert!(page.starts_with(&format!("{} {}\n", check.id, check.name)));
             for (heading, _) in parts(&check) {
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn no_page_is_empty() {
-        let empty: Vec<&str> = told().filter(|c| parts(c).count() < 4).map(|c| c.id).collect();
-        assert_eq!(empty, Vec::<&str>::new());
+        let empty: Vec<CheckId> = told().filter(|c| parts(c).count() < 4).map(|c| c.id).collect();
+        assert_eq!(empty, Vec::new());
     }
 }

@@ -8,6 +8,7 @@ use crate::run::Seen;
 use crate::signals::INTERRUPTED;
 use crate::stdout;
 use analysis::Judging;
+use model::check_id::CheckId;
 use model::plan::{Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
@@ -27,7 +28,7 @@ pub struct Showing {
     /// Files to write too.
     pub outputs: Vec<PathBuf>,
     /// Findings that the user accepts.
-    pub accept: Vec<String>,
+    pub accept: Vec<CheckId>,
     /// Show the ledger of each result.
     pub ledger: bool,
     /// No progress.

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use engine::engines::Number;
+use model::check_id::CheckId;
 use model::plan::Hook;
 use model::wish::keys::{self, Group, Key};
 use model::wish::line::LINE_KEYS;
@@ -163,8 +164,8 @@ pub(super) struct ShowingArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
-    #[arg(long, value_name = "ID")]
-    accept: Vec<String>,
+    #[arg(long, value_name = "ID", value_parser = acceptable)]
+    accept: Vec<CheckId>,
     /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
     #[arg(long)]
     ledger: bool,
@@ -215,15 +216,6 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
 
 impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
-        for id in &self.accept {
-            if !analysis::checks::all().any(|c| c.id.eq_ignore_ascii_case(id)) {
-                let known: Vec<&str> = analysis::checks::all().map(|c| c.id).collect();
-                return Err(Failure::Usage(format!(
-                    "--accept {id}: there is no such check; there are {}",
-                    known.join(" ")
-                )));
-            }
-        }
         for path in &self.output {
             if report::by_extension(path).is_none() {
                 let known: Vec<&str> = report::FORMATS.iter().map(|f| f.extension).collect();
@@ -234,16 +226,24 @@ impl ShowingArgs {
                 )));
             }
         }
-        let accept = self.accept.iter().map(|id| id.to_ascii_uppercase()).collect();
         Ok(Showing {
             format: self.format,
             outputs: self.output,
-            accept,
+            accept: self.accept,
             ledger: self.ledger,
             quiet: self.quiet,
             explain,
         })
     }
+}
+
+/// The check of a result with this id.
+fn acceptable(text: &str) -> Result<CheckId, String> {
+    let id: CheckId = text.parse()?;
+    if analysis::checks::all().any(|c| c.id == id) {
+        return Ok(id);
+    }
+    Err(format!("{id} is asked of comparisons, not of results: `fathom explain {id}` tells more"))
 }
 
 /// Refuses an engine that is not in the table.

@@ -4,6 +4,7 @@
 
 use super::quoted;
 use super::seen::{Kind, Seen};
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::kernel_files::RAID;
@@ -39,17 +40,17 @@ fn below(place: &Place) -> Look {
     if let Some(ram) = &place.ram {
         return Look::finding(ABOUT, Severity::Rename, format!("This is memory ({ram}), not storage."))
             .cure("name a directory on a disk; `findmnt -t ext4,xfs,btrfs` lists some")
-            .check("A11");
+            .check(CheckId::A11);
     }
     if let Some(why) = &place.blind {
         return Look::unknown(
             ABOUT,
             format!("{why}; a number measured here cannot be held against a device"),
         )
-        .check("A13");
+        .check(CheckId::A13);
     }
     match place.leaves().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
-        [] => Look::unknown(ABOUT, "no block device was found").check("A13"),
+        [] => Look::unknown(ABOUT, "no block device was found").check(CheckId::A13),
         names => Look::ok(ABOUT, format!("{} on {}.", place.kind(), names.join(", "))),
     }
 }
@@ -68,7 +69,7 @@ fn backing(layer: &Layer) -> Look {
             ),
         )
         .cure(format!("losetup --direct-io=on /dev/{}", layer.name))
-        .check("A12"),
+        .check(CheckId::A12),
         None => Look::unknown(&about, format!("whether {file} is read past the page cache is not shown")),
     }
 }
@@ -80,7 +81,7 @@ fn direct(seen: &Seen) -> Look {
         let sentence = format!("It goes through the page cache all the same: {why}.");
         return Look::finding(ABOUT, Severity::Rename, sentence)
             .cure("measure on a file system without it, or name the block device")
-            .check("A03");
+            .check(CheckId::A03);
     }
     let witness = seen.witness.as_ref();
     let by = witness.map_or_else(String::new, |(name, _)| format!(", as its file '{name}' shows"));
@@ -88,7 +89,7 @@ fn direct(seen: &Seen) -> Look {
         Some(d) if d.memory_align == 0 && d.offset_align == 0 => {
             Look::finding(ABOUT, Severity::Rename, format!("It is not supported here{by}."))
                 .cure("measure on another file system, or name the block device")
-                .check("A03")
+                .check(CheckId::A03)
         }
         Some(d) => Look::ok(
             ABOUT,
@@ -98,8 +99,8 @@ fn direct(seen: &Seen) -> Look {
             ABOUT,
             "only files tell (statx), and none in this directory does; a report of a measurement here will",
         )
-        .check("A03"),
-        None => Look::unknown(ABOUT, format!("{} does not say (statx)", place.kind())).check("A03"),
+        .check(CheckId::A03),
+        None => Look::unknown(ABOUT, format!("{} does not say (statx)", place.kind())).check(CheckId::A03),
     }
 }
 
@@ -123,7 +124,7 @@ fn barriers(fs: &FileSystem) -> Look {
             ),
         )
         .cure(format!("mount -o remount,barrier=1 {}", quoted(Path::new(&fs.mount_point))))
-        .check("C02"),
+        .check(CheckId::C02),
         None => Look::ok(ABOUT, "No mount option takes them away."),
     }
 }
@@ -137,7 +138,7 @@ fn raid(seen: &Seen) -> Option<Look> {
     }
     let text = match seen.end.text(RAID) {
         Ok(text) => text,
-        Err(why) => return Some(Look::unknown(ABOUT, why).check("D23")),
+        Err(why) => return Some(Look::unknown(ABOUT, why).check(CheckId::D23)),
     };
     for array in arrays {
         let begin = format!("{} :", array.name);
@@ -147,13 +148,13 @@ fn raid(seen: &Seen) -> Option<Look> {
         if let Some(work) = RAID_WORK.into_iter().find(|w| says(w)) {
             let sentence = format!("{} is busy with a {work}.", array.name);
             let cure = format!("wait for it: mdadm --wait /dev/{}", array.name);
-            return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check("D23"));
+            return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));
         }
         let mut words = part.iter().flat_map(|l| l.split_ascii_whitespace());
         if let Some(members) = words.find(|w| is_short_of_members(w)) {
             let sentence = format!("{} misses a member ({members}).", array.name);
             let cure = format!("mdadm --detail /dev/{}", array.name);
-            return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check("D23"));
+            return Some(Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D23));
         }
     }
     Some(Look::ok(ABOUT, "Complete and at rest."))
@@ -169,9 +170,9 @@ fn room(seen: &Seen) -> Look {
     const ABOUT: &str = "free space";
     let room = match seen.target().and_then(|t| t.room.as_ref()) {
         Some(Ok(room)) if room.total_bytes > 0 => room,
-        Some(Err(why)) => return Look::unknown(ABOUT, why).check("D20"),
-        Some(Ok(_)) => return Look::unknown(ABOUT, "this file system gives no size").check("D20"),
-        None => return Look::unknown(ABOUT, "it was not looked at").check("D20"),
+        Some(Err(why)) => return Look::unknown(ABOUT, why).check(CheckId::D20),
+        Some(Ok(_)) => return Look::unknown(ABOUT, "this file system gives no size").check(CheckId::D20),
+        None => return Look::unknown(ABOUT, "it was not looked at").check(CheckId::D20),
     };
     let share = room.free_bytes as f64 / room.total_bytes as f64;
     let sentence = format!(
@@ -183,7 +184,7 @@ fn room(seen: &Seen) -> Look {
     if share < FREE_FROM {
         return Look::finding(ABOUT, Severity::Biased, sentence)
             .cure(format!("make room: `du -xh {} | sort -h | tail`", mount_point(seen)))
-            .check("D20");
+            .check(CheckId::D20);
     }
     Look::ok(ABOUT, sentence)
 }
@@ -217,7 +218,7 @@ mod tests {
     fn memory_a_cached_loop_and_a_data_journal_are_found() {
         let mut seen = in_order();
         seen.machine.places[0].ram = Some("tmpfs".into());
-        assert_eq!(answer(&seen, "what is below").check, "A11");
+        assert_eq!(answer(&seen, "what is below").check, Some(CheckId::A11));
         let mut seen = in_order();
         let layer = &mut seen.machine.places[0].layers[1];
         (layer.kind, layer.name, layer.backing_direct) = (LayerKind::Loop, "loop3".into(), Some(false));
@@ -229,8 +230,8 @@ mod tests {
         let mut seen = in_order();
         seen.machine.places[0].file_system.as_mut().unwrap_or_else(|| panic!()).options =
             "rw,data=journal,nobarrier".into();
-        assert_eq!(answer(&seen, "direct I/O").check, "A03");
-        assert_eq!(answer(&seen, "flushes").check, "C02");
+        assert_eq!(answer(&seen, "direct I/O").check, Some(CheckId::A03));
+        assert_eq!(answer(&seen, "flushes").check, Some(CheckId::C02));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::quoted;
 use super::seen::{Kind, Seen};
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::evidence::{Extents, Pages};
 use model::finding::Severity;
@@ -40,15 +41,15 @@ pub(super) fn looks(seen: &Seen) -> Vec<Look> {
         // Memory is its own cache.
         _ if seen.place().ram.is_some() => Vec::new(),
         Ok(pages) => vec![cached(seen, pages), dirty(seen, pages)],
-        Err(why) => vec![Look::unknown("cached", why).check("A01")],
+        Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
     if seen.kind == Kind::File {
         match &target.extents {
             Some(Ok(extents)) => looks.extend(stored(seen, extents)),
-            Some(Err(why)) => looks.push(Look::unknown("how it is stored", why).check("A04")),
+            Some(Err(why)) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
             None => looks.push(
                 Look::unknown("how it is stored", "too much of it is not written yet; first type `sync`")
-                    .check("A04"),
+                    .check(CheckId::A04),
             ),
         }
     }
@@ -71,14 +72,14 @@ fn cached(seen: &Seen, pages: &Pages) -> Look {
     let severity = if share < MOSTLY_CACHED_FROM { Severity::Biased } else { Severity::Rename };
     Look::finding(ABOUT, severity, format!("{sentence} Buffered reads of these do not reach the device."))
         .cure(format!("dd if={} iflag=nocache count=0 (fathom bench does as much before each run), or measure with --cache direct", quoted(&seen.path)))
-        .check("A01")
+        .check(CheckId::A01)
 }
 
 fn dirty(seen: &Seen, pages: &Pages) -> Look {
     const ABOUT: &str = "not written yet";
     match pages.dirty {
         None => Look::unknown(ABOUT, "this kernel does not tell which pages are dirty (no cachestat)")
-            .check("D02"),
+            .check(CheckId::D02),
         Some(0) => Look::ok(ABOUT, "Nothing of it waits in memory to be written."),
         Some(dirty) => {
             let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
@@ -87,7 +88,7 @@ fn dirty(seen: &Seen, pages: &Pages) -> Look {
             );
             Look::finding(ABOUT, Severity::Biased, sentence)
                 .cure(format!("sync {}", quoted(&seen.path)))
-                .check("D02")
+                .check(CheckId::D02)
         }
     }
 }
@@ -104,7 +105,7 @@ fn stored(seen: &Seen, e: &Extents) -> Vec<Look> {
         looks.push(
             Look::finding("inline", Severity::Rename, sentence)
                 .cure("measure a file of 1 MiB or more")
-                .check("A06"),
+                .check(CheckId::A06),
         );
     }
     looks.push(form(share(e.encoded_bytes)));
@@ -130,7 +131,7 @@ fn hollow(seen: &Seen, e: &Extents, share: f64) -> Look {
             "name the directory instead, in which fathom makes a file of its own: fathom bench {}",
             quoted(seen.path.parent().unwrap_or(&seen.path))
         ))
-        .check("A04")
+        .check(CheckId::A04)
 }
 
 fn form(share: f64) -> Look {
@@ -144,7 +145,7 @@ fn form(share: f64) -> Look {
     );
     Look::finding(ABOUT, Severity::Biased, sentence)
         .cure("name a directory without compression (`chattr +m DIRECTORY` before it is filled)")
-        .check("A07")
+        .check(CheckId::A07)
 }
 
 fn sharing(share: f64) -> Look {
@@ -158,7 +159,7 @@ fn sharing(share: f64) -> Look {
     );
     Look::finding(ABOUT, Severity::Biased, sentence)
         .cure("measure a copy of its own: cp --reflink=never FILE COPY")
-        .check("A21")
+        .check(CheckId::A21)
 }
 
 fn pieces(seen: &Seen, e: &Extents) -> Look {
@@ -179,7 +180,7 @@ fn pieces(seen: &Seen, e: &Extents) -> Look {
         format!("{sentence} Reading it from end to end is not sequential on the device."),
     )
     .cure(format!("write it anew: cp --reflink=never {0} {0}.new", quoted(&seen.path)))
-    .check("B15")
+    .check(CheckId::B15)
 }
 
 /// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, which says that it has.
@@ -202,13 +203,15 @@ fn alignment(seen: &Seen, e: &Extents) -> Look {
             ),
         )
         .cure("make the file system with blocks of at least that size: mkfs -b size=4096")
-        .check("B11"),
+        .check(CheckId::B11),
         (Some(_), Some(block)) => Look::ok(
             ABOUT,
             format!("Its extents begin at whole blocks of the device ({}).", show_bytes(block)),
         ),
-        (None, _) => Look::unknown(ABOUT, "the file system does not tell where its extents are").check("B11"),
-        (_, None) => Look::unknown(ABOUT, "no device below tells the size of its blocks").check("B11"),
+        (None, _) => {
+            Look::unknown(ABOUT, "the file system does not tell where its extents are").check(CheckId::B11)
+        }
+        (_, None) => Look::unknown(ABOUT, "no device below tells the size of its blocks").check(CheckId::B11),
     }
 }
 
@@ -261,10 +264,10 @@ mod tests {
         extents(&mut seen).unwritten_bytes = 1 << 20;
         assert_eq!(answer(&seen, "holes").severity, Some(Severity::Void));
         (extents(&mut seen).encoded_bytes, extents(&mut seen).shared_bytes) = (1 << 24, 1 << 23);
-        assert_eq!(answer(&seen, "compressed").check, "A07");
+        assert_eq!(answer(&seen, "compressed").check, Some(CheckId::A07));
         assert_eq!(answer(&seen, "shared").outcome, Outcome::Holds);
         extents(&mut seen).inline_bytes = 1;
-        assert_eq!(answer(&seen, "inline").check, "A06");
+        assert_eq!(answer(&seen, "inline").check, Some(CheckId::A06));
         *extents(&mut seen) = Extents { span_bytes: 1 << 30, hole_bytes: 1 << 30, ..Extents::default() };
         // Of nothing there is only to say that it is nothing.
         assert_eq!(looks(&seen).len(), 3);
@@ -289,7 +292,7 @@ mod tests {
     fn extents_across_physical_blocks_are_found() {
         let mut seen = in_order();
         extents(&mut seen).physical_align = Some(1024);
-        assert_eq!(answer(&seen, "place on the device").check, "B11");
+        assert_eq!(answer(&seen, "place on the device").check, Some(CheckId::B11));
         extents(&mut seen).physical_align = None;
         assert_eq!(answer(&seen, "place on the device").outcome, Outcome::NotChecked);
     }

@@ -4,6 +4,7 @@
 
 use super::seen::Seen;
 use model::Known;
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::machine::{Layer, LayerKind};
@@ -79,7 +80,7 @@ fn counters(layer: &Layer) -> Look {
             "They are switched off (queue/iostats is 0), so no number can be held against the device.",
         )
         .cure(setting("iostats", "1"))
-        .check("A13"),
+        .check(CheckId::A13),
         None => Look::ok(ABOUT, "The kernel counts what it does."),
     }
 }
@@ -88,7 +89,7 @@ fn scheduler(layer: &Layer) -> Look {
     const ABOUT: &str = "scheduler";
     let text = match word(layer, "scheduler") {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D22"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D22),
     };
     let chosen =
         text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(name, _)| name);
@@ -101,14 +102,14 @@ fn scheduler(layer: &Layer) -> Look {
         name => return Look::ok(ABOUT, format!("{name}.")),
     };
     let best = if several { "none" } else { "mq-deadline" };
-    Look::finding(ABOUT, Severity::Note, sentence).cure(setting("scheduler", best)).check("D22")
+    Look::finding(ABOUT, Severity::Note, sentence).cure(setting("scheduler", best)).check(CheckId::D22)
 }
 
 fn read_ahead(layer: &Layer) -> Look {
     const ABOUT: &str = "read-ahead";
     let bytes = match number(layer, "read_ahead_kb") {
         Ok(kib) => kib.saturating_mul(1024),
-        Err(why) => return Look::unknown(ABOUT, why).check("B03"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::B03),
     };
     let shown = show_bytes(bytes);
     match bytes {
@@ -118,12 +119,14 @@ fn read_ahead(layer: &Layer) -> Look {
             "It is off: buffered sequential reads wait for every block. Direct ones are not affected.",
         )
         .cure(setting("read_ahead_kb", "128"))
-        .check("B03"),
+        .check(CheckId::B03),
         b if b > READ_AHEAD_FROM => {
             let sentence = format!(
                 "{shown} are fetched ahead of a buffered reader, needed or not (usual are 128 KiB). Direct reads are not affected."
             );
-            Look::finding(ABOUT, Severity::Note, sentence).cure(setting("read_ahead_kb", "128")).check("B03")
+            Look::finding(ABOUT, Severity::Note, sentence)
+                .cure(setting("read_ahead_kb", "128"))
+                .check(CheckId::B03)
         }
         _ => Look::ok(ABOUT, format!("{shown}, for buffered reads only.")),
     }
@@ -133,7 +136,7 @@ fn largest(layer: &Layer) -> Look {
     const ABOUT: &str = "largest request";
     let bytes = match number(layer, "max_sectors_kb") {
         Ok(kib) => kib.saturating_mul(1024),
-        Err(why) => return Look::unknown(ABOUT, why).check("B02"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::B02),
     };
     if bytes >= LARGEST_BYTES {
         return Look::ok(ABOUT, format!("{}.", show_bytes(bytes)));
@@ -145,14 +148,14 @@ fn largest(layer: &Layer) -> Look {
         "the hardware takes no more; know that a latency of a large block is that of its parts".into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
-    Look::finding(ABOUT, Severity::Note, sentence).cure(cure).check("B02")
+    Look::finding(ABOUT, Severity::Note, sentence).cure(cure).check(CheckId::B02)
 }
 
 fn queue(layer: &Layer) -> Look {
     const ABOUT: &str = "queue";
     let requests = match number(layer, "nr_requests") {
         Ok(n) => n,
-        Err(why) => return Look::unknown(ABOUT, why).check("B09"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::B09),
     };
     let queues = layer.device_number("mq");
     let room = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
@@ -169,7 +172,7 @@ fn queue(layer: &Layer) -> Look {
             format!("{sentence} What is deeper waits above the device."),
         )
         .cure(setting("nr_requests", &DEEPEST.to_string()))
-        .check("B09");
+        .check(CheckId::B09);
     }
     Look::ok(ABOUT, sentence)
 }
@@ -183,8 +186,8 @@ fn write_cache(layer: &Layer) -> Look {
         Ok("write through") => {
             Look::ok(ABOUT, "The kernel believes that it has no volatile one: a sync sends no flush.")
         }
-        Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache says '{other}'")).check("C01"),
-        Err(why) => Look::unknown(ABOUT, why).check("C01"),
+        Ok(other) => Look::unknown(ABOUT, format!("queue/write_cache says '{other}'")).check(CheckId::C01),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::C01),
     }
 }
 
@@ -201,8 +204,8 @@ fn beginning(layer: &Layer) -> Look {
             ),
         )
         .cure("begin partitions at an offset that makes up for it (parted does with `-a optimal`)")
-        .check("B11"),
-        Err(why) => Look::unknown(ABOUT, why).check("B11"),
+        .check(CheckId::B11),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::B11),
     }
 }
 
@@ -213,8 +216,8 @@ fn partition(layer: &Layer) -> Look {
         Ok((start, number(layer, "physical_block_size")?))
     };
     match place() {
-        Err(why) => Look::unknown(ABOUT, why).check("B11"),
-        Ok((_, 0)) => Look::unknown(ABOUT, "the device tells no physical block size").check("B11"),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::B11),
+        Ok((_, 0)) => Look::unknown(ABOUT, "the device tells no physical block size").check(CheckId::B11),
         Ok((start, block)) if !start.is_multiple_of(block) => Look::finding(
             ABOUT,
             Severity::Biased,
@@ -225,7 +228,7 @@ fn partition(layer: &Layer) -> Look {
             ),
         )
         .cure("make it anew at a multiple of 1 MiB: parted -a optimal")
-        .check("B11"),
+        .check(CheckId::B11),
         Ok((start, block)) => {
             Look::ok(ABOUT, format!("At {}, a whole number of blocks of {}.", show_bytes(start), show_bytes(block)))
         }
@@ -279,16 +282,16 @@ mod tests {
     #[test]
     fn settings_are_found_just_beyond_their_threshold_and_missing_ones_are_not_checked() {
         let table = [
-            ("scheduler", "none [mq-deadline]", "[none]", "scheduler", "D22"),
-            ("read_ahead_kb", "1025", "1024", "read-ahead", "B03"),
-            ("read_ahead_kb", "0", "1", "read-ahead", "B03"),
-            ("max_sectors_kb", "1023", "1024", "largest request", "B02"),
-            ("nr_requests", "7", "8", "queue", "B09"),
-            ("alignment_offset", "512", "0", "first block", "B11"),
+            ("scheduler", "none [mq-deadline]", "[none]", "scheduler", CheckId::D22),
+            ("read_ahead_kb", "1025", "1024", "read-ahead", CheckId::B03),
+            ("read_ahead_kb", "0", "1", "read-ahead", CheckId::B03),
+            ("max_sectors_kb", "1023", "1024", "largest request", CheckId::B02),
+            ("nr_requests", "7", "8", "queue", CheckId::B09),
+            ("alignment_offset", "512", "0", "first block", CheckId::B11),
         ];
         for (file, bad, good, about, id) in table {
             let look = with(file, Some(bad), about);
-            assert_eq!((look.outcome, look.check.as_str()), (Outcome::Finding, id), "{file} {bad}: {look:?}");
+            assert_eq!((look.outcome, look.check), (Outcome::Finding, Some(id)), "{file} {bad}: {look:?}");
             assert_eq!(with(file, Some(good), about).outcome, Outcome::Holds, "{file} {good}");
             assert_eq!(
                 with(file, Some("x y"), about).outcome == Outcome::NotChecked,
@@ -318,6 +321,6 @@ mod tests {
     fn a_partition_inside_a_block_is_found() {
         let mut seen = in_order();
         seen.machine.places[0].layers[0].device.insert("start".into(), "63\n".into());
-        assert_eq!(answer(&seen, "begin of sda1").check, "B11");
+        assert_eq!(answer(&seen, "begin of sda1").check, Some(CheckId::B11));
     }
 }

@@ -3,6 +3,7 @@
 //! For: what slows a drive down from outside. Not for: settings of its queue.
 
 use super::seen::Seen;
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::kernel_files::TEMPERATURES;
@@ -33,7 +34,7 @@ fn link(layer: &Layer) -> Option<Look> {
     if let Some((now, most)) = known.iter().find(|(now, most)| amount(now) < amount(most)) {
         let slow = Look::finding(&about, Severity::Biased, format!("It runs at {now} of {most}."));
         let cure = "reseat the card or move it to another slot; `lspci -vv` shows what each end can do";
-        return Some(slow.cure(cure).check("D16"));
+        return Some(slow.cure(cure).check(CheckId::D16));
     }
     let words: Vec<&str> = known.iter().map(|(now, _)| *now).collect();
     Some(Look::ok(&about, format!("At its best ({}).", words.join(", width "))))
@@ -49,7 +50,7 @@ fn temperature(seen: &Seen) -> Look {
     const ABOUT: &str = "temperature";
     let text = match seen.end.text(TEMPERATURES) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D15"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D15),
     };
     let lines = || text.lines().filter_map(|l| l.rsplit_once(": "));
     let value =
@@ -62,7 +63,7 @@ fn temperature(seen: &Seen) -> Look {
     let hot = known.iter().find(|(now, most)| *now >= most.saturating_sub(HOT_WITHIN));
     match hot {
         _ if known.is_empty() => {
-            Look::unknown(ABOUT, "no drive here tells its own and its limit").check("D15")
+            Look::unknown(ABOUT, "no drive here tells its own and its limit").check(CheckId::D15)
         }
         Some((now, most)) => Look::finding(
             ABOUT,
@@ -74,7 +75,7 @@ fn temperature(seen: &Seen) -> Look {
             ),
         )
         .cure("let it cool down, and look after its air")
-        .check("D15"),
+        .check(CheckId::D15),
         None => Look::ok(ABOUT, "Every drive that tells is below its limit."),
     }
 }
@@ -98,7 +99,7 @@ mod tests {
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());
         }
-        assert_eq!(answer(&seen, "link of sda").check, "D16");
+        assert_eq!(answer(&seen, "link of sda").check, Some(CheckId::D16));
         seen.machine.places[0].layers[1].device.insert("current_link_speed".into(), "16.0 GT/s PCIe".into());
         assert_eq!(answer(&seen, "link of sda").outcome, Outcome::Holds);
     }

@@ -3,6 +3,7 @@
 //! For: what does not change while one measures. Not for: load (that is `neighbours`).
 
 use super::seen::Seen;
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::kernel_files::{GOVERNORS, LIBRARIES, LIMITS, SLEEPS};
@@ -37,8 +38,8 @@ fn hypervisor(seen: &Seen) -> Look {
             format!("{name}: the host's cache, its limits and its other guests cannot be seen from here."),
         )
         .cure("say so beside every number, and repeat it at another time of day")
-        .check("D18"),
-        Err(why) => Look::unknown(ABOUT, why).check("D18"),
+        .check(CheckId::D18),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D18),
     }
 }
 
@@ -46,7 +47,7 @@ fn clock(seen: &Seen) -> Look {
     const ABOUT: &str = "clock";
     let source = match &seen.machine.clocksource {
         Ok(source) => source.trim(),
-        Err(why) => return Look::unknown(ABOUT, why).check("D13"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D13),
     };
     let timing = &seen.timing;
     let cost = show_ns(timing.cost_ns);
@@ -56,12 +57,12 @@ fn clock(seen: &Seen) -> Look {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a stamp of fathom's takes {cost}."
         );
-        return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check("D13");
+        return Look::finding(ABOUT, Severity::Biased, sentence).cure(cure).check(CheckId::D13);
     }
     if timing.cost_ns > STAMP_NS {
         return Look::finding(ABOUT, Severity::Biased, format!("A stamp takes {cost} ({source})."))
             .cure(cure)
-            .check("D13");
+            .check(CheckId::D13);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
     Look::ok(ABOUT, format!("{source}; fathom stamps with {} in {cost}{why}.", timing.clock))
@@ -76,7 +77,7 @@ fn governor(seen: &Seen) -> Look {
     const ABOUT: &str = "governor";
     let text = match seen.machine.fact(GOVERNORS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D12"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
     };
     match values(text).find(|g| *g != "performance") {
         Some(other) => Look::finding(
@@ -87,7 +88,7 @@ fn governor(seen: &Seen) -> Look {
             ),
         )
         .cure("as root: cpupower frequency-set -g performance")
-        .check("D12"),
+        .check(CheckId::D12),
         None if text.is_empty() => Look::ok(ABOUT, "This kernel does not choose the CPUs' frequency."),
         None => Look::ok(ABOUT, "performance."),
     }
@@ -97,7 +98,7 @@ fn sleep(seen: &Seen) -> Look {
     const ABOUT: &str = "sleep states";
     let text = match seen.machine.fact(SLEEPS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D12"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D12),
     };
     match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
         Some(us) if us > WAKE_US => Look::finding(
@@ -106,7 +107,7 @@ fn sleep(seen: &Seen) -> Look {
             format!("An idle CPU sleeps so deep that waking it takes {us} us, which a single operation in flight pays each time."),
         )
         .cure(format!("as root: cpupower idle-set -D {WAKE_US}"))
-        .check("D12"),
+        .check(CheckId::D12),
         Some(us) => Look::ok(ABOUT, format!("Waking a CPU takes {us} us at most.")),
         None => Look::ok(ABOUT, "This kernel puts no CPU to sleep by itself."),
     }
@@ -116,7 +117,7 @@ fn io_limits(seen: &Seen) -> Look {
     const ABOUT: &str = "I/O limits";
     let text = match seen.machine.fact(LIMITS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D04"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D04),
     };
     let layers = &seen.place().layers;
     let about_us = |line: &&str| {
@@ -129,7 +130,7 @@ fn io_limits(seen: &Seen) -> Look {
         Some(line) => {
             Look::finding(ABOUT, Severity::Biased, format!("A cgroup above limits this device: {line}."))
                 .cure("measure from outside of it, or know that the limit is what you measure")
-                .check("D04")
+                .check(CheckId::D04)
         }
         None => Look::ok(ABOUT, "No cgroup above limits this device."),
     }
@@ -145,7 +146,7 @@ fn cpu_limits(seen: &Seen) -> Look {
     const ABOUT: &str = "CPU and memory limits";
     let text = match seen.machine.fact(LIMITS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D11"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
     };
     if let Some(line) = text.lines().find(|l| l.contains("/cpu.")) {
         return Look::finding(
@@ -154,7 +155,7 @@ fn cpu_limits(seen: &Seen) -> Look {
             format!("A cgroup above pauses us at a quota: {line}."),
         )
         .cure("measure from outside of it, or with fewer --workers")
-        .check("D11");
+        .check(CheckId::D11);
     }
     if let Some(line) = text.lines().find(|l| l.contains("/memory.")) {
         return Look::finding(
@@ -163,7 +164,7 @@ fn cpu_limits(seen: &Seen) -> Look {
             format!("A cgroup above limits memory, and with it the page cache: {line}."),
         )
         .cure("measure from outside of it, or with --cache direct")
-        .check("D14");
+        .check(CheckId::D14);
     }
     Look::ok(ABOUT, "No cgroup above sets one.")
 }
@@ -172,12 +173,12 @@ fn libraries(seen: &Seen) -> Look {
     const ABOUT: &str = "libraries";
     let text = match seen.machine.fact(LIBRARIES) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("C02"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::C02),
     };
     if text.contains("libeatmydata") {
         return Look::finding(ABOUT, Severity::Rename, "libeatmydata is loaded: a sync does nothing.")
             .cure("start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...")
-            .check("C02");
+            .check(CheckId::C02);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
         Some(named) => Look::finding(
@@ -186,7 +187,7 @@ fn libraries(seen: &Seen) -> Look {
             format!("LD_PRELOAD puts itself between fathom and the kernel:{named}."),
         )
         .cure("start fathom without it: env -u LD_PRELOAD fathom ...")
-        .check("C02"),
+        .check(CheckId::C02),
         None => Look::ok(ABOUT, "None stands between fathom and the kernel."),
     }
 }
@@ -220,7 +221,10 @@ mod tests {
 
     #[test]
     fn frequencies_and_sleep_are_found_beyond_their_thresholds() {
-        assert_eq!(with_fact(GOVERNORS, "/c0/g: performance\n/c1/g: powersave\n", "governor").check, "D12");
+        assert_eq!(
+            with_fact(GOVERNORS, "/c0/g: performance\n/c1/g: powersave\n", "governor").check,
+            Some(CheckId::D12)
+        );
         assert_eq!(with_fact(GOVERNORS, "", "governor").outcome, Outcome::Holds);
         assert_eq!(with_fact(SLEEPS, "/s0: 2\n/s1: 11\n", "sleep states").outcome, Outcome::Finding);
         assert_eq!(with_fact(SLEEPS, "/s0: 2\n/s1: 10\n", "sleep states").outcome, Outcome::Holds);
@@ -234,18 +238,18 @@ mod tests {
         assert_eq!(limit("/sys/fs/cgroup/a/io.weight: default 50"), Outcome::Finding);
         assert_eq!(limit("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), Outcome::Holds);
         let other = |line: &str| with_fact(LIMITS, line, "CPU and memory limits").check;
-        assert_eq!(other("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), "D11");
-        assert_eq!(other("/sys/fs/cgroup/a/memory.max: 5000"), "D14");
+        assert_eq!(other("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us: 5000"), Some(CheckId::D11));
+        assert_eq!(other("/sys/fs/cgroup/a/memory.max: 5000"), Some(CheckId::D14));
     }
 
     #[test]
     fn slow_clocks_and_preloaded_libraries_are_found() {
         let mut seen = in_order();
         seen.machine.clocksource = Ok("acpi_pm\n".into());
-        assert_eq!(answer(&seen, "clock").check, "D13");
+        assert_eq!(answer(&seen, "clock").check, Some(CheckId::D13));
         let mut seen = in_order();
         seen.timing.cost_ns = 1001.0;
-        assert_eq!(answer(&seen, "clock").check, "D13");
+        assert_eq!(answer(&seen, "clock").check, Some(CheckId::D13));
         let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
         assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Rename));
         assert_eq!(with_fact(LIBRARIES, "LD_PRELOAD: x.so\n", "libraries").severity, Some(Severity::Note));

@@ -5,6 +5,7 @@
 use super::seen::Seen;
 use machine::others::Busy;
 use model::Known;
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::evidence::{BlockFlow, BlockStat, meminfo_bytes};
 use model::finding::Severity;
@@ -44,7 +45,7 @@ fn requests(seen: &Seen) -> Look {
     const ABOUT: &str = "requests of others";
     let flow = match traffic(seen) {
         Ok(flow) => flow,
-        Err(why) => return Look::unknown(ABOUT, why).check("D01"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D01),
     };
     let seconds = seconds(seen);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
@@ -60,7 +61,7 @@ fn requests(seen: &Seen) -> Look {
     let sentence = format!("{sentence} {}", who(seen, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes));
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
         .cure("stop them or wait for them; `iotop -oP` watches on")
-        .check("D01")
+        .check(CheckId::D01)
 }
 
 fn traffic(seen: &Seen) -> Known<BlockFlow> {
@@ -122,7 +123,7 @@ fn cpu(seen: &Seen) -> Look {
     const ABOUT: &str = "CPU";
     let [total, idle, steal] = match cpu_ticks(seen) {
         Ok(ticks) => ticks,
-        Err(why) => return Look::unknown(ABOUT, why).check("D08"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D08),
     };
     let busy = total.saturating_sub(idle).saturating_sub(steal) as f64 / total as f64;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
@@ -132,14 +133,14 @@ fn cpu(seen: &Seen) -> Look {
     let sentence = format!("{sentence} {}", who(seen, "used", |b| b.cpu_ms, |ms| format!("{ms} ms")));
     Look::finding(ABOUT, Severity::Biased, sentence.trim())
         .cure("stop them or wait for them; `top` watches on")
-        .check("D08")
+        .check(CheckId::D08)
 }
 
 fn steal(seen: &Seen) -> Look {
     const ABOUT: &str = "stolen CPU time";
     let [total, _, steal] = match cpu_ticks(seen) {
         Ok(ticks) => ticks,
-        Err(why) => return Look::unknown(ABOUT, why).check("D10"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D10),
     };
     let share = steal as f64 / total as f64;
     let sentence = format!("The hypervisor kept {} for others.", show_share(share));
@@ -149,7 +150,7 @@ fn steal(seen: &Seen) -> Look {
     let severity = if share < STEAL_VOID_FROM { Severity::Biased } else { Severity::Void };
     Look::finding(ABOUT, severity, sentence)
         .cure("measure when the host is less busy, or on CPUs that are not shared")
-        .check("D10")
+        .check(CheckId::D10)
 }
 
 fn dirty(seen: &Seen) -> Look {
@@ -159,7 +160,7 @@ fn dirty(seen: &Seen) -> Look {
         Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
     };
     match bytes() {
-        Err(why) => Look::unknown(ABOUT, why).check("D02"),
+        Err(why) => Look::unknown(ABOUT, why).check(CheckId::D02),
         Ok(bytes) if bytes < DIRTY_FROM => {
             Look::ok(ABOUT, format!("{} on the whole machine.", show_bytes(bytes)))
         }
@@ -169,7 +170,7 @@ fn dirty(seen: &Seen) -> Look {
             format!("{} on the whole machine will be written while you measure.", show_bytes(bytes)),
         )
         .cure("sync")
-        .check("D02"),
+        .check(CheckId::D02),
     }
 }
 
@@ -177,13 +178,13 @@ fn housekeeping(seen: &Seen) -> Look {
     const ABOUT: &str = "housekeeping";
     let text = match seen.end.text(HOUSEKEEPERS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check("D03"),
+        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D03),
     };
     let names = text.lines().filter_map(|l| l.split_once(": ")).map(|(_, name)| name.trim());
     match names.into_iter().find(|name| AT_WORK.iter().any(|w| name.contains(w))) {
         Some(name) => Look::finding(ABOUT, Severity::Biased, format!("The kernel's thread {name} is at work."))
             .cure("wait until it is gone: `ps -e | grep ...`; a new ext4 is done at once with mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0".replace("...", name))
-            .check("D03"),
+            .check(CheckId::D03),
         None => Look::ok(ABOUT, "No thread of the kernel is initialising, balancing or rebuilding."),
     }
 }
@@ -206,7 +207,7 @@ fn memory(seen: &Seen) -> Look {
     let finding = |sentence: String| {
         Look::finding(ABOUT, Severity::Biased, sentence)
             .cure("stop what needs it; `ps aux --sort -rss | head` lists")
-            .check("D14")
+            .check(CheckId::D14)
     };
     match (swapped(), available()) {
         (Ok(pages), _) if pages > 0 => {
@@ -223,7 +224,9 @@ fn memory(seen: &Seen) -> Look {
             (Ok(_), Ok(_), Ok(share)) => {
                 Look::ok(ABOUT, format!("{} of it is available, and nobody waits for it.", show_share(share)))
             }
-            (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => Look::unknown(ABOUT, why).check("D14"),
+            (Err(why), ..) | (_, Err(why), _) | (_, _, Err(why)) => {
+                Look::unknown(ABOUT, why).check(CheckId::D14)
+            }
         },
     }
 }
@@ -309,9 +312,9 @@ mod tests {
         let dirty =
             |kib: u64| format!("MemTotal: 1000 kB\nMemAvailable: 900 kB\nDirty: {kib} kB\nWriteback: 0 kB\n");
         assert_eq!(with("/proc/meminfo", &dirty(65_535), "waiting to be written").outcome, Outcome::Holds);
-        assert_eq!(with("/proc/meminfo", &dirty(65_536), "waiting to be written").check, "D02");
-        assert_eq!(with(HOUSEKEEPERS, "9: ext4lazyinit\n", "housekeeping").check, "D03");
-        assert_eq!(with(HOUSEKEEPERS, "9: md3_resync\n", "housekeeping").check, "D03");
+        assert_eq!(with("/proc/meminfo", &dirty(65_536), "waiting to be written").check, Some(CheckId::D02));
+        assert_eq!(with(HOUSEKEEPERS, "9: ext4lazyinit\n", "housekeeping").check, Some(CheckId::D03));
+        assert_eq!(with(HOUSEKEEPERS, "9: md3_resync\n", "housekeeping").check, Some(CheckId::D03));
         assert_eq!(with(HOUSEKEEPERS, "", "housekeeping").outcome, Outcome::Holds);
         assert_eq!(with("/proc/vmstat", "pswpin 6\npswpout 7\n", "memory").outcome, Outcome::Finding);
         let psi = |avg: &str| {

@@ -4,6 +4,7 @@
 //! decides that anew.
 
 use super::seen::Seen;
+use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::units::{GIB, MIB, show_bytes, show_count};
@@ -44,7 +45,7 @@ fn cgroup(seen: &Seen) -> Look {
             format!("Cannot be made: {why}. Traffic of others is told from ours by arithmetic alone."),
         )
         .cure("run as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...")
-        .check("D01"),
+        .check(CheckId::D01),
     }
 }
 

@@ -55,7 +55,7 @@ fn effect(severity: Severity) -> &'static str {
 }
 
 fn id(look: &Look) -> String {
-    if look.check.is_empty() { String::new() } else { format!(", {}", look.check) }
+    look.check.map_or_else(String::new, |id| format!(", {id}"))
 }
 
 fn before_you_measure(diagnosis: &Diagnosis) -> String {

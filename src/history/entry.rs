@@ -7,6 +7,7 @@ use super::fingerprint::fingerprint;
 use super::words;
 use crate::session;
 use analysis::Judging;
+use model::check_id::CheckId;
 use model::finding::{Outcome, Severity};
 use model::record::Record;
 use model::record::frame::Unreadable;
@@ -74,8 +75,8 @@ pub struct Device {
 /// A finding by its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mark {
-    /// Of the catalogue: `A01`.
-    pub id: String,
+    /// The check that found it.
+    pub id: CheckId,
     /// How far it acts on a number, worst first.
     pub severity: Option<Severity>,
 }

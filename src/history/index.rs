@@ -448,7 +448,7 @@ mod tests {
                 entry.verdict = Some(Verdict::Suspect);
                 entry.jobs = vec!["RND4K Q1T1 read".into()];
                 entry.words = Words { tags: vec!["new".into()], notes: Vec::new() };
-                entry.findings = vec![Mark { id: "A01".into(), severity: None }];
+                entry.findings = vec![Mark { id: model::check_id::CheckId::A01, severity: None }];
                 entry.devices = vec![Device {
                     name: "vda".into(),
                     model: Some("Disk 'n' \"roll\"".into()),

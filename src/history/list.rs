@@ -143,7 +143,7 @@ fn fields(e: &Entry) -> [String; CSV.len()] {
         e.runs.to_string(),
         e.hosts.join(";"),
         text(&e.fingerprint),
-        e.findings.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(";"),
+        e.findings.iter().map(|f| f.id.to_string()).collect::<Vec<_>>().join(";"),
         text(&e.version),
         e.words.tags.join(";"),
         e.words.notes.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(";"),

@@ -22,7 +22,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::new();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 23] = [
+    let table: [(&str, &[&str]); 25] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -33,6 +33,8 @@ fn what_nobody_could_do_is_a_usage_error() {
         ("bench --size much", &["much", "4k"]),
         ("bench -o report.pdf", &["report.pdf", ".json"]),
         ("bench --accept Z99", &["Z99", "A01"]),
+        ("bench --accept a0l", &["--accept", "a0l", "nearest is A01"]),
+        ("bench --accept E14", &["E14", "comparisons"]),
         ("bench --frobnicate", &["--frobnicate", "--help"]),
         ("run --size 0", &["--size", "1g"]),
         ("run --size 4k --bs 8k", &["--bs", "--size"]),

@@ -8,6 +8,7 @@ use crate::findings::Answered;
 use crate::interval::{self, Mean};
 use model::Known;
 use model::api::{Advice, Api, ApiRow, Entrant};
+use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
@@ -19,10 +20,10 @@ use model::units::{MIB, show_rate};
 use std::cmp::Ordering;
 
 /// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
-const EXPECTED_GROUPS: [&str; 3] = ["A", "B", "C"];
+const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 /// And these: that the CPU was the limit, that what a buffer holds takes less time than what it has to get, that a program which
 /// waits for each operation asks for nothing meanwhile, and that a run is as short as the file.
-const EXPECTED: &[&str] = &["D06", "D07", "E07", "E09", "E12"];
+const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09, CheckId::E12];
 /// Part of a figure from which on two of them are a reason for a difference.
 const CLEARLY_LESS: f64 = 0.8;
 /// An interval this much higher than low ties with anything: no advice comes of it.
@@ -57,7 +58,7 @@ pub(crate) fn api(
         let Some(name) = results.get(row.result).map(|r| &r.name) else { continue };
         let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
         let about = unexpected.iter().filter(acts).filter(|f| f.about.contains(name));
-        row.findings = about.map(|f| f.id.clone()).collect();
+        row.findings = about.map(|f| f.id).collect();
         row.findings.dedup();
         rows.push((entrant.sees, row));
     }
@@ -313,19 +314,19 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
 
 /// Whether a finding is what the comparison is there to show.
 pub(crate) fn is_expected(record: &Record, finding: &Finding) -> bool {
-    let group = EXPECTED_GROUPS.iter().any(|g| finding.id.starts_with(g));
+    let group = EXPECTED_GROUPS.contains(&finding.id.group());
     record.header.plan.contest.is_some()
         && finding.outcome == Outcome::Finding
         && finding.severity.cmp(&Some(Severity::Void)) == Ordering::Greater
-        && (group || EXPECTED.contains(&finding.id.as_str()))
+        && (group || EXPECTED.contains(&finding.id))
 }
 
 /// Accepts the expected findings, and says so.
 pub(crate) fn accept(record: &Record, findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<String> = Vec::new();
+    let mut ids: Vec<CheckId> = Vec::new();
     for finding in findings.iter_mut().filter(|f| is_expected(record, f)) {
         finding.accepted = true;
-        ids.push(finding.id.clone());
+        ids.push(finding.id);
     }
     ids.sort();
     ids.dedup();
@@ -333,7 +334,7 @@ pub(crate) fn accept(record: &Record, findings: &mut [Finding]) -> Option<String
         format!(
             "what {} found is what a comparison of interfaces is there to show: what became of the operations on their way. It is \
              accepted and does not count for the verdict",
-            ids.join(", ")
+            CheckId::list(&ids, ", ")
         )
     })
 }
@@ -447,12 +448,12 @@ fn writes_are_ranked_by_what_is_stable() {
 fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
     let cached = contested(|forges| forges[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
-    let a01 = report.findings.iter().find(|f| f.id == "A01" && f.outcome == Outcome::Finding).unwrap();
+    let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && report.notes.iter().any(|n| n.contains("A01")));
     let disturbed = contested(|forges| forges[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
-    let d01 = report.findings.iter().find(|f| f.id == "D01" && f.outcome == Outcome::Finding).unwrap();
-    assert!(!d01.accepted && report.api.unwrap().rows[1].findings.contains(&"D01".to_owned()));
+    let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
+    assert!(!d01.accepted && report.api.unwrap().rows[1].findings.contains(&CheckId::D01));
 }
 
 #[test]

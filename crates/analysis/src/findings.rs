@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{self, Answer, Check, Evidence, Found, Rename};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::units::show_count;
 
@@ -34,7 +35,7 @@ fn only_inferred(
     case: &Case,
     answers: &[(&'static Check, Known<Answer>)],
 ) -> Option<(&'static Check, Known<Answer>)> {
-    let (foreign, _) = answers.iter().find(|(c, a)| c.id == "D01" && a.is_ok())?;
+    let (foreign, _) = answers.iter().find(|(c, a)| c.id == CheckId::D01 && a.is_ok())?;
     let why = case.own().err()?;
     Some((
         *foreign,
@@ -57,7 +58,7 @@ impl Answered<'_> {
     }
 
     /// Ids of the checks that take the number away.
-    pub(crate) fn void_by(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
         self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id)
     }
 
@@ -72,13 +73,13 @@ impl Answered<'_> {
     }
 
     /// What a check found, if it did.
-    pub(crate) fn finding(&self, id: &str) -> Option<&Found> {
+    pub(crate) fn finding(&self, id: CheckId) -> Option<&Found> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
 }
 
 /// All answers as findings: equal ones once, findings before what was not checked before what holds, worst first.
-pub(crate) fn merge(answered: &[Answered], accept: &[String]) -> Vec<Finding> {
+pub(crate) fn merge(answered: &[Answered], accept: &[CheckId]) -> Vec<Finding> {
     let mut out: Vec<Merged> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
@@ -91,15 +92,20 @@ pub(crate) fn merge(answered: &[Answered], accept: &[String]) -> Vec<Finding> {
     }
     let mut findings: Vec<Finding> = out.into_iter().map(Merged::close).collect();
     for finding in &mut findings {
-        finding.accepted = accept.iter().any(|id| id.eq_ignore_ascii_case(&finding.id));
+        finding.accepted = accept.contains(&finding.id);
     }
     // Stable: answers of one check stay in the order of the jobs.
-    findings.sort_by(|a, b| (a.outcome, a.severity, &a.id).cmp(&(b.outcome, b.severity, &b.id)));
+    findings.sort_by_key(|f| (f.outcome, f.severity, f.id));
     findings
 }
 
 /// An answer as a finding; `None` where the question makes no sense.
-pub(crate) fn finding(id: &str, name: &str, answer: &Known<Answer>, about: Vec<String>) -> Option<Finding> {
+pub(crate) fn finding(
+    id: CheckId,
+    name: &str,
+    answer: &Known<Answer>,
+    about: Vec<String>,
+) -> Option<Finding> {
     let (outcome, severity, sentence, cure, evidence) = match answer {
         Ok(Answer::DoesNotApply) => return None,
         Ok(Answer::Finding(f)) => {
@@ -111,7 +117,7 @@ pub(crate) fn finding(id: &str, name: &str, answer: &Known<Answer>, about: Vec<S
         Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
     };
     Some(Finding {
-        id: id.to_owned(),
+        id,
         name: name.to_owned(),
         outcome,
         severity,
@@ -137,7 +143,7 @@ impl Merged {
     }
 
     fn says_the_same_as(&self, other: &Self) -> bool {
-        let said = |m: &Self| (m.finding.id.clone(), m.finding.outcome, m.finding.severity);
+        let said = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
         said(self) == said(other) && self.finding.sentence == other.finding.sentence
     }
 
@@ -175,12 +181,12 @@ use crate::forge::Forge;
 fn equal_answers_about_several_jobs_are_one_finding() {
     let record = Forge { jobs: 3, runs: 1, ..Forge::honest() }.record();
     let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
-    let findings = merge(&answered, &["e05".into()]);
-    let e05: Vec<_> = findings.iter().filter(|f| f.id == "E05").collect();
+    let findings = merge(&answered, &[CheckId::E05]);
+    let e05: Vec<_> = findings.iter().filter(|f| f.id == CheckId::E05).collect();
     assert_eq!(e05.len(), 1);
     assert_eq!(e05[0].about.len(), 3);
     assert!(e05[0].accepted && e05[0].evidence.keys().any(|k| k.ends_with(": runs")));
-    assert_eq!(findings.iter().filter(|f| f.id == "A13").count(), 1, "holds are one per check");
+    assert_eq!(findings.iter().filter(|f| f.id == CheckId::A13).count(), 1, "holds are one per check");
 }
 
 #[test]
@@ -198,6 +204,6 @@ fn findings_come_first_and_the_worst_of_them_before_the_others() {
     let findings = merge(&answered, &[]);
     let order: Vec<_> = findings.iter().map(|f| (f.outcome, f.severity)).collect();
     assert!(order.is_sorted(), "{order:?}");
-    assert_eq!(findings[0].id, "B12");
+    assert_eq!(findings[0].id, CheckId::B12);
     assert!(answered[0].is_void() && !answered[0].is_sound());
 }

@@ -7,6 +7,7 @@ use crate::case::{Case, share};
 use crate::checks::evidence;
 use crate::findings::Answered;
 use crate::interval;
+use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Kind;
 use model::ledger::{Against, LayerRow, Layers, Moved, Pace};
@@ -18,7 +19,8 @@ use model::units::{show_bytes, show_count, show_share};
 /// Findings that say what a row through the page cache is there to show: that memory answered, again and again, inside the calls
 /// that hand operations over or on the kernel's threads behind them, so that neither the device was measured nor its queue
 /// filled, and the CPU was the limit.
-const EXPECTED: &[&str] = &["A01", "A09", "A16", "B05", "B06", "B07", "D06"];
+const EXPECTED: &[CheckId] =
+    &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
 /// Share of the tool's rate below which a device did as good as nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
@@ -35,7 +37,7 @@ pub(crate) fn layers(
         let name = &results.get(row.result)?.name;
         let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
         row.findings =
-            unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id.clone()).collect();
+            unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id).collect();
         Some(row)
     });
     let missing = ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
@@ -133,22 +135,22 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
         .collect();
     finding.outcome == Outcome::Finding
         && finding.severity > Some(Severity::Void)
-        && EXPECTED.contains(&finding.id.as_str())
+        && EXPECTED.contains(&finding.id)
         && finding.about.iter().all(|name| cached.contains(&name.as_str()))
 }
 
 /// Accepts the expected findings, and says so.
 pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<String> = Vec::new();
+    let mut ids: Vec<CheckId> = Vec::new();
     for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
         finding.accepted = true;
-        ids.push(finding.id.clone());
+        ids.push(finding.id);
     }
     ids.dedup();
     (!ids.is_empty()).then(|| {
         format!(
             "what {} found about rows through the page cache is what a comparison of layers is there to show: it is accepted and does not count for the verdict",
-            ids.join(", ")
+            CheckId::list(&ids, ", ")
         )
     })
 }
@@ -280,16 +282,16 @@ fn what_the_cache_did_is_said_with_both_counts() {
 #[test]
 fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let honest = judge(&climbed(|_| {}), &Judging::default());
-    let a01 = honest.findings.iter().find(|f| f.id == "A01" && f.outcome == Outcome::Finding).unwrap();
+    let a01 = honest.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && a01.about == ["buffered"]);
     assert!(honest.notes.iter().any(|n| n.contains("A01") && n.contains("accepted")), "{:?}", honest.notes);
     assert_eq!(honest.verdict, model::report::Verdict::Valid, "{}", honest.verdict_reason);
     let leaking = climbed(|forges| forges[1].delivered = 0.0);
     let report = judge(&leaking, &Judging::default());
     assert!(report.beside.as_ref().is_some_and(|b| b.contains("suspect (direct")), "{:?}", report.beside);
-    assert!(report.findings.iter().any(|f| f.id == "A01" && !f.accepted && f.about == ["direct"]));
+    assert!(report.findings.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
     let rows = report.layers.unwrap().rows;
-    assert!(rows[1].findings.contains(&"A01".to_owned()) && rows[2].findings.is_empty(), "{rows:?}");
+    assert!(rows[1].findings.contains(&CheckId::A01) && rows[2].findings.is_empty(), "{rows:?}");
     let mut headline = leaking;
     headline.header.plan.headline = 1;
     assert_eq!(exit_code(&judge(&headline, &Judging::default())), 1);

@@ -62,6 +62,7 @@ pub use verdict::exit_code;
 
 use findings::Answered;
 use first::Seen;
+use model::check_id::CheckId;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
@@ -71,8 +72,8 @@ use model::words::Words;
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judging {
-    /// Ids of findings that the user accepts, in any case.
-    pub accept: Vec<String>,
+    /// Findings that the user accepts.
+    pub accept: Vec<CheckId>,
     /// The session file that the record came from.
     pub session: Option<String>,
     /// What the user says about it.

@@ -3,13 +3,13 @@
 //! For: what `fathom limit` concludes. Not for: which load to offer next (the strategy of that name), nor whether a load was
 //! served (E10, E11).
 
-use crate::checks::{COORDINATED_OMISSION, GENERATOR_LATE, OVERLOADED};
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::Answered;
 use crate::knee;
 use crate::name;
 use crate::strategy::Summary;
 use crate::strategy::limit::{self as strategy, Point};
+use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -100,7 +100,7 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
 /// Everything about a load but its place.
 fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise) -> LoadPoint {
     let late = lateness(answered);
-    let voided_otherwise = answered.void_by().any(|id| id != GENERATOR_LATE && id != OVERLOADED);
+    let voided_otherwise = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
     let mut state = match () {
         () if voided_otherwise => LoadState::Void,
         () if answered.is_void() || point.is_overloaded(promise) => LoadState::Overload,
@@ -261,9 +261,9 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
     if promise(record).is_none() || finding.outcome != Outcome::Finding {
         return false;
     }
-    let loads = match finding.id.as_str() {
-        GENERATOR_LATE | OVERLOADED => true,
-        COORDINATED_OMISSION => false,
+    let loads = match finding.id {
+        CheckId::E10 | CheckId::E11 => true,
+        CheckId::E09 => false,
         _ => return false,
     };
     let mine =
@@ -273,16 +273,16 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
 
 /// Accepts the expected findings, and says so.
 pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<String> = Vec::new();
+    let mut ids: Vec<CheckId> = Vec::new();
     for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
         finding.accepted = true;
-        ids.push(finding.id.clone());
+        ids.push(finding.id);
     }
     ids.dedup();
     (!ids.is_empty()).then(|| {
         format!(
             "what {} found is what a load curve is there to show: it voids and withholds what stands at that load, and does not count for the verdict",
-            ids.join(", ")
+            CheckId::list(&ids, ", ")
         )
     })
 }
@@ -341,8 +341,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
     let point = report.limit.as_ref().unwrap().points.last().unwrap();
     assert_eq!((point.state, point.kept, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
-    let e10 =
-        report.findings.iter().find(|f| f.id == GENERATOR_LATE && f.outcome == Outcome::Finding).unwrap();
+    let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
     assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
     assert_eq!(
         (report.verdict, report.headline.value),

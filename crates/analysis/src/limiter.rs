@@ -3,15 +3,13 @@
 //! For: one answer per result, with its numbers, strongest evidence first. Not for: how to remove it.
 
 use crate::case::{Case, asked_depth, no_run, share};
-use crate::checks::{
-    Answer, CPU_BOUND, CPU_QUOTA, Evidence, IO_LIMIT, RUN_QUEUE, Rename, busiest_worker, evidence,
-    one_at_a_time, waited_for_cpu,
-};
+use crate::checks::{Answer, Evidence, Rename, busiest_worker, evidence, one_at_a_time, waited_for_cpu};
 use crate::findings::Answered;
 use crate::link::link;
 use crate::name::moves_nothing;
 use crate::stalls;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
 use model::job::{Kind, Pace};
@@ -79,10 +77,10 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     }
     // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
     let deciding = [
-        (IO_LIMIT, Severity::Biased, "throttle"),
-        (CPU_QUOTA, Severity::Rename, "CPU quota"),
-        (CPU_BOUND, Severity::Rename, "CPU"),
-        (RUN_QUEUE, Severity::Rename, "run queue"),
+        (CheckId::D04, Severity::Biased, "throttle"),
+        (CheckId::D11, Severity::Rename, "CPU quota"),
+        (CheckId::D06, Severity::Rename, "CPU"),
+        (CheckId::D08, Severity::Rename, "run queue"),
     ];
     for (id, mildest, name) in deciding {
         if let Some(found) = answered.finding(id).filter(|f| f.severity <= mildest) {

@@ -5,6 +5,7 @@
 use crate::checks;
 use crate::forge::Forge;
 use crate::{Judging, exit_code, judge};
+use model::check_id::CheckId;
 use model::evidence::Snapshot;
 use model::machine::Place;
 use model::record::Record;
@@ -217,7 +218,9 @@ fn forged_kernel_text_cannot_make_a_valid_verdict() {
 fn what_rests_on_counters_never_holds_without_them() {
     for forge in [Forge::honest(), Forge::honest_write(), Forge::honest_loop()] {
         let report = judged(&Forge { stat_unreadable: true, ..forge }.record());
-        for id in ["A01", "A02", "A09", "A12", "A13", "B05", "D01"] {
+        for id in
+            [CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12, CheckId::A13, CheckId::B05, CheckId::D01]
+        {
             let holds =
                 report.findings.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
             assert!(!holds, "{id} holds without counters");

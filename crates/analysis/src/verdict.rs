@@ -3,8 +3,8 @@
 //! For: the first words of a report. Not for: the findings themselves.
 
 use crate::case::no_run;
-use crate::checks::LEDGER;
 use crate::findings::{Answered, about};
+use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Pattern;
 use model::record::Record;
@@ -67,7 +67,7 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
     if let Some(f) = worst(Severity::Biased) {
         return (Verdict::Suspect, reason(f, "biases"));
     }
-    if let Some(f) = about_it.iter().find(|f| f.id == LEDGER && f.outcome == Outcome::NotChecked) {
+    if let Some(f) = about_it.iter().find(|f| f.id == CheckId::A13 && f.outcome == Outcome::NotChecked) {
         return (Verdict::Suspect, format!("{}: {}.", about(&f.about), f.sentence));
     }
     (Verdict::Valid, "No check found anything that changes what the number means.".into())
@@ -136,9 +136,8 @@ pub fn exit_code(report: &Report) -> u8 {
 use crate::{Judging, forge::Forge, judge};
 
 #[cfg(test)]
-fn judged(forge: &Forge, accept: &[&str]) -> Report {
-    let accept = accept.iter().map(|a| (*a).to_owned()).collect();
-    judge(&forge.record(), &Judging { accept, ..Judging::default() })
+fn judged(forge: &Forge, accept: &[CheckId]) -> Report {
+    judge(&forge.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
     assert_eq!(report.headline.name, "4K random read, depth 32, page cache");
     assert!(report.headline.value.is_some());
     assert_eq!(exit_code(&report), 1);
-    assert_eq!(exit_code(&judged(&cached, &["a01"])), 0);
+    assert_eq!(exit_code(&judged(&cached, &[CheckId::A01])), 0);
 }
 
 #[test]
@@ -172,7 +171,7 @@ fn a_void_finding_takes_value_and_interval_away() {
     );
     assert!(report.results[0].void && report.verdict_reason.contains("A04"));
     assert_eq!(exit_code(&report), 1);
-    assert_eq!(exit_code(&judged(&holes, &["A04"])), 0);
+    assert_eq!(exit_code(&judged(&holes, &[CheckId::A04])), 0);
 }
 
 #[test]

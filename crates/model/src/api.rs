@@ -4,6 +4,7 @@
 //! up (the crate `analysis`) nor laying them out.
 
 use crate::Known;
+use crate::check_id::CheckId;
 use crate::evidence::Extents;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ pub struct ApiRow {
     /// How it was stored after the last final sync; `None` where nothing was written.
     pub stored_after: Option<Known<Extents>>,
     /// Ids of findings that void, rename or bias this row and are not what it is there to show.
-    pub findings: Vec<String>,
+    pub findings: Vec<CheckId>,
 }
 
 /// Which interface to use for a work.

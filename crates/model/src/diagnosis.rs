@@ -3,15 +3,16 @@
 //! For: looks with their answers, as data and as JSON. Not for: looking, nor for results; a look judges no number, it says
 //! what would become of one.
 
+use crate::check_id::CheckId;
 use crate::finding::{Outcome, Severity};
 use crate::machine::Machine;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
 /// Version of this form.
 pub const FORMAT: u32 = 1;
 
 /// What was seen of a target and its machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// [`FORMAT`].
     pub format: u32,
@@ -28,7 +29,7 @@ pub struct Diagnosis {
 }
 
 /// Looks at one kind of thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     /// What they are about.
     pub heading: String,
@@ -37,7 +38,7 @@ pub struct Group {
 }
 
 /// One look and its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Look {
     /// What was looked at, in a word or three.
     pub about: String,
@@ -49,8 +50,9 @@ pub struct Look {
     pub sentence: String,
     /// What to do about it, with the command where one exists; empty where nothing can be done.
     pub cure: String,
-    /// Id of the check that asks the same of a measurement; empty where none does.
-    pub check: String,
+    /// The check that asks the same of a measurement, where one does; in JSON its id, or an empty text.
+    #[serde(serialize_with = "id_or_empty")]
+    pub check: Option<CheckId>,
 }
 
 impl Look {
@@ -62,7 +64,7 @@ impl Look {
             severity: None,
             sentence: sentence.into(),
             cure: String::new(),
-            check: String::new(),
+            check: None,
         }
     }
 
@@ -82,10 +84,10 @@ impl Look {
         Self { cure: cure.into(), ..self }
     }
 
-    /// With the id of the check that asks the same of a measurement.
+    /// With the check that asks the same of a measurement.
     #[must_use]
-    pub fn check(self, id: &str) -> Self {
-        Self { check: id.to_owned(), ..self }
+    pub fn check(self, id: CheckId) -> Self {
+        Self { check: Some(id), ..self }
     }
 }
 
@@ -97,6 +99,12 @@ impl Diagnosis {
         found.sort_by_key(|l| l.severity);
         found
     }
+}
+
+/// The form of [`Look::check`] in JSON.
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::Error> {
+    id.map_or_else(String::new, |id| id.to_string()).serialize(to)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! For: answers as data. Not for: asking (the crate `analysis`).
 
+use crate::check_id::CheckId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,8 +10,8 @@ use std::collections::BTreeMap;
 /// The answer of one check about one or more results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Catalogue id: `A01`.
-    pub id: String,
+    /// Which check answered.
+    pub id: CheckId,
     /// Its name: `CACHE_SERVED`.
     pub name: String,
     /// What was found.

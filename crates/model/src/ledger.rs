@@ -2,6 +2,7 @@
 //!
 //! For: data of the JSON contract (format 1). Not for: adding them up (the crate `analysis`) nor laying them out.
 
+use crate::check_id::CheckId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +94,7 @@ pub struct LayerRow {
     pub against: Option<Against>,
     /// Ids of findings that void, rename or bias this row and are not what it is there to show. A comparison with such a
     /// row compares something else.
-    pub findings: Vec<String>,
+    pub findings: Vec<CheckId>,
 }
 
 /// How often, how large and how long.

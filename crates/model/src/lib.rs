@@ -7,6 +7,7 @@
 
 pub mod api;
 pub mod card;
+pub mod check_id;
 pub mod comparison;
 pub mod diagnosis;
 pub mod evidence;

@@ -4,13 +4,14 @@
 //! ([`super::fingerprint`]).
 
 use super::sides::One;
+use model::check_id::CheckId;
 use model::comparison::Difference;
 use model::finding::{Finding, Outcome, Severity};
 use std::collections::BTreeSet;
 
 /// Findings that rename a result by what limited it, or by the depth that was reached: the work is the same, and how it goes
 /// may be the very thing that is compared.
-const SAME_WORK: [&str; 5] = ["B05", "D05", "D06", "D08", "D11"];
+const SAME_WORK: &[CheckId] = &[CheckId::B05, CheckId::D05, CheckId::D06, CheckId::D08, CheckId::D11];
 
 /// The aspect under which these stand.
 pub(super) const LIMITED_BY: &str = "what limited it";
@@ -19,7 +20,7 @@ pub(super) const LIMITED_BY: &str = "what limited it";
 pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
     let (of_a, of_b) = (renaming(a), renaming(b));
     let only = |x: &BTreeSet<Named>, y: &BTreeSet<Named>, work: bool| -> Vec<Named> {
-        x.difference(y).filter(|(id, _)| SAME_WORK.contains(&id.as_str()) == work).cloned().collect()
+        x.difference(y).filter(|(id, _)| SAME_WORK.contains(id) == work).cloned().collect()
     };
     let mut out = Vec::new();
     for (aspect, same_work) in [("what was measured", false), (LIMITED_BY, true)] {
@@ -38,10 +39,10 @@ pub(super) fn differences(a: One, b: One) -> Vec<Difference> {
 }
 
 /// Id and name of a finding.
-type Named = (String, String);
+type Named = (CheckId, String);
 
 fn renaming(one: One) -> BTreeSet<Named> {
-    acting(one, Severity::Rename).map(|f| (f.id.clone(), f.name.clone())).collect()
+    acting(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.

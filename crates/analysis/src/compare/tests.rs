@@ -6,6 +6,7 @@
 use super::*;
 use crate::forge::Forge;
 use crate::{Judging, judge};
+use model::check_id::CheckId;
 use model::comparison::{Answer, Passing};
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Cache;
@@ -36,11 +37,11 @@ fn options() -> Options {
     Options { version: "0.0.0".into(), ..Options::default() }
 }
 
-fn answers<'c>(comparison: &'c Comparison, id: &str) -> Vec<&'c Finding> {
+fn answers(comparison: &Comparison, id: CheckId) -> Vec<&Finding> {
     comparison.findings.iter().filter(|f| f.id == id).collect()
 }
 
-fn outcome(comparison: &Comparison, id: &str) -> Option<(Outcome, Option<Severity>)> {
+fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Severity>)> {
     answers(comparison, id).first().map(|f| (f.outcome, f.severity))
 }
 
@@ -64,10 +65,10 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     }
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["IOPS", "read p50", "read p99", "read p99.9", "CPU per operation"]);
-    assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Holds, None)));
-    assert_eq!(outcome(&comparison, "E15"), Some((Outcome::NotChecked, None)));
-    assert_eq!(outcome(&comparison, "E16"), Some((Outcome::Holds, None)));
-    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::Holds, None)));
+    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Holds, None)));
+    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::NotChecked, None)));
+    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Holds, None)));
+    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Holds, None)));
     assert_eq!(compare(&b, &a, &options()).answer, Answer::Faster);
     // Forged runs have equal latencies, and equal is the same.
     assert_eq!(comparison.pairs[0].metrics[1].answer, Answer::Same);
@@ -143,7 +144,7 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
             "{}",
             comparison.sentence
         );
-        assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Finding, Some(Severity::Note))));
+        assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
     }
 }
 
@@ -156,7 +157,7 @@ fn what_is_not_known_of_both_is_not_checked() {
     let mut b = rated(&Forge::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
     let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
-    let answer = answers(&comparison, "E14");
+    let answer = answers(&comparison, CheckId::E14);
     assert!(
         answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
         "{answer:?}"
@@ -172,21 +173,22 @@ fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_fo
     for words in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
         assert!(comparison.sentence.contains(words), "{words}: {}", comparison.sentence);
     }
-    assert_eq!(outcome(&comparison, "E14"), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
     assert_ne!(compare(&cached, &cached, &options()).answer, Answer::Incomparable, "same name, same thing");
 
     let accepted = Options { accept_differences: true, ..options() };
     let comparison = compare(&direct, &cached, &accepted);
     assert_ne!(comparison.answer, Answer::Incomparable);
     assert!(comparison.sentence.contains("what was measured"), "{}", comparison.sentence);
-    let finding = answers(&comparison, "E14")[0];
+    let finding = answers(&comparison, CheckId::E14)[0];
     assert!(finding.accepted && finding.severity == Some(Severity::Rename), "{finding:?}");
 }
 
 #[test]
 fn what_limited_the_same_work_is_named_only() {
     let busy = Forge { cpu_share: 1.0, ..Forge::honest() };
-    let renamed = judged(&busy).findings.iter().any(|f| f.id == "D06" && f.outcome == Outcome::Finding);
+    let renamed =
+        judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
     let comparison = compare(&rated(&Forge::honest(), 1.0), &rated(&busy, 0.9), &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
@@ -223,10 +225,10 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
     assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
     assert_eq!(comparison.answer, Answer::CannotTell);
-    assert_eq!(outcome(&comparison, "E15"), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
     let apart = compare_sides(&a, &[rated(&forge, 2.0)], &options());
-    assert_eq!((apart.answer, outcome(&apart, "E15")), (Answer::Faster, Some((Outcome::Holds, None))));
+    assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (Answer::Faster, Some((Outcome::Holds, None))));
 
     let mut other = rated(&forge, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
@@ -287,7 +289,7 @@ fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
     assert_eq!(words[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
     assert!(words[1..].iter().all(|w| *w == Answer::CannotTell), "{words:?}");
     assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
-    assert_eq!(outcome(&comparison, "E16"), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biased))));
 }
 
 #[test]
@@ -297,7 +299,7 @@ fn a_percentile_that_was_added_up_is_void_and_not_compared() {
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
     let comparison = compare(&a, &b, &options());
-    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Finding, Some(Severity::Void))));
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert!(!names.contains(&"read p99") && names.contains(&"read p50"), "{names:?}");
     let old = |mut report: Report| {
@@ -305,7 +307,7 @@ fn a_percentile_that_was_added_up_is_void_and_not_compared() {
         report
     };
     let comparison = compare(&old(a.clone()), &old(a), &options());
-    assert_eq!(outcome(&comparison, "E18"), Some((Outcome::NotChecked, None)));
+    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::NotChecked, None)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::forge::{Forge, together};
 use crate::{Judging, exit_code, judge};
+use model::check_id::CheckId;
 use model::finding::Outcome;
 use model::report::{Report, Verdict};
 use model::sweep::{Cell, Skipped, Yardstick};
@@ -79,7 +80,7 @@ fn only_what_is_quoted_decides_the_verdict() {
             .for_each(|i| i.errors = BTreeMap::from([(5, 9)]));
     }
     let (report, _) = judged(&bad);
-    let found = report.findings.iter().find(|f| f.id == "B12" && f.outcome == Outcome::Finding);
+    let found = report.findings.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
     assert_eq!(found.map(|f| f.about.len()), Some(1), "it is there");
     assert_eq!((report.verdict, report.beside), (Verdict::Valid, None), "and not about the winner");
 }

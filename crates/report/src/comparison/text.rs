@@ -5,6 +5,7 @@
 use super::rows::{HEADINGS, LEGEND, left_out, rows, source};
 use crate::Style;
 use crate::formats::text::{Page, ruled};
+use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison};
 use model::finding::{Finding, Outcome, Severity};
 
@@ -62,9 +63,9 @@ fn findings(out: &mut Page, comparison: &Comparison) {
     }
     let silent =
         |f: &&Finding| !comparison.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let held: Vec<&str> = of(Outcome::Holds).filter(silent).map(|f| f.id.as_str()).collect();
+    let held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
     if !held.is_empty() {
-        out.line(&format!("Held    {}", held.join(" ")));
+        out.line(&format!("Held    {}", CheckId::list(&held, " ")));
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::Style;
 use model::api::ApiRow;
+use model::check_id::CheckId;
 use model::report::{DeviceFigures, Figures, Measured, Report};
 use model::sweep::{CellFigures, Setting, Skipped};
 
@@ -216,7 +217,7 @@ fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
         row.stored_before.as_ref().map_or_else(|_| String::new(), |s| s.count.to_string()),
         after.map_or_else(String::new, |s| s.count.to_string()),
         largest.map_or_else(String::new, |b| b.to_string()),
-        row.findings.join(" "),
+        CheckId::list(&row.findings, " "),
     ]
 }
 

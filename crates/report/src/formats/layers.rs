@@ -3,6 +3,7 @@
 //! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
 
 use super::text::{Page, half_width, ruled, short_bytes};
+use model::check_id::CheckId;
 use model::ledger::{Against, LayerRow, Layers, Pace};
 use model::units::{show_count, show_ns, show_rate};
 
@@ -38,7 +39,7 @@ fn blank() -> [String; HEADINGS.len()] {
 fn cells(row: &LayerRow) -> [String; HEADINGS.len()] {
     let mut cells = blank();
     cells[0] = format!("  {}", row.name);
-    let findings = row.findings.join(" ");
+    let findings = CheckId::list(&row.findings, " ");
     let Some(tool) = &row.tool else {
         "no number".clone_into(&mut cells[1]);
         cells[8] = findings;

@@ -7,6 +7,7 @@ use super::course;
 use crate::Style;
 use crate::prose::prose;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
 use model::sweep::Sweep;
@@ -277,10 +278,10 @@ impl Page {
         }
         // A check that found something about one result did not hold, whatever it says of the others.
         let silent = |f: &&Finding| !told.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-        let mut held: Vec<&str> = of(Outcome::Holds).filter(silent).map(|f| f.id.as_str()).collect();
+        let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
         held.dedup();
         if !held.is_empty() {
-            self.prose("Held  ", "      ", &held.join(" "));
+            self.prose("Held  ", "      ", &CheckId::list(&held, " "));
         }
         if told.len() < report.findings.len() {
             self.line("What was found about other cells is in the JSON.");

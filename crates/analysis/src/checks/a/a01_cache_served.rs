@@ -6,6 +6,7 @@ use super::a04_holes_read;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
@@ -18,7 +19,7 @@ const RENAMED_FROM: f64 = 0.5;
 const ENCODED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "A01",
+    id: CheckId::A01,
     name: "CACHE_SERVED",
     belief: "the reads measured the device, not memory",
     page: Page {

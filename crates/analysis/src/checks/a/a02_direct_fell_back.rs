@@ -7,6 +7,7 @@ use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Pages};
 use model::finding::Severity;
 use model::job::Kind;
@@ -24,7 +25,7 @@ const COPIED_FROM: f64 = 0.9;
 const PAGE_BYTES: f64 = 4096.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "A02",
+    id: CheckId::A02,
     name: "DIRECT_FELL_BACK",
     belief: "direct I/O went past the page cache",
     page: Page {

@@ -5,12 +5,13 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 #[cfg(test)]
 use model::machine::DirectIo;
 
 pub(super) const CHECK: Check = Check {
-    id: "A03",
+    id: CheckId::A03,
     name: "DIRECT_UNSUPPORTED",
     belief: "the target can do direct I/O",
     page: Page {

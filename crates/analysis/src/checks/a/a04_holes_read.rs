@@ -5,6 +5,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_share;
@@ -13,7 +14,7 @@ use model::units::show_share;
 const VOID_ABOVE: f64 = 0.001;
 
 pub(super) const CHECK: Check = Check {
-    id: "A04",
+    id: CheckId::A04,
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {

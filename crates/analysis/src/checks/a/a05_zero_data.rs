@@ -6,6 +6,7 @@ use super::a04_holes_read;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_count, show_share};
@@ -18,7 +19,7 @@ const VOID_FROM: f64 = 0.5;
 const FEWEST_BLOCKS: u64 = 16;
 
 pub(super) const CHECK: Check = Check {
-    id: "A05",
+    id: CheckId::A05,
     name: "ZERO_DATA",
     belief: "the blocks that were read hold data",
     page: Page {

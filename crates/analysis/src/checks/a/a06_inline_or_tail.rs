@@ -5,6 +5,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
@@ -12,7 +13,7 @@ use model::units::show_share;
 const RENAMED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "A06",
+    id: CheckId::A06,
     name: "INLINE_OR_TAIL",
     belief: "the file has data blocks of its own",
     page: Page {

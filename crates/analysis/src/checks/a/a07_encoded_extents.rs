@@ -6,6 +6,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Extents;
 use model::finding::Severity;
 use model::job::Kind;
@@ -15,7 +16,7 @@ use model::units::{show_bytes, show_share};
 const BIASED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "A07",
+    id: CheckId::A07,
     name: "ENCODED_EXTENTS",
     belief: "the bytes on the disk are the bytes of the file",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Data, Kind};
 use model::machine::{LayerKind, Place};
@@ -23,7 +24,7 @@ const AS_ASKED: f64 = 3.0;
 const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
 pub(super) const CHECK: Check = Check {
-    id: "A08",
+    id: CheckId::A08,
     name: "PAYLOAD_TOO_EASY",
     belief: "what the data are like does not matter to the storage",
     page: Page {

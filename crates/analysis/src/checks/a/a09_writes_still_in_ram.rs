@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -15,7 +16,7 @@ use model::units::{show_rate, show_share};
 const RENAMED_ABOVE: f64 = 0.05;
 
 pub(super) const CHECK: Check = Check {
-    id: "A09",
+    id: CheckId::A09,
     name: "WRITES_STILL_IN_RAM",
     belief: "what was written had left memory when the clock stopped",
     page: Page {

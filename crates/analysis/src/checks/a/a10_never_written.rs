@@ -7,6 +7,7 @@ use super::{a07_encoded_extents, coverage};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
@@ -18,7 +19,7 @@ const VOID_ABOVE: f64 = 0.01;
 const ARRIVED_FROM: f64 = 0.9;
 
 pub(super) const CHECK: Check = Check {
-    id: "A10",
+    id: CheckId::A10,
     name: "NEVER_WRITTEN",
     belief: "what was written reached the device in the end",
     page: Page {

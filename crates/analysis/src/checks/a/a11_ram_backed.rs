@@ -5,10 +5,11 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 
 pub(super) const CHECK: Check = Check {
-    id: "A11",
+    id: CheckId::A11,
     name: "RAM_BACKED",
     belief: "the target is a storage device",
     page: Page {

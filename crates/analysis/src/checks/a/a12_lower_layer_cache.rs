@@ -5,6 +5,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::BlockFlow;
 use model::finding::Severity;
 use model::job::Kind;
@@ -15,7 +16,7 @@ use model::units::{show_bytes, show_share};
 const ARRIVES_FROM: f64 = 0.95;
 
 pub(super) const CHECK: Check = Check {
-    id: "A12",
+    id: CheckId::A12,
     name: "LOWER_LAYER_CACHE",
     belief: "what the top device did, the disks below did too",
     page: Page {

@@ -6,9 +6,10 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "A13",
+    id: CheckId::A13,
     name: "COUNTERS_BLIND",
     belief: "the kernel counted what the device did",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::machine::Place;
 
@@ -12,7 +13,7 @@ use model::machine::Place;
 const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
 
 pub(super) const CHECK: Check = Check {
-    id: "A14",
+    id: CheckId::A14,
     name: "WRONG_PLACE",
     belief: "the path leads to the storage that is meant",
     page: Page {

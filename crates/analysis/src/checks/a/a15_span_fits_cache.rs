@@ -7,6 +7,7 @@ use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram};
 use crate::case::Case;
 use crate::checks::{self, Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_bytes;
@@ -17,7 +18,7 @@ const TIMES_MEMORY: f64 = 2.0;
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
 
 pub(super) const CHECK: Check = Check {
-    id: "A15",
+    id: CheckId::A15,
     name: "SPAN_FITS_CACHE",
     belief: "the span is larger than the caches below",
     page: Page {

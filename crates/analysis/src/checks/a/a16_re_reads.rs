@@ -7,6 +7,7 @@ use super::{a01_cache_served, coverage};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Order};
 use model::units::{show_bytes, show_share};
@@ -15,7 +16,7 @@ use model::units::{show_bytes, show_share};
 const REPEATS_ABOVE: f64 = 0.2;
 
 pub(super) const CHECK: Check = Check {
-    id: "A16",
+    id: CheckId::A16,
     name: "RE_READS",
     belief: "each read is of a block that was not read before",
     page: Page {

@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::two_samples::{Compared, FEWEST, compare};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Probe;
 use model::finding::Severity;
 use model::job::Kind;
@@ -25,7 +26,7 @@ const BESIDE_BYTES: u64 = 1 << 20;
 const CHANCE_BELOW: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "A17",
+    id: CheckId::A17,
     name: "FIRST_TOUCH",
     belief: "the first read of a block takes as long as later ones",
     page: Page {

@@ -6,6 +6,7 @@ use super::{a01_cache_served, a02_direct_fell_back};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_ns;
@@ -14,7 +15,7 @@ use model::units::show_ns;
 const FLOOR_NS: u64 = 5_000;
 
 pub(super) const CHECK: Check = Check {
-    id: "A18",
+    id: CheckId::A18,
     name: "FASTER_THAN_PHYSICS",
     belief: "a storage device can be this fast",
     page: Page {

@@ -8,6 +8,7 @@ use crate::case::{Case, Ran};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::link::link;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
@@ -19,7 +20,7 @@ const NEAREST_CACHE: f64 = 4.0;
 const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
 
 pub(super) const CHECK: Check = Check {
-    id: "A19",
+    id: CheckId::A19,
     name: "ABOVE_CEILING",
     belief: "so many bytes a second fit through the link",
     page: Page {

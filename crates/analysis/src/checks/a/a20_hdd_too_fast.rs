@@ -6,6 +6,7 @@ use super::{a01_cache_served, a02_direct_fell_back, a04_holes_read, a18_faster_t
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Pattern};
 use model::units::{show_bytes, show_ns, show_rate};
@@ -19,7 +20,7 @@ const EACH_FLOOR_NS: f64 = 500_000.0;
 const SPAN_FROM_BYTES: u64 = 1 << 30;
 
 pub(super) const CHECK: Check = Check {
-    id: "A20",
+    id: CheckId::A20,
     name: "HDD_TOO_FAST",
     belief: "the kernel's word about spinning disks is true",
     page: Page {

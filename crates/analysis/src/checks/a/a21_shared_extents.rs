@@ -6,6 +6,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_count, show_share};
@@ -22,7 +23,7 @@ const UNWRITTEN_ABOVE: f64 = 0.001;
 const ENCODED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "A21",
+    id: CheckId::A21,
     name: "SHARED_EXTENTS",
     belief: "overwriting happens in place",
     page: Page {

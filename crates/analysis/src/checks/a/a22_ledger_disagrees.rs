@@ -8,6 +8,7 @@ use super::{a06_inline_or_tail, a07_encoded_extents};
 use crate::case::{Amount, Case};
 use crate::checks::{Answer, Check, Found, Page, all, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
 use model::finding::Severity;
 use model::job::Kind;
@@ -20,12 +21,13 @@ const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests so much larger than operations were merged, which B01 says.
 const MERGED_FROM: f64 = 1.5;
 /// Checks that say why bytes are missing. They are asked before this one.
-const EXPLAIN_MISSING: &[&str] = &["A01", "A02", "A04", "A09", "A12", "A18"];
+const EXPLAIN_MISSING: &[CheckId] =
+    &[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A09, CheckId::A12, CheckId::A18];
 /// File systems that write direct writes themselves, under the caller's name.
 const CHARGED_TO_CALLER: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 pub(super) const CHECK: Check = Check {
-    id: "A22",
+    id: CheckId::A22,
     name: "LEDGER_DISAGREES",
     belief: "the counters of fathom, of its cgroup and of the devices agree",
     page: Page {

@@ -7,6 +7,7 @@ use super::shared::{Requests, names, one_to_one, requests};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_bytes, show_rate};
 
@@ -17,7 +18,7 @@ const BIASED_ABOVE: f64 = 1.5;
 const RENAMED_FROM: f64 = 2.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "B01",
+    id: CheckId::B01,
     name: "MERGED",
     belief: "the device saw operations of the size that was asked for",
     page: Page {

@@ -6,6 +6,7 @@ use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_bytes, show_rate};
 
@@ -17,7 +18,7 @@ const BIASED_ABOVE: f64 = 1.1;
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const CHECK: Check = Check {
-    id: "B02",
+    id: CheckId::B02,
     name: "SPLIT",
     belief: "one operation was one request to the device",
     page: Page {

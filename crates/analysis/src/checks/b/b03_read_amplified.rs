@@ -6,6 +6,7 @@ use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Pattern};
 use model::units::{show_bytes, show_rate};
@@ -16,7 +17,7 @@ const BIASED_ABOVE: f64 = 1.1;
 const WINDOWS_AHEAD: u64 = 2;
 
 pub(super) const CHECK: Check = Check {
-    id: "B03",
+    id: CheckId::B03,
     name: "READ_AMPLIFIED",
     belief: "the device read what was asked for and no more",
     page: Page {

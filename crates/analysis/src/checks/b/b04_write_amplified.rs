@@ -7,6 +7,7 @@ use super::shared::{ODD_BYTES, says};
 use crate::case::{Case, Ran, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
 use model::finding::Severity;
 use model::job::Kind;
@@ -18,7 +19,7 @@ use model::units::{show_bytes, show_rate};
 const BIASED_ABOVE: f64 = 1.2;
 
 pub(super) const CHECK: Check = Check {
-    id: "B04",
+    id: CheckId::B04,
     name: "WRITE_AMPLIFIED",
     belief: "the device wrote what was asked for and no more",
     page: Page {
@@ -41,7 +42,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || says(case, "D01") {
+    if !case.does(Kind::Write) || !case.on_device() || says(case, CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }
     let asked = case.issued(Kind::Write).bytes;

@@ -6,6 +6,7 @@
 use crate::case::{Case, asked_depth, share};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_rate;
 
@@ -17,7 +18,7 @@ const ONE_AT_A_TIME: f64 = 1.05;
 const OURS_FROM: f64 = 0.95;
 
 pub(super) const CHECK: Check = Check {
-    id: "B05",
+    id: CheckId::B05,
     name: "DEPTH_NOT_REACHED",
     belief: "as many operations were in flight as were asked for",
     page: Page {

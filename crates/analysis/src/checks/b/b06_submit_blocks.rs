@@ -6,6 +6,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_ns, show_share};
@@ -19,7 +20,7 @@ const FREE_UP_TO: f64 = 0.5;
 const SLACK: f64 = 0.1;
 
 pub(super) const CHECK: Check = Check {
-    id: "B06",
+    id: CheckId::B06,
     name: "SUBMIT_BLOCKS",
     belief: "handing an operation over did not wait for it",
     page: Page {

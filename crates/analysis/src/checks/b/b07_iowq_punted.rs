@@ -5,6 +5,7 @@
 use crate::case::{Case, Ran};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -20,7 +21,7 @@ const WORKER: &str = "iou-wrk-";
 const BIASED_FROM: usize = 2;
 
 pub(super) const CHECK: Check = Check {
-    id: "B07",
+    id: CheckId::B07,
     name: "IOWQ_PUNTED",
     belief: "io_uring carried the operations out without threads of the kernel",
     page: Page {

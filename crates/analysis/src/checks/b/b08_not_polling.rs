@@ -5,13 +5,14 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 
 /// Options that ask for polled completions: of io_uring and of vsync.
 const POLLING: &[&str] = &["iopoll", "hipri"];
 
 pub(super) const CHECK: Check = Check {
-    id: "B08",
+    id: CheckId::B08,
     name: "NOT_POLLING",
     belief: "completions were polled for, as was asked",
     page: Page {

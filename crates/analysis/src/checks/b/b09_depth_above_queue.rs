@@ -6,12 +6,13 @@ use super::shared::disks;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::machine::{Layer, LayerKind};
 use model::units::{show_count, show_rate};
 
 pub(super) const CHECK: Check = Check {
-    id: "B09",
+    id: CheckId::B09,
     name: "DEPTH_ABOVE_QUEUE",
     belief: "the device's queue holds all operations in flight",
     page: Page {

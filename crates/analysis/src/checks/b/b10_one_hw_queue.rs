@@ -6,6 +6,7 @@ use super::shared::disks;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_count;
@@ -14,7 +15,7 @@ use model::units::show_count;
 const FAST_FROM: f64 = 200_000.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "B10",
+    id: CheckId::B10,
     name: "ONE_HW_QUEUE",
     belief: "CPUs do not wait for one another at the device's queue",
     page: Page {

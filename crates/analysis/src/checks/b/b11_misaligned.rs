@@ -7,6 +7,7 @@ use super::shared::disks;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Access, Kind, Line, Order, Sizes};
 use model::machine::LayerKind;
@@ -16,7 +17,7 @@ use model::units::show_bytes;
 const START_BYTES: u64 = 512;
 
 pub(super) const CHECK: Check = Check {
-    id: "B11",
+    id: CheckId::B11,
     name: "MISALIGNED",
     belief: "operations lie on the physical blocks of the disk",
     page: Page {

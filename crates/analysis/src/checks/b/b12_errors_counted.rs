@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::record::Issued;
 use model::units::show_count;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 const NAMED: usize = 3;
 
 pub(super) const CHECK: Check = Check {
-    id: "B12",
+    id: CheckId::B12,
     name: "ERRORS_COUNTED",
     belief: "every operation succeeded",
     page: Page {

@@ -9,6 +9,7 @@ use crate::case::{Case, Ran, asked_depth, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use drawn::Drawn;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
@@ -19,7 +20,7 @@ const DEVIATIONS: f64 = 4.0;
 const EDGES: f64 = 2.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "B13",
+    id: CheckId::B13,
     name: "MIX_DRIFT",
     belief: "directions and sizes were those that were asked for",
     page: Page {

@@ -8,6 +8,7 @@ use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Order;
 use model::units::{show_count, show_share};
@@ -16,7 +17,7 @@ use model::units::{show_count, show_share};
 const BIASED_ABOVE: f64 = 0.02;
 
 pub(super) const CHECK: Check = Check {
-    id: "B14",
+    id: CheckId::B14,
     name: "NOT_RANDOM",
     belief: "random offsets were random to the device too",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Extents;
 use model::finding::Severity;
 use model::job::Pattern;
@@ -18,7 +19,7 @@ const FLASH_BELOW: u64 = MIB;
 const PIECES: u64 = 8;
 
 pub(super) const CHECK: Check = Check {
-    id: "B15",
+    id: CheckId::B15,
     name: "FRAGMENTED",
     belief: "the file lies in one piece, so that sequential is sequential",
     page: Page {

@@ -7,6 +7,7 @@ use super::shared::says;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::Severity;
 use model::job::Kind;
@@ -16,7 +17,7 @@ use model::units::show_share;
 const RENAMED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
-    id: "B16",
+    id: CheckId::B16,
     name: "WRITES_ALLOCATE",
     belief: "writes overwrote blocks that were there",
     page: Page {
@@ -39,7 +40,7 @@ pub(super) const CHECK: Check = Check {
 fn look(case: &Case) -> Known<Answer> {
     let writes = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
     // Where holes are read too the number is void already, of the same cause.
-    if !writes || (case.does(Kind::Read) && says(case, "A04")) {
+    if !writes || (case.does(Kind::Read) && says(case, CheckId::A04)) {
         return Ok(Answer::DoesNotApply);
     }
     let extents = case.extents()?;

@@ -5,6 +5,7 @@
 use crate::case::{Case, Ran, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::record::WorkerEnd;
 use model::units::{show_ns, show_share};
@@ -21,7 +22,7 @@ const IDLE_BELOW: f64 = 0.5;
 const DEVIATIONS: f64 = 4.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "B17",
+    id: CheckId::B17,
     name: "IDLE_TAIL",
     belief: "all workers loaded the target all the time",
     page: Page {

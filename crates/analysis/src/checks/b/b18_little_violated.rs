@@ -5,6 +5,7 @@
 use crate::case::{Case, Ran, asked_depth, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -17,7 +18,7 @@ const TOLERATED: f64 = 0.02;
 const EDGE_AT_MOST: f64 = 0.10;
 
 pub(super) const CHECK: Check = Check {
-    id: "B18",
+    id: CheckId::B18,
     name: "LITTLE_VIOLATED",
     belief: "rate, latency and depth agree with one another",
     page: Page {

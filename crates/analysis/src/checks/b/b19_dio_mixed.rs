@@ -7,12 +7,13 @@ use super::shared::says;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::units::show_bytes;
 
 pub(super) const CHECK: Check = Check {
-    id: "B19",
+    id: CheckId::B19,
     name: "DIO_MIXED",
     belief: "nobody used the file through the page cache beside direct I/O",
     page: Page {
@@ -34,7 +35,7 @@ pub(super) const CHECK: Check = Check {
 };
 
 fn look(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || says(case, "A02") {
+    if !case.stream.cache.is_direct() || !case.on_device() || says(case, CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(other) = buffered_beside(case) {

@@ -5,6 +5,7 @@
 use crate::case::{Amount, Case, share};
 use crate::checks::{Answer, all};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::BlockFlow;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind};
@@ -105,7 +106,7 @@ pub(super) fn names(layers: &[&Layer]) -> String {
 }
 
 /// Whether another check has a finding about this case, which then explains it.
-pub(super) fn says(case: &Case, id: &str) -> bool {
+pub(super) fn says(case: &Case, id: CheckId) -> bool {
     all().find(|c| c.id == id).is_some_and(|c| matches!((c.ask)(case), Ok(Answer::Finding(_))))
 }
 

@@ -7,6 +7,7 @@ use super::{c02_barriers_off, flushes};
 use crate::case::{Case, asked_depth, share};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -17,7 +18,7 @@ use model::units::show_count;
 const FLUSHED_FROM: f64 = 0.5;
 
 pub(super) const CHECK: Check = Check {
-    id: "C01",
+    id: CheckId::C01,
     name: "SYNC_WITHOUT_FLUSH",
     belief: "a sync made the disk empty its volatile cache",
     page: Page {

@@ -6,6 +6,7 @@ use super::flushes;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::LIBRARIES;
@@ -17,7 +18,7 @@ const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nob
 const SWALLOWERS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
 pub(super) const CHECK: Check = Check {
-    id: "C02",
+    id: CheckId::C02,
     name: "BARRIERS_OFF",
     belief: "nothing was told to skip what a sync is for",
     page: Page {

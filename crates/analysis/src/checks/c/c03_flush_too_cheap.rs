@@ -6,6 +6,7 @@ use super::{c01_sync_without_flush as c01, c02_barriers_off as c02, flushes};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -20,7 +21,7 @@ const SPINNING_NS: f64 = 2e6;
 const VIRTUAL_NS: f64 = 100e3;
 
 pub(super) const CHECK: Check = Check {
-    id: "C03",
+    id: CheckId::C03,
     name: "FLUSH_TOO_CHEAP",
     belief: "a flush took the time that a medium needs",
     page: Page {

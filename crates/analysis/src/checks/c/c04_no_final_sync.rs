@@ -8,12 +8,13 @@ use crate::case::Case;
 use crate::checks::a::a09_writes_still_in_ram as a09;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_ns;
 
 pub(super) const CHECK: Check = Check {
-    id: "C04",
+    id: CheckId::C04,
     name: "NO_FINAL_SYNC",
     belief: "an acknowledged write survives a power cut",
     page: Page {

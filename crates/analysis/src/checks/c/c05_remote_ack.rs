@@ -7,6 +7,7 @@ use super::flushes;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
 use model::finding::Severity;
 use model::job::Kind;
@@ -21,7 +22,7 @@ const REMOTE: &[&str] =
 const COUNTED: &str = "nfs";
 
 pub(super) const CHECK: Check = Check {
-    id: "C05",
+    id: CheckId::C05,
     name: "REMOTE_ACK",
     belief: "who acknowledges a write has it on its own storage",
     page: Page {

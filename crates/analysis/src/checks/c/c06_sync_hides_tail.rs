@@ -7,6 +7,7 @@ use crate::case::{Case, share};
 use crate::checks::a::a09_writes_still_in_ram as a09;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_ns, show_rate, show_share};
@@ -18,7 +19,7 @@ const HIDDEN_ABOVE: f64 = 0.1;
 const FLOOR_NS: f64 = 50e6;
 
 pub(super) const CHECK: Check = Check {
-    id: "C06",
+    id: CheckId::C06,
     name: "SYNC_HIDES_TAIL",
     belief: "when the clock stopped, the work was done",
     page: Page {

@@ -7,6 +7,7 @@
 use crate::case::{Amount, Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::BlockFlow;
 use model::finding::Severity;
 use model::job::Kind;
@@ -28,7 +29,7 @@ const AMPLIFICATION: f64 = 1.5;
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 pub(super) const CHECK: Check = Check {
-    id: "D01",
+    id: CheckId::D01,
     name: "FOREIGN_IO",
     belief: "nobody else used the disk",
     page: Page {

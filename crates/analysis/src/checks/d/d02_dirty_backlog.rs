@@ -5,6 +5,7 @@
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
 use model::finding::Severity;
 use model::units::show_bytes;
@@ -14,7 +15,7 @@ use model::units::show_bytes;
 const BACKLOG_ABOVE: u64 = 64 << 20;
 
 pub(super) const CHECK: Check = Check {
-    id: "D02",
+    id: CheckId::D02,
     name: "DIRTY_BACKLOG",
     belief: "nothing from before the test was waiting to be written",
     page: Page {

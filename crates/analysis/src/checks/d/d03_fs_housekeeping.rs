@@ -7,6 +7,7 @@ use super::d01_foreign_io as d01;
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
 use model::finding::Severity;
 use model::job::Kind;
@@ -33,7 +34,7 @@ const DISCARDED_FROM: u64 = 1 << 20;
 const DISCARD_SECTORS: usize = 13;
 
 pub(super) const CHECK: Check = Check {
-    id: "D03",
+    id: CheckId::D03,
     name: "FS_HOUSEKEEPING",
     belief: "the file system had nothing to do but our operations",
     page: Page {

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::LIMITS;
@@ -21,7 +22,7 @@ const ABOVE: f64 = 0.05;
 const BURST_NS: f64 = 200e6;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "D04",
+    id: CheckId::D04,
     name: "IO_LIMIT_CONFIGURED",
     belief: "no limit was set on the I/O of this program",
     page: Page {

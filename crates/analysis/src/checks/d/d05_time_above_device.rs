@@ -8,6 +8,7 @@ use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use crate::stalls;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::record::StreamEnd;
@@ -28,7 +29,7 @@ const ONE_TO_ONE: f64 = 1.1;
 const COUNTED_FROM: f64 = 0.5;
 
 pub(super) const CHECK: Check = Check {
-    id: "D05",
+    id: CheckId::D05,
     name: "TIME_ABOVE_DEVICE",
     belief: "the latency is the latency of the device",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const BOUND_ABOVE: f64 = 0.9;
 const CEILING_ABOVE: f64 = 0.8;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "D06",
+    id: CheckId::D06,
     name: "CPU_BOUND",
     belief: "the storage limits the number, not the CPU",
     page: Page {

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::record::PREPARES_AHEAD;
@@ -15,7 +16,7 @@ use model::units::{show_ns, show_share};
 const OVERHEAD_FROM: f64 = 0.1;
 
 pub(super) const CHECK: Check = Check {
-    id: "D07",
+    id: CheckId::D07,
     name: "TOOL_OVERHEAD",
     belief: "what the tool itself takes can be neglected",
     page: Page {

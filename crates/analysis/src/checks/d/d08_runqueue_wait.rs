@@ -7,6 +7,7 @@ use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
@@ -17,7 +18,7 @@ const BIASED_ABOVE: f64 = 0.10;
 const VOID_ABOVE: f64 = 0.30;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "D08",
+    id: CheckId::D08,
     name: "RUNQUEUE_WAIT",
     belief: "the workers waited for storage, not for a CPU",
     page: Page {

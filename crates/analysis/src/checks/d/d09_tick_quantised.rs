@@ -8,6 +8,7 @@ use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::stalls;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -33,7 +34,7 @@ const READY_FROM: f64 = 0.2;
 const LEAST_OPS: u64 = 100;
 
 pub(super) const CHECK: Check = Check {
-    id: "D09",
+    id: CheckId::D09,
     name: "TICK_QUANTISED",
     belief: "latencies are those of the storage, not of the scheduler's clock",
     page: Page {

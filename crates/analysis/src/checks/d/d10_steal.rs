@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
 use model::finding::Severity;
 use model::units::show_share;
@@ -21,7 +22,7 @@ const VOID_ABOVE: f64 = 0.10;
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const CHECK: Check = Check {
-    id: "D10",
+    id: CheckId::D10,
     name: "STEAL",
     belief: "the host gave this machine its CPUs when it needed them",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
 use model::finding::Severity;
 use model::kernel_files::{CPU_STAT, LIMITS};
@@ -17,7 +18,7 @@ const RENAMED_ABOVE: f64 = 0.3;
 const NOT_PAUSED: &str = "No quota paused the workers.";
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "D11",
+    id: CheckId::D11,
     name: "CPU_QUOTA",
     belief: "no quota paused the test",
     page: Page {

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::{GOVERNORS, SLEEPS};
@@ -24,7 +25,7 @@ const WAKING_FROM: f64 = 0.1;
 const LOW_DEPTH: f64 = 4.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "D12",
+    id: CheckId::D12,
     name: "CLOCKING",
     belief: "the CPUs are awake and at full clock",
     page: Page {

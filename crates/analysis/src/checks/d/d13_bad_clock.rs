@@ -6,6 +6,7 @@
 use crate::case::{Case, Ran, no_run};
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -27,7 +28,7 @@ const DEAR_SHARE: f64 = 0.05;
 const COARSE: &[&str] = &["jiffies", "refined-jiffies"];
 
 pub(super) const CHECK: Check = Check {
-    id: "D13",
+    id: CheckId::D13,
     name: "BAD_CLOCK",
     belief: "the clock is right",
     page: Page {

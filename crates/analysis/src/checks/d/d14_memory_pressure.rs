@@ -7,6 +7,7 @@ use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
@@ -26,7 +27,7 @@ const SWAPPED_PAGES_PER_S: f64 = 256.0;
 const DIRTY_FROM: f64 = 0.75;
 
 pub(super) const CHECK: Check = Check {
-    id: "D14",
+    id: CheckId::D14,
     name: "MEMORY_PRESSURE",
     belief: "there was memory enough",
     page: Page {

@@ -7,6 +7,7 @@ use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::thermometers::sensors;
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::kernel_files::TEMPERATURES;
@@ -16,7 +17,7 @@ use model::kernel_files::TEMPERATURES;
 const NEAR_MILLIDEGREES: i64 = 2_000;
 
 pub(super) const CHECK: Check = Check {
-    id: "D15",
+    id: CheckId::D15,
     name: "THERMAL",
     belief: "the drive was cool enough to go on like this",
     page: Page {

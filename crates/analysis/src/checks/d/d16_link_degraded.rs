@@ -7,6 +7,7 @@ use crate::checks::d::d18_virtual::is_virtual;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::link::link;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
@@ -16,7 +17,7 @@ use model::units::show_share;
 /// of it is used.
 const HOLDS_BACK_FROM: f64 = 0.5;
 pub(super) const CHECK: Check = Check {
-    id: "D16",
+    id: CheckId::D16,
     name: "LINK_DEGRADED",
     belief: "the link to the drive runs at full speed",
     page: Page {

@@ -6,6 +6,7 @@
 use crate::case::{Case, Ran, no_run, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::record::Interval;
@@ -28,7 +29,7 @@ const BIASES_FROM: f64 = 0.05;
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
 
 pub(super) const CHECK: Check = Check {
-    id: "D17",
+    id: CheckId::D17,
     name: "POWER_STATE",
     belief: "the drive was awake",
     page: Page {

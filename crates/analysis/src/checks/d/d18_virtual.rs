@@ -5,6 +5,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 
 /// Drivers of disks that another machine simulates.
@@ -12,7 +13,7 @@ const VIRTUAL_DRIVERS: &[&str] =
     &["virtio_blk", "virtio_scsi", "xen_blkfront", "vbd", "hv_storvsc", "vmw_pvscsi"];
 
 pub(super) const CHECK: Check = Check {
-    id: "D18",
+    id: CheckId::D18,
     name: "VIRTUAL",
     belief: "everything down to the medium can be seen",
     page: Page {

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::{PRODUCT, VENDOR};
@@ -35,7 +36,7 @@ const FLAT_BEFORE: f64 = 0.1;
 const PLATEAU: usize = 8;
 
 pub(super) const CHECK: Check = Check {
-    id: "D19",
+    id: CheckId::D19,
     name: "CLOUD_BURST",
     belief: "the disk can go on at this rate",
     page: Page {

@@ -5,6 +5,7 @@
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
 use model::finding::Severity;
 use model::job::Kind;
@@ -15,7 +16,7 @@ use model::units::{show_bytes, show_share};
 const FREE_BELOW: f64 = 0.1;
 
 pub(super) const CHECK: Check = Check {
-    id: "D20",
+    id: CheckId::D20,
     name: "NEARLY_FULL",
     belief: "there was room enough to write as usual",
     page: Page {

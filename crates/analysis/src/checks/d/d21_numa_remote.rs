@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Placement;
 use model::kernel_files::NODES;
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 const NODE_OF_DEVICE: &str = "device/numa_node";
 
 pub(super) const CHECK: Check = Check {
-    id: "D21",
+    id: CheckId::D21,
     name: "NUMA_REMOTE",
     belief: "the workers run next to the device",
     page: Page {

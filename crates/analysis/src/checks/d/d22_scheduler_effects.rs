@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind};
@@ -18,7 +19,7 @@ const MAX_SECTORS_KB: u64 = 1280;
 const THROTTLE_US: [u64; 2] = [75_000, 2_000];
 
 pub(super) const CHECK: Check = Check {
-    id: "D22",
+    id: CheckId::D22,
     name: "SCHEDULER_EFFECTS",
     belief: "the block layer is as the kernel sets it up",
     page: Page {

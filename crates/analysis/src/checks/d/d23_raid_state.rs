@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::kernel_files::RAID;
@@ -17,7 +18,7 @@ const BUSY: &[&str] = &["resync", "recovery", "recover", "check", "reshape", "re
 const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
 
 pub(super) const CHECK: Check = Check {
-    id: "D23",
+    id: CheckId::D23,
     name: "RAID_STATE",
     belief: "the array below is whole and at rest",
     page: Page {

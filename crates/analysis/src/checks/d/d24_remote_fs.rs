@@ -6,6 +6,7 @@
 use crate::case::{Case, Ran};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
 use model::finding::Severity;
 use model::job::Kind;
@@ -32,7 +33,7 @@ const HITS_FROM: f64 = 0.05;
 const CACHE_FROM: f64 = 0.5;
 
 pub(super) const CHECK: Check = Check {
-    id: "D24",
+    id: CheckId::D24,
     name: "REMOTE_FS",
     belief: "the file is on a disk of this machine",
     page: Page {

@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::machine::Machine;
 use model::units::show_count;
@@ -16,7 +17,7 @@ const REFUSALS: &[&str] = &["permission denied", "operation not permitted", "rea
 const MOST_NAMES: usize = 4;
 
 pub(super) const CHECK: Check = Check {
-    id: "D25",
+    id: CheckId::D25,
     name: "CONTAINER_VIEW",
     belief: "the whole machine can be seen from here",
     page: Page {

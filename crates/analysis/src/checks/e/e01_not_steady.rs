@@ -8,6 +8,7 @@ use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use crate::series::{Series, courses, mean};
 use crate::steadiness::{Drifts, cliff, whole_change};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
@@ -15,7 +16,7 @@ use model::units::show_share;
 const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "E01",
+    id: CheckId::E01,
     name: "NOT_STEADY",
     belief: "the rate had settled when it was measured",
     page: Page {

@@ -9,6 +9,7 @@ use crate::course::Course;
 use crate::series::{Series, courses};
 use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_ns;
 
@@ -16,7 +17,7 @@ use model::units::show_ns;
 const RENAMED_FROM: f64 = 0.20;
 
 pub(super) const CHECK: Check = Check {
-    id: "E02",
+    id: CheckId::E02,
     name: "CLIFF",
     belief: "the rate was one rate",
     page: Page {

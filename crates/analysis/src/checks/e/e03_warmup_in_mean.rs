@@ -8,11 +8,12 @@ use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::series::courses;
 use crate::steadiness::cliff;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
 
 pub(super) const CHECK: Check = Check {
-    id: "E03",
+    id: CheckId::E03,
     name: "WARMUP_IN_MEAN",
     belief: "the beginning was like the rest",
     page: Page {

@@ -9,13 +9,14 @@ use crate::independent::{FEWEST, observations};
 use crate::series::{Series, courses};
 use crate::steadiness::steps;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 
 /// Seconds of measuring below which too few observations are a matter of length, and told as that (E12).
 const LONG_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "E04",
+    id: CheckId::E04,
     name: "FEW_INDEPENDENT",
     belief: "a long run is many observations",
     page: Page {

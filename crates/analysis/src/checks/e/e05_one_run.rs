@@ -6,10 +6,11 @@ use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::interval::FEWEST_RUNS;
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 
 pub(super) const CHECK: Check = Check {
-    id: "E05",
+    id: CheckId::E05,
     name: "ONE_RUN",
     belief: "the next run would give the same",
     page: Page {

@@ -10,6 +10,7 @@ use crate::interval::FEWEST_RUNS;
 use crate::needed::{self, ASKED, MOST_RUNS, Spread};
 use crate::series::{Series, courses, mean, median, variance};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
 
@@ -24,7 +25,7 @@ const WORTH_SAYING: f64 = 2.0;
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "E06",
+    id: CheckId::E06,
     name: "RUNS_DISAGREE",
     belief: "every run would have given this number",
     page: Page {

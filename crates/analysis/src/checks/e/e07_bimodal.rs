@@ -7,11 +7,12 @@ use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::modes::{FEWEST_OPS, modes};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_ns, show_share};
 
 pub(super) const CHECK: Check = Check {
-    id: "E07",
+    id: CheckId::E07,
     name: "BIMODAL",
     belief: "the mean latency is a typical one",
     page: Page {

@@ -7,6 +7,7 @@ use super::TIMED;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_count;
 
@@ -16,7 +17,7 @@ const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
 const BEYOND: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
-    id: "E08",
+    id: CheckId::E08,
     name: "TAIL_UNSUPPORTED",
     belief: "a few operations tell the tail",
     page: Page {

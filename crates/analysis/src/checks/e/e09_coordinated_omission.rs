@@ -6,6 +6,7 @@ use super::{TIMED, has_step};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -28,7 +29,7 @@ const CPU_FROM: f64 = 0.5;
 const FEWEST_OPS: u64 = 1_000;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "E09",
+    id: CheckId::E09,
     name: "COORDINATED_OMISSION",
     belief: "p99 is what one user in a hundred waits at least",
     page: Page {

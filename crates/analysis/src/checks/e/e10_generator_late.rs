@@ -6,12 +6,13 @@ use crate::case::{Case, falls_short, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate, show_share};
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "E10",
+    id: CheckId::E10,
     name: "GENERATOR_LATE",
     belief: "operations arrived when the schedule said",
     page: Page {

@@ -6,6 +6,7 @@ use crate::case::{Case, Ran, falls_short, no_run, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::series::{median, moved, rows_of};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::{Kind, Pace};
 use model::units::{show_ns, show_rate};
@@ -18,7 +19,7 @@ const TOO_MUCH_FROM: f64 = 0.002;
 const FEWEST_ROWS: usize = 8;
 
 pub(in crate::checks) const CHECK: Check = Check {
-    id: "E11",
+    id: CheckId::E11,
     name: "OVERLOADED",
     belief: "the storage keeps up with the load that was asked for",
     page: Page {

@@ -7,6 +7,7 @@ use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_bytes;
@@ -20,7 +21,7 @@ const FAST_SHARE: f64 = 0.10;
 const FAST_AT_MOST: u64 = 100_000_000_000;
 
 pub(super) const CHECK: Check = Check {
-    id: "E12",
+    id: CheckId::E12,
     name: "TOO_SHORT",
     belief: "what was measured goes on like that",
     page: Page {

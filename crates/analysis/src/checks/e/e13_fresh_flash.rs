@@ -6,6 +6,7 @@
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
+use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
 use model::finding::Severity;
 use model::job::Kind;
@@ -19,7 +20,7 @@ const EMPTIED_FROM: f64 = 0.5;
 const DISCARDED: usize = 13;
 
 pub(super) const CHECK: Check = Check {
-    id: "E13",
+    id: CheckId::E13,
     name: "FRESH_FLASH",
     belief: "the drive was in the state that it will be in",
     page: Page {

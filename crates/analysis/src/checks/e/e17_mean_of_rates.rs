@@ -6,6 +6,7 @@ use crate::case::{Case, Ran, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::series::{moved, rows_of};
 use model::Known;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_count;
 
@@ -14,7 +15,7 @@ use model::units::show_count;
 const SAME: f64 = 0.001;
 
 pub(super) const CHECK: Check = Check {
-    id: "E17",
+    id: CheckId::E17,
     name: "MEAN_OF_RATES",
     belief: "the rate is operations by time",
     page: Page {

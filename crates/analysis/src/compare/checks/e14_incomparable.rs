@@ -5,11 +5,12 @@
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Evidence, Found, Page};
 use crate::compare::{self, sentence};
+use model::check_id::CheckId;
 use model::comparison::Pair;
 use model::finding::Severity;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
-    id: "E14",
+    id: CheckId::E14,
     name: "INCOMPARABLE",
     belief: "nothing differs but what is compared",
     page: Page {

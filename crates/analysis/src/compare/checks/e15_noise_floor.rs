@@ -5,11 +5,12 @@
 
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Found, Page, evidence};
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
-    id: "E15",
+    id: CheckId::E15,
     name: "NOISE_FLOOR",
     belief: "two sessions of the same thing would have been alike",
     page: Page {

@@ -5,11 +5,12 @@
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Found, Page, evidence};
 use crate::compare::welch::ALLOWED;
+use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
-    id: "E16",
+    id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
     belief: "one of many numbers that differs means something",
     page: Page {

@@ -6,6 +6,7 @@
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Evidence, Found, Page};
 use crate::compare::sides::One;
+use model::check_id::CheckId;
 use model::finding::Severity;
 use model::report::{Figures, Measured};
 use model::units::show_ns;
@@ -14,7 +15,7 @@ use model::units::show_ns;
 const SAME: f64 = 0.01;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
-    id: "E18",
+    id: CheckId::E18,
     name: "SUM_OF_PEAKS",
     belief: "a percentile of several is made of all their operations",
     page: Page {

@@ -11,6 +11,7 @@ pub(super) mod e18_sum_of_peaks;
 use crate::checks::{Answer, Page};
 use crate::findings;
 use model::Known;
+use model::check_id::CheckId;
 use model::comparison::{Metric, Pair};
 use model::finding::Finding;
 use model::report::Report;
@@ -21,8 +22,8 @@ pub(crate) const CHECKS: &[ComparisonCheck] =
 
 /// A question about a comparison.
 pub(crate) struct ComparisonCheck {
-    /// Catalogue id: `E14`.
-    pub(crate) id: &'static str,
+    /// Catalogue id.
+    pub(crate) id: CheckId,
     /// Its name: `INCOMPARABLE`.
     pub(crate) name: &'static str,
     /// The belief that it puts to the test.
@@ -72,13 +73,13 @@ pub(super) fn ask(asked: &Asked) -> Vec<Finding> {
             let Some(mut new) = findings::finding(check.id, check.name, &answer, about) else { continue };
             new.accepted = check.acceptable && asked.accepted;
             let same =
-                |f: &&mut Finding| (&f.id, f.outcome, &f.sentence) == (&new.id, new.outcome, &new.sentence);
+                |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
                 Some(old) => old.about.extend(new.about),
                 None => out.push(new),
             }
         }
     }
-    out.sort_by(|a, b| (a.outcome, a.severity, &a.id).cmp(&(b.outcome, b.severity, &b.id)));
+    out.sort_by_key(|f| (f.outcome, f.severity, f.id));
     out
 }

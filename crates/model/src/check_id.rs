@@ -1,0 +1,179 @@
+//! Ids of checks: what users look up, accept, and find again in every report.
+//!
+//! For: the one list of ids, and reading one that was typed or kept. Not for: what a check asks (crate `analysis`).
+//! Ids never change and are never given to another check. A report of a newer fathom may name checks that this one has not:
+//! their ids are kept as they are, so that its files stay readable.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! ids {
+    ($($id:ident)*) => {
+        /// Id of a check: a letter for its group, and two digits.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "an id stands for the page of its check, which is in that check's file")]
+        pub enum CheckId { $($id,)* Newer(Newer) }
+
+        impl CheckId {
+            /// Every id of this version, in the order of the catalogue.
+            pub const ALL: &[Self] = &[$(Self::$id),*];
+
+            fn text(&self) -> &str {
+                match self {
+                    $(Self::$id => stringify!($id),)*
+                    Self::Newer(id) => id.text(),
+                }
+            }
+        }
+    };
+}
+
+ids! {
+    A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22
+    B01 B02 B03 B04 B05 B06 B07 B08 B09 B10 B11 B12 B13 B14 B15 B16 B17 B18 B19
+    C01 C02 C03 C04 C05 C06
+    D01 D02 D03 D04 D05 D06 D07 D08 D09 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25
+    E01 E02 E03 E04 E05 E06 E07 E08 E09 E10 E11 E12 E13 E14 E15 E16 E17 E18
+}
+
+/// An id that this version does not have, out of a file of a newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Newer([u8; 3]);
+
+impl Newer {
+    /// A capital letter and two digits; nothing else is an id.
+    fn read(text: &str) -> Option<Self> {
+        let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
+        let [group, number @ ..] = bytes;
+        (group.is_ascii_uppercase() && number.iter().all(u8::is_ascii_digit)).then_some(Self(bytes))
+    }
+
+    fn text(&self) -> &str {
+        // Only `read` makes one, and only of ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl CheckId {
+    /// The letter of its group: `A`.
+    pub fn group(self) -> char {
+        self.text().chars().next().unwrap_or_default()
+    }
+
+    /// `A01, B05`.
+    pub fn list(ids: &[Self], between: &str) -> String {
+        ids.iter().map(Self::to_string).collect::<Vec<_>>().join(between)
+    }
+
+    fn known(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|id| id.text() == text)
+    }
+
+    /// The ids that somebody may have meant, for the end of a sentence: the one whose figures were typed as letters, else those
+    /// of the same group, else all groups.
+    fn near(typed: &str) -> String {
+        let figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        if let Some(id) = Self::known(&figures) {
+            return format!("the nearest is {id}");
+        }
+        let group = |id: &&Self| typed.starts_with(id.group());
+        let same: Vec<Self> = Self::ALL.iter().filter(group).copied().collect();
+        let groups = if same.is_empty() { Self::ALL } else { &same };
+        let ranges = groups.chunk_by(|a, b| a.group() == b.group());
+        let ranges: Vec<String> =
+            ranges.filter_map(|g| Some(format!("{} to {}", g.first()?, g.last()?))).collect();
+        format!("there are {}", ranges.join(", "))
+    }
+}
+
+impl fmt::Display for CheckId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl FromStr for CheckId {
+    type Err = String;
+
+    /// Reads what somebody typed, in any case; only ids of this version.
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let upper = typed.trim().to_ascii_uppercase();
+        Self::known(&upper).ok_or_else(|| format!("there is no check '{typed}'; {}", Self::near(&upper)))
+    }
+}
+
+impl Serialize for CheckId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        let newer = || Newer::read(&text).map(Self::Newer);
+        Self::known(&text).or_else(newer).ok_or_else(|| {
+            de::Error::custom(format!("'{text}' is no id of a check: a letter and two digits, as A01"))
+        })
+    }
+}
+
+impl JsonSchema for CheckId {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[A-Z][0-9]{2}$" })
+    }
+}
+
+#[test]
+fn ids_are_sorted_by_their_text_and_read_back_in_any_case() {
+    assert!(CheckId::ALL.windows(2).all(|w| w[0] < w[1] && w[0].to_string() < w[1].to_string()));
+    for id in CheckId::ALL {
+        assert_eq!(id.to_string().parse(), Ok(*id));
+        assert_eq!(id.to_string().to_lowercase().parse(), Ok(*id));
+        let json = serde_json::to_string(id).unwrap_or_default();
+        assert_eq!((json.clone(), serde_json::from_str(&json).ok()), (format!("\"{id}\""), Some(*id)));
+    }
+    assert_eq!((CheckId::D01.group(), format!("{:<4}|", CheckId::D01)), ('D', "D01 |".to_owned()));
+}
+
+#[test]
+fn an_id_of_a_newer_version_is_kept_as_it_is_and_what_is_no_id_is_refused() {
+    let known = CheckId::ALL.last().copied();
+    for newer in ["A99", "F01"] {
+        let read: Option<CheckId> = serde_json::from_str(&format!("\"{newer}\"")).ok();
+        assert_eq!(
+            read.map(|id| (id.to_string(), id.group())),
+            Some((newer.to_owned(), newer.as_bytes()[0] as char))
+        );
+        assert!(read > known, "newer ones stand behind all that are known");
+        assert_eq!(serde_json::to_value(read).ok(), Some(newer.into()));
+    }
+    for foreign in ["", "A1", "a01", "A001", "01A", "CACHE_SERVED", "\u{e9}1", "A0\u{661}"] {
+        let why = serde_json::from_value::<CheckId>(foreign.into()).err().map(|e| e.to_string());
+        assert!(why.is_some_and(|why| why.contains("a letter and two digits")), "{foreign}");
+    }
+}
+
+#[test]
+fn a_slip_is_told_what_is_near() {
+    let why = |typed: &str| typed.parse::<CheckId>().err().unwrap_or_default();
+    assert_eq!(why("a0l"), "there is no check 'a0l'; the nearest is A01");
+    assert_eq!(why("E1O"), "there is no check 'E1O'; the nearest is E10");
+    assert_eq!(why("C99"), "there is no check 'C99'; there are C01 to C06");
+    for elsewhere in ["F01", "", "\u{e9}"] {
+        assert!(
+            why(elsewhere).contains("A01 to A22, B01 to B19, ") && why(elsewhere).ends_with("E01 to E18")
+        );
+    }
+}
