@@ -1,0 +1,145 @@
+//! Doc comments that say nothing but the name below them.
+//!
+//! For: `/// The device.` above `device`. Not for: missing ones, which the compiler finds.
+
+use crate::Untidy;
+use crate::source::Source;
+use proc_macro2::Ident;
+use std::collections::BTreeSet;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+
+/// Words that add nothing to a name.
+const EMPTY: &[&str] =
+    &["a", "an", "and", "are", "as", "at", "by", "for", "in", "is", "its", "of", "on", "the", "this", "to"];
+
+/// How many a file has.
+pub(crate) fn find(source: &Source) -> Option<Untidy> {
+    let path = source.path.display().to_string();
+    let mut docs = Docs { path: path.clone(), owner: None, found: Vec::new() };
+    docs.visit_file(&source.syntax);
+    let (key, figure) = (format!("docs {path}"), docs.found.len());
+    (figure > 0).then(|| Untidy { key, figure, sentence: docs.found.join("\n") })
+}
+
+struct Docs {
+    path: String,
+    /// The type that what is visited belongs to.
+    owner: Option<String>,
+    found: Vec<String>,
+}
+
+impl Docs {
+    fn look(&mut self, attributes: &[Attribute], name: &Ident) {
+        let said: Vec<String> = attributes.iter().filter_map(doc).collect();
+        let full = self.owner.iter().fold(name.to_string(), |name, owner| format!("{owner}::{name}"));
+        if said.is_empty() || !only_repeats(&said.join(" "), &full) {
+            return;
+        }
+        let line = name.span().start().line;
+        let text = said.join(" ");
+        self.found.push(format!("{}:{line} {full}: '{}' only repeats the name", self.path, text.trim()));
+    }
+
+    fn of(&mut self, owner: &Ident, visit: impl FnOnce(&mut Self)) {
+        let before = self.owner.replace(owner.to_string());
+        visit(self);
+        self.owner = before;
+    }
+}
+
+fn doc(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether each of its words stands in the name, or says nothing.
+fn only_repeats(doc: &str, name: &str) -> bool {
+    let (doc, name) = (words(doc), words(name));
+    !doc.is_empty() && doc.iter().all(|word| name.contains(word))
+}
+
+/// In lower case and without the ending of a plural; `TwoWords` and `two_words` are two.
+fn words(text: &str) -> BTreeSet<String> {
+    let mut spaced = String::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            spaced.push(' ');
+        }
+        spaced.extend(c.to_lowercase());
+        before = c;
+    }
+    let all = spaced.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty() && !EMPTY.contains(w));
+    all.map(|word| word.strip_suffix('s').unwrap_or(word).to_owned()).collect()
+}
+
+impl<'s> Visit<'s> for Docs {
+    fn visit_item_struct(&mut self, item: &'s syn::ItemStruct) {
+        self.look(&item.attrs, &item.ident);
+        self.of(&item.ident, |d| visit::visit_item_struct(d, item));
+    }
+
+    fn visit_item_enum(&mut self, item: &'s syn::ItemEnum) {
+        self.look(&item.attrs, &item.ident);
+        self.of(&item.ident, |d| visit::visit_item_enum(d, item));
+    }
+
+    fn visit_item_trait(&mut self, item: &'s syn::ItemTrait) {
+        self.look(&item.attrs, &item.ident);
+        self.of(&item.ident, |d| visit::visit_item_trait(d, item));
+    }
+
+    fn visit_field(&mut self, field: &'s syn::Field) {
+        if let Some(name) = &field.ident {
+            self.look(&field.attrs, name);
+        }
+    }
+
+    fn visit_variant(&mut self, variant: &'s syn::Variant) {
+        self.look(&variant.attrs, &variant.ident);
+        self.of(&variant.ident, |d| visit::visit_variant(d, variant));
+    }
+
+    fn visit_item_fn(&mut self, item: &'s syn::ItemFn) {
+        self.look(&item.attrs, &item.sig.ident);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'s syn::ImplItemFn) {
+        self.look(&item.attrs, &item.sig.ident);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'s syn::TraitItemFn) {
+        self.look(&item.attrs, &item.sig.ident);
+    }
+
+    fn visit_item_const(&mut self, item: &'s syn::ItemConst) {
+        self.look(&item.attrs, &item.ident);
+    }
+
+    fn visit_item_type(&mut self, item: &'s syn::ItemType) {
+        self.look(&item.attrs, &item.ident);
+    }
+}
+
+#[test]
+fn a_doc_comment_must_say_more_than_the_name() {
+    let text = "/// A job of the plan.\npub struct PlanJob {\n    /// The targets.\n    pub target: u8,\n    /// The target, opened.\n    \
+                pub other: u8,\n}\n/// Runs.\nfn run() {}\n/// Runs it to the end.\nfn run_on() {}\n";
+    let source = Source { path: "src/x.rs".into(), lines: 11, syntax: syn::parse_file(text).unwrap() };
+    let found = find(&source).unwrap();
+    assert_eq!((found.key.as_str(), found.figure), ("docs src/x.rs", 3));
+    assert_eq!(
+        found.sentence.lines().collect::<Vec<_>>(),
+        [
+            "src/x.rs:2 PlanJob: 'A job of the plan.' only repeats the name",
+            "src/x.rs:4 PlanJob::target: 'The targets.' only repeats the name",
+            "src/x.rs:9 run: 'Runs.' only repeats the name",
+        ]
+    );
+}

@@ -1,0 +1,38 @@
+//! Tidiness of this repository's source, held by a ratchet: what is untidy may become less and never more.
+//!
+//! For: files that import each other in a circle, long functions and files, doc comments that only repeat a name; each told with
+//! file and line. Not for: style, which rustfmt and clippy hold.
+//! `bounds.txt` has what is untidy today. Where there is less of it: `FATHOM_BLESS=1 cargo test --test tidy`, and commit the file.
+#![allow(clippy::unwrap_used)] // A file that cannot be read is a failure of the test.
+
+mod bounds;
+mod circles;
+mod docs;
+mod imports;
+mod lengths;
+mod source;
+
+use source::Source;
+use std::path::Path;
+
+/// Something that the bounds are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Untidy {
+    /// What and where, as the bounds name it: it must not change with every line above.
+    key: String,
+    /// How much of it.
+    figure: usize,
+    /// The same for people, with file and line.
+    sentence: String,
+}
+
+#[test]
+fn the_source_becomes_no_less_tidy() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = Source::all(root, &["src", "crates", "tests", "benches", "fuzz/fuzz_targets"]);
+    let mut found = circles::find(root);
+    found.extend(files.iter().flat_map(lengths::find));
+    found.extend(files.iter().filter_map(docs::find));
+    let worse = bounds::hold(found, &root.join("tests/tidy/bounds.txt"));
+    assert!(worse.is_empty(), "\n{}", worse.join("\n"));
+}
