@@ -201,9 +201,7 @@ impl Disk {
         let cd = format!("cd '{}' && {script}", self.dir.display());
         let enter = self.room.enter();
         let mut command = Command::new(&enter[0]);
-        // A group of its own, so that what the script starts ends with it.
-        command.args(&enter[1..]).args(["sh", "-c", &cd]).process_group(0);
-        Beside(command.spawn().unwrap())
+        Beside::start(command.args(&enter[1..]).args(["sh", "-c", &cd]))
     }
 
     /// A file full of bytes on it.
@@ -275,6 +273,19 @@ impl Drop for Switched {
 
 /// A process beside the story, ended with it and all that it started.
 pub(crate) struct Beside(Child);
+
+impl Beside {
+    /// Starts a command that goes on until it is killed.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        // A group of its own, so that what it starts ends with it.
+        Self(command.process_group(0).stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Beside {
     fn drop(&mut self) {

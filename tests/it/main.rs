@@ -17,6 +17,7 @@ mod group;
 mod history;
 mod honesty;
 mod in_order;
+mod in_use;
 mod iometer;
 mod layers;
 mod lifecycle;

@@ -100,6 +100,8 @@ fn signatures_that_no_tool_here_makes_protect_too() {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(64 << 20).unwrap();
         file.write_all_at(bytes, at).unwrap();
+        // Whoever has it open to write uses it.
+        drop(file);
         let Some(device) = Device::on(&image, Image::Direct) else { return };
         let before = device.checksum();
         refused(&write_to(&stage, &device.path), words, &device, &before);

@@ -212,7 +212,8 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene {
         id: "A10",
         before: data!(""),
-        beside: "while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
+        // Not before the target is opened: what somebody writes to is not written.
+        beside: "sleep 1; while :; do fallocate --punch-hole --offset 0 --length 64m data; sleep 0.05; done",
         words: "--rw randwrite --cache buffered --destroy $TARGET",
         target: "data",
         ..PLAIN

@@ -55,7 +55,8 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
             path.display()
         )));
     };
-    let names_path = || said.starts_with('/') && Path::new(said).canonicalize().is_ok_and(|p| p == path);
+    // Through whichever node.
+    let names_path = || said.starts_with('/') && is_same(Path::new(said), path);
     if serial.as_deref() == Some(said) || said == name || Path::new(said) == path || names_path() {
         return Ok(());
     }
@@ -104,7 +105,13 @@ pub fn open_file(path: &Path, write: bool, cache: Cache) -> io::Result<File> {
 /// # Errors
 /// Where it cannot be looked at, or is something else.
 pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
-    let now = identity::of_path(path).map_err(|e| MachineError::at(path, "looked at", &e))?;
+    let now = identity::of_path(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => MachineError::Refused(format!(
+            "{} is no longer there: it was removed or renamed after this was planned",
+            path.display()
+        )),
+        _ => MachineError::at(path, "looked at", &e),
+    })?;
     must_be(root, path, &now, planned)
 }
 
@@ -181,7 +188,8 @@ pub fn may_write_file(
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
-    let named = destroy.map(Path::new).is_some_and(|d| d == said || d == absolute || d == path);
+    let named =
+        destroy.map(Path::new).is_some_and(|d| d == said || d == absolute || d == path || is_same(d, path));
     if facts.len() == 0 || named {
         return Ok(());
     }
@@ -192,6 +200,11 @@ pub fn may_write_file(
         said.display(),
         said.display()
     )))
+}
+
+/// Whether two names are those of one file or device.
+fn is_same(a: &Path, b: &Path) -> bool {
+    identity::of_path(a).is_ok_and(|a| identity::of_path(b).is_ok_and(|b| a.is_same(&b)))
 }
 
 /// Takes the exclusive claim of a device, once.

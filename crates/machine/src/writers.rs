@@ -10,6 +10,7 @@ use crate::{identity, others};
 use model::identity::Identity;
 use std::fs::File;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// File systems of which this machine does not know all users (`statfs(2)`): NFS, CIFS, SMB2, SMB3, Ceph, 9P, FUSE, AFS, Coda,
 /// OCFS2, GFS2, Lustre.
@@ -26,6 +27,8 @@ const SHARED: [u64; 11] = [
     0x0116_1970,
     0x0bd0_0bd0,
 ];
+/// Longest wait for files that the kernel is closing.
+const CLOSING: Duration = Duration::from_secs(1);
 /// Access mode of a descriptor that is open for reading only.
 const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
@@ -37,20 +40,29 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
         Ok(ours) => ours,
         Err(e) => return Use::Unseen(words(&e)),
     };
-    let asked = lease(file);
-    if matches!(asked, Ok(false)) {
-        return Use::Nobody;
-    }
-    // Our own standard output may be such a descriptor.
-    let seen = processes(root, &[ours], true);
-    match (seen, asked) {
-        (Ok(Seen { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
-        (_, Ok(_)) => {
-            Use::By("open for writing by a program that is not visible from here, or by the kernel".into())
+    let since = Instant::now();
+    loop {
+        let asked = lease(file);
+        if matches!(asked, Ok(false)) {
+            return Use::Nobody;
         }
-        (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
-        (Ok(Seen { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
-        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+        // Our own standard output may be such a descriptor.
+        return match (processes(root, std::slice::from_ref(&ours), true), asked) {
+            (Ok(Seen { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
+            // Files of a ring are closed a moment after the process that had it has ended.
+            (_, Ok(_)) if since.elapsed() < CLOSING => {
+                std::thread::sleep(CLOSING / 50);
+                continue;
+            }
+            (_, Ok(_)) => Use::By(
+                "open for writing by a program that is not visible from here, or by the kernel".into(),
+            ),
+            (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
+            (Ok(Seen { hidden, .. }), Err(why)) => {
+                Use::Unseen(format!("{why}, and {}", others_files(hidden)))
+            }
+            (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+        };
     }
 }
 

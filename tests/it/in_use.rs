@@ -1,0 +1,446 @@
+//! In use: what anybody uses is not written, whatever it is called; and what is written is what was planned.
+//!
+//! For: users of files and devices, told by device and inode. Not for: what lies on a device that nobody uses ([`crate::safety`]).
+
+use crate::disk::{Beside, Device, Disk, Image, make};
+use crate::stage::{Outcome, Stage, is_root, skip, tool};
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const SHORT: &str = "--rw randwrite --size 16m --time 100ms --warmup 0 --runs 1 --quiet";
+/// Long enough that what a story does as the first run begins is done before the second.
+const TWO_RUNS: &str = "--size 16m --time 1s --warmup 0 --runs 2";
+
+fn destroy(stage: &Stage, target: &Path) -> Outcome {
+    stage.fathom(&format!("run {SHORT} --destroy {0}", target.display()), target)
+}
+
+fn sum(path: &Path) -> String {
+    tool(&[&"sha256sum", &path]).unwrap()
+}
+
+/// Fails unless the program refused with all these words.
+#[track_caller]
+fn refused(out: &Outcome, words: &[&str]) {
+    assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
+    for word in words {
+        assert!(out.stderr.contains(word), "'{word}' is not in: {}", out.stderr);
+    }
+}
+
+/// Fails unless writing to this is refused with all these words, and it stays what it was.
+#[track_caller]
+fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
+    let before = sum(target);
+    refused(&destroy(stage, target), words);
+    assert_eq!(sum(target), before, "it was written");
+}
+
+/// Waits for what the kernel does on its own.
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(20), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Fails unless the file system on it is whole, when its mount is gone.
+#[track_caller]
+fn sound(image: &Path) {
+    until("it is unmounted", || tool(&[&"losetup", &"--associated", &image]).is_ok_and(|l| l.is_empty()));
+    tool(&[&"e2fsck", &"-fn", &image]).unwrap();
+}
+
+/// Text without its line breaks.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
+    let link = stage.path("another-name");
+    fs::hard_link(file, &link).unwrap();
+    link
+}
+
+/// A process with words of Python, which says `ready` and goes on; the path is `sys.argv[1]`.
+fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
+    let said = stage.path("python-is-ready");
+    let script = format!(
+        "import os, sys, time\n{words}\nopen('{}', 'w').close()\nwhile True: time.sleep(60)",
+        said.display()
+    );
+    let mut command = Command::new("python3");
+    command.args(["-c", &script]).arg(path);
+    let beside = Beside::start(&mut command);
+    until("it said that it is ready", || said.exists());
+    fs::remove_file(&said).unwrap();
+    beside
+}
+
+#[test]
+fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("echo kept > keep && sync");
+    let image = stage.path("image");
+    let link = hard_link(&stage, &image);
+    fs::remove_file(&image).unwrap();
+    let words = ["in use", disk.name(), "is mounted on", "in the mount namespace of"];
+    refused(&destroy(&stage, &link), &words);
+    // From inside it is simply mounted.
+    let inside = disk.fathom(&stage, &format!("run {SHORT} --destroy {}", link.display()), &link);
+    refused(&inside, &[disk.name(), "which is mounted on"]);
+    assert_eq!(disk.sh("cat keep"), "kept");
+    drop(disk);
+    sound(&link);
+}
+
+#[test]
+fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let image = stage.path("c");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    if let Err(why) = make("ext4", &image) {
+        return skip(&why);
+    }
+    let script = "mkdir x; mount --bind .. x; d=$(losetup --find --show x/c); mount \"$d\" \"$1\"; losetup --detach \"$d\"";
+    let Some(container) = Disk::served(&stage, &["losetup"], script) else { return };
+    container.sh("echo kept > keep && sync");
+    refused(&destroy(&stage, &image), &["in use", "behind loop", "in the mount namespace of"]);
+    let verify = format!("verify --size 16m --quiet --destroy {}", image.display());
+    refused(&stage.fathom(&verify, &image), &["behind loop"]);
+    assert_eq!(container.sh("cat keep"), "kept");
+    drop(container);
+    sound(&image);
+}
+
+#[test]
+fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
+    let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
+    refused_and_whole(&stage, &lower.image, &[lower.name()]);
+    refused_and_whole(&stage, &lower.path, &["behind", upper.name()]);
+    drop(upper);
+
+    // Bound for reading only it is no writer of its file.
+    let file = stage.file("read", 16);
+    let reader = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &file]).unwrap();
+    let reader = Device { path: reader.into(), image: file.clone() };
+    let link = hard_link(&stage, &file);
+    fs::remove_file(&file).unwrap();
+    refused_and_whole(&stage, &link, &["behind", reader.name()]);
+}
+
+#[test]
+fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
+    // Not a byte of the whole says what is in its second half.
+    let half = tool(&[&"losetup", &"--find", &"--show", &"--offset", &"32MiB", &whole.image]).unwrap();
+    let half = Device { path: half.into(), image: whole.image.clone() };
+    refused_and_whole(&stage, &whole.path, &["also", half.name()]);
+    let Some(over) = Device::on(&whole.path, Image::Buffered) else { return };
+    refused_and_whole(&stage, &over.path, &["is over", "also", half.name()]);
+}
+
+#[test]
+fn a_partition_is_refused_while_one_that_overlaps_it_is_in_use() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Device::new(&stage, 64, Image::Direct) else { return };
+    for (number, start) in [("1", "2048"), ("2", "40960")] {
+        if let Err(why) = tool(&[&"addpart", &disk.path, &number, &start, &"65536"]) {
+            return skip(&why);
+        }
+    }
+    let partition = |n: u32| PathBuf::from(format!("{}p{n}", disk.path.display()));
+    if !partition(2).exists() {
+        skip("nobody makes nodes of partitions here");
+        let _ = tool(&[&"delpart", &disk.path, &"1"]);
+        let _ = tool(&[&"delpart", &disk.path, &"2"]);
+        return;
+    }
+    let Some(user) = Device::on(&partition(2), Image::Buffered) else { return };
+    refused_and_whole(&stage, &partition(1), &["p2 is behind", user.name()]);
+    let both = format!("run {SHORT} --destroy {0} {0} {1}", disk.path.display(), partition(1).display());
+    drop(user);
+    let both = stage.fathom(&both, Path::new(""));
+    assert_eq!(both.code, Some(2), "{both:?}");
+    assert!(both.stderr.contains("is stored on"), "{both:?}");
+    for number in ["1", "2"] {
+        tool(&[&"delpart", &disk.path, &number]).unwrap();
+    }
+}
+
+#[test]
+fn a_mounted_device_is_refused_through_a_node_of_another_name() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    disk.sh("echo kept > keep && sync");
+    let node = node_of(&stage, "node", &disk.device);
+    refused(&destroy(&stage, &node), &["is mounted on", "in the mount namespace of"]);
+    assert_eq!(disk.sh("cat keep"), "kept");
+}
+
+/// A second node of a device.
+fn node_of(stage: &Stage, name: &str, device: &Path) -> PathBuf {
+    let node = stage.path(name);
+    let number = fs::metadata(device).unwrap().rdev();
+    let (major, minor) = (rustix::fs::major(number).to_string(), rustix::fs::minor(number).to_string());
+    tool(&[&"mknod", &node, &"b", &major, &minor]).unwrap();
+    node
+}
+
+/// A swap file that is given back.
+struct Swap<'d>(&'d Disk);
+
+impl Drop for Swap<'_> {
+    fn drop(&mut self) {
+        self.0.sh("swapoff link");
+    }
+}
+
+#[test]
+fn a_swap_file_is_refused_under_a_second_name() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let script = "dd if=/dev/zero of=swap bs=1M count=32 status=none && chmod 600 swap && mkswap -q swap && ln swap link \
+                  && (swapon swap && echo on || echo off)";
+    if disk.sh(script) != "on" {
+        return skip("this machine does not swap to a file");
+    }
+    let swap = Swap(&disk);
+    let link = disk.dir.join("link");
+    let run = || disk.fathom(&stage, &format!("run {SHORT} --destroy {}", link.display()), &link);
+    refused(&run(), &["swap"]);
+    drop(swap);
+    assert!(matches!(run().code, Some(0 | 1)));
+}
+
+#[test]
+fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is_not() {
+    let stage = Stage::new();
+    let file = stage.file("data", 32);
+    let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
+    refused_and_whole(&stage, &file, &["open for writing by python3", &writer.id().to_string()]);
+    refused_and_whole(&stage, &hard_link(&stage, &file), &["open for writing by python3"]);
+    drop(writer);
+    // A mapping stays when the descriptor that it was made with is closed.
+    let mapped = "import ctypes\nf = os.open(sys.argv[1], os.O_RDWR)\nmmap = ctypes.CDLL(None).mmap\n\
+                  mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]\n\
+                  mmap.restype = ctypes.c_void_p\nmmap(None, 4096, 3, 1, f, 0)\nos.close(f)";
+    let mapper = python(&stage, mapped, &file);
+    refused_and_whole(&stage, &file, &["open for writing by python3", &mapper.id().to_string()]);
+    drop(mapper);
+    let reader = python(&stage, "f = open(sys.argv[1], 'rb')", &file);
+    let out = destroy(&stage, &file);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    drop(reader);
+}
+
+#[test]
+fn a_program_of_another_user_counts_also_where_it_is_hidden() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.folder_of_nobody("theirs");
+    let file = folder.join("data");
+    crate::stage::fill(&file, 32);
+    let words = format!("run {SHORT} --destroy {}", file.display());
+    let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
+    // Its owner may ask the kernel.
+    std::os::unix::fs::chown(&file, Some(65534), Some(65534)).unwrap();
+    refused(&stage.fathom_as_nobody(&words, &file), &["open for writing by", "not visible"]);
+    drop(writer);
+    // Who may only write to it may not, and is told so.
+    std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+    let out = stage.fathom_as_nobody(&words, &file);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("could not be seen: only its owner may ask"), "{out:?}");
+}
+
+#[test]
+fn a_device_that_a_program_writes_is_refused_with_its_name() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let writer = python(&stage, "f = os.open(sys.argv[1], os.O_WRONLY)", &device.path);
+    refused_and_whole(&stage, &device.path, &["open for writing by python3", &writer.id().to_string()]);
+    drop(writer);
+    let writer = python(&stage, "f = os.open(sys.argv[1], os.O_RDWR)", &device.image);
+    refused_and_whole(&stage, &device.path, &["open for writing by python3"]);
+    drop(writer);
+    let out = destroy(&stage, &device.path);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+}
+
+/// Runs twice, and does something as the first run begins. Fails unless the second is refused with these words, what was
+/// measured is kept and reported, and `victim` stays what it was.
+#[track_caller]
+fn exchanged(
+    stage: &Stage,
+    target: &Path,
+    words: &str,
+    exchange: impl FnOnce(),
+    victim: &Path,
+    say: &[&str],
+) {
+    let run = stage.start(words, target);
+    until("the first run begins", || {
+        let begun = |p: &PathBuf| fs::read_to_string(p).is_ok_and(|t| t.contains("{\"run_start\":"));
+        stage.sessions().iter().any(begun)
+    });
+    exchange();
+    let before = victim.exists().then(|| sum(victim));
+    let out = run.end();
+    assert_eq!(out.code, Some(3), "{out:?}");
+    for word in say {
+        assert!(unwrapped(&out.stdout).contains(word), "'{word}': {out:?}");
+    }
+    assert_eq!(victim.exists().then(|| sum(victim)), before, "the other file was written");
+    let report = stage.show().report();
+    assert_eq!(report.0["results"][0]["runs"].as_array().map(Vec::len), Some(1), "{report:?}");
+}
+
+fn renamed_over(rw: &str) {
+    let stage = Stage::new();
+    let (target, other) = (stage.file("target", 32), stage.file("other", 32));
+    let aside = stage.path("aside");
+    let named = if rw == "randread" { String::new() } else { format!("--destroy {}", target.display()) };
+    let rename = || {
+        fs::rename(&target, &aside).unwrap();
+        fs::rename(&other, &target).unwrap();
+    };
+    let words = format!("run --rw {rw} {TWO_RUNS} {named}");
+    exchanged(&stage, &target, &words, rename, &target, &["is not what it was", "inode"]);
+}
+
+#[test]
+fn a_file_put_in_the_place_of_one_that_is_written_is_not_touched() {
+    renamed_over("randwrite");
+}
+
+#[test]
+fn a_file_put_in_the_place_of_one_that_is_read_is_not_measured() {
+    renamed_over("randread");
+}
+
+#[test]
+fn what_was_measured_is_kept_when_the_target_is_removed() {
+    let stage = Stage::new();
+    let target = stage.file("target", 32);
+    let remove = || fs::remove_file(&target).unwrap();
+    exchanged(
+        &stage,
+        &target,
+        &format!("run --rw randread {TWO_RUNS}"),
+        remove,
+        &target,
+        &["is no longer there"],
+    );
+}
+
+#[test]
+fn another_device_behind_the_node_is_not_touched() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let other = stage.file("other", 64);
+    let Some(other) = Device::on(&other, Image::Direct) else { return };
+    let node = node_of(&stage, "node", &device.path);
+    let make_anew = || {
+        fs::remove_file(&node).unwrap();
+        node_of(&stage, "node", &other.path);
+    };
+    let words = format!("run --rw randwrite {TWO_RUNS} --destroy {}", node.display());
+    exchanged(&stage, &node, &words, make_anew, &other.path, &["is not what it was", "and is device 7:"]);
+}
+
+#[test]
+fn another_file_behind_a_loop_device_is_not_measured() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let (first, second) = (stage.file("first", 32), stage.file("second", 32));
+    let device = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &first]).unwrap();
+    let device = Device { path: device.into(), image: first };
+    // LOOP_CHANGE_FD, which the kernel allows while the device is read.
+    let words = "import fcntl\nfcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x4C06, os.open(sys.argv[2], os.O_RDONLY))";
+    let change = || {
+        let script = format!("import os, sys\n{words}");
+        tool(&[&"python3", &"-c", &script, &device.path, &second]).unwrap();
+    };
+    let words = format!("run --rw randread {TWO_RUNS}");
+    exchanged(&stage, &device.path, &words, change, &second, &["is not what it was", "a loop over inode"]);
+}
+
+#[test]
+fn one_file_under_several_names_is_one_target() {
+    let stage = Stage::new();
+    let file = stage.file("data", 32);
+    let link = hard_link(&stage, &file);
+    let soft = stage.path("soft");
+    std::os::unix::fs::symlink(&file, &soft).unwrap();
+    let names = [&file, &link, &soft, &file].map(|p| p.display().to_string()).join(" ");
+    let words = format!(
+        "run --rw randread --depth 8 --engine io_uring --time 500ms --warmup 0 --runs 1 --quiet {names}"
+    );
+    let once = stage.fathom(&format!("{words} --format json"), Path::new(""));
+    let depth = once.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap();
+    assert!(depth <= 8.1, "{depth} in flight");
+    let report = once.report();
+    assert_eq!(report.answers("A15")[0]["evidence"]["span_bytes"].as_f64(), Some(33_554_432.0), "{report:?}");
+    let text = stage.fathom(&words, Path::new(""));
+    assert!(unwrapped(&text.stdout).contains("are the same: it is one target"), "{text:?}");
+    // Two files are two.
+    let second = stage.file("second", 32);
+    let both = stage.fathom(&format!("{words} {}", second.display()), Path::new(""));
+    assert!(!both.stdout.contains("second and"), "{both:?}");
+}
+
+#[test]
+fn one_device_under_two_nodes_is_one_target() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let node = node_of(&stage, "node", &device.path);
+    let words = format!("run {SHORT} --depth 4 --destroy {0} {0} {1}", device.path.display(), node.display());
+    let out = stage.fathom(&words, Path::new(""));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("are the same: it is one target"), "{out:?}");
+}
