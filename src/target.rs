@@ -3,6 +3,7 @@
 //! For: making or opening each target once, with everything that belongs to it. Not for: finding or judging targets.
 
 use crate::failure::Failure;
+use engine::source::Pieces;
 use machine::root::Root;
 use machine::safety;
 use machine::test_file::TestFile;
@@ -20,6 +21,8 @@ pub struct Ready {
     handle: Option<File>,
     bytes: u64,
     notes: Vec<String>,
+    /// The only parts of it that are read; `None` where all of it may be.
+    pieces: Option<Pieces>,
 }
 
 impl Ready {
@@ -69,7 +72,7 @@ impl Ready {
                 .map(|name| format!("{name} and {} are the same: it is one target, used once", target.path)),
         );
         let bytes = made.as_ref().map_or(target.bytes, TestFile::bytes);
-        Ok(Self { target, made, handle, bytes, notes })
+        Ok(Self { target, made, handle, bytes, notes, pieces: None })
     }
 
     /// Alignment of offsets and lengths that it needs as it is opened.
@@ -79,7 +82,17 @@ impl Ready {
 
     /// Bytes that are there to be touched.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.pieces.as_ref().map_or(self.bytes, Pieces::bytes)
+    }
+
+    /// From now on only these parts of it are read, as if they were one behind the other.
+    pub fn read_at(&mut self, pieces: Pieces) {
+        self.pieces = Some(pieces);
+    }
+
+    /// The only parts of it that are read.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        self.pieces.as_ref()
     }
 
     /// What had to be said while it was made.

@@ -36,8 +36,8 @@ impl Choice for SameEverywhere {
 ///
 /// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
 /// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
-/// what fathom counts stands what the device counted. A device below is read from its first byte on, --size bytes of it; so
-/// its row says something where these bytes were once written, as those of the test file are.
+/// what fathom counts stands what the device counted. A device below is read at the very blocks in which the
+/// file is stored; where these cannot be known (btrfs, volumes, RAID), its row is left out with the reason.
 ///
 /// A file or device of yours is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]

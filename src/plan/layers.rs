@@ -182,7 +182,7 @@ impl Ground<'_> {
         let warm = cache == Cache::Buffered && reads(rw);
         Some(self.add(
             climb,
-            Rung { job: 0, name, work: heading(rw).into(), below, warm },
+            Rung { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
             (&self.said, cache, self.span),
         ))
@@ -205,8 +205,14 @@ impl Ground<'_> {
                 continue;
             }
             let below = only(&layer.below).and_then(|b| rungs.get(b).copied().flatten());
-            let rung =
-                Rung { job: 0, name: layer.name.clone(), work: heading(rw).into(), below, warm: false };
+            let rung = Rung {
+                job: 0,
+                name: layer.name.clone(),
+                work: heading(rw).into(),
+                below,
+                warm: false,
+                stored: true,
+            };
             let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
             let index = self.add(climb, rung, rw, what);
             if let Some(slot) = rungs.get_mut(at) {

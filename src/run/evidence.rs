@@ -6,6 +6,7 @@
 use super::Bench;
 use crate::failure::Failure;
 use crate::target::Ready;
+use engine::source::Pieces;
 use model::Known;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::job::Cache;
@@ -71,6 +72,7 @@ impl Bench {
         let spans = reading.map(|s| span(s.access.offset_bytes, s.access.span_bytes, ready.bytes()));
         // What lies between two spans belongs to the target too.
         let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
+        let span = ready.pieces().and_then(Pieces::largest).unwrap_or(span);
         if let Some(why) = self.cached_anyway(index) {
             return Some(Err(why));
         }

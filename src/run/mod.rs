@@ -6,6 +6,7 @@ mod evidence;
 mod precondition;
 mod self_test;
 mod specs;
+mod stored;
 mod supplies;
 mod sweep;
 mod trial;
@@ -299,6 +300,10 @@ impl Bench {
         // A rest between rounds is what a device recovers in.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
+        match self.place_row(job) {
+            Ok(note) => notes.extend(note),
+            Err(why) => return Ok(vec![RunEnd::without(RunEnding::Failed(why))]),
+        }
         notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
             let start = RunStart {

@@ -6,7 +6,7 @@ use super::{Bench, interval_ns};
 use crate::failure::Failure;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
-use engine::source::{self, Common, Panicking, Share, Source};
+use engine::source::{self, Common, Panicking, Placed, Share, Source};
 use engine::worker::Spec;
 use model::job::{Limit, Phase, Placement, Stream, SyncCall};
 use model::payload::split_mix;
@@ -110,6 +110,10 @@ impl Bench {
         let align: Vec<u32> =
             targets.iter().map(|t| if stream.cache.is_direct() { t.align() } else { 1 }).collect();
         let mut sources = source::lanes(stream, &bytes, &align, share).map_err(Failure::Usage)?;
+        if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
+            let placed = |inner| Box::new(Placed { inner, pieces: pieces.clone() }) as Box<dyn Source>;
+            sources = sources.into_iter().map(placed).collect();
+        }
         if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);
             sources.insert(0, Box::new(Panicking(inner, HOOK_OPERATIONS)));

@@ -29,13 +29,14 @@ impl Bench {
     /// # Errors
     /// [`Failure::Refused`] with all reasons where nothing is left.
     pub(super) fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
-        let trials = self.trials();
+        let mut trials = self.unplaced_rows();
+        trials.extend(self.trials());
         if self.stopped() {
             return Err(Failure::Interrupted);
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
         let left = |job: &usize| !self.refused.contains(job);
-        if !trials.is_empty() && self.refused.len() == trials.len() {
+        if self.plan.contest.is_some() && self.refused.len() == trials.len() {
             let reasons = trials.iter().filter_map(|t| t.moved_bytes.as_ref().err());
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
             reasons.sort_unstable();

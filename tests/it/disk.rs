@@ -52,8 +52,14 @@ impl Device {
 
     /// A loop device on an image that is there.
     pub(crate) fn on(file: &Path, image: Image) -> Option<Self> {
+        Self::at(file, image, 0)
+    }
+
+    /// The same from this byte of the image on.
+    pub(crate) fn at(file: &Path, image: Image, offset: u64) -> Option<Self> {
         let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
-        match tool(&[&"losetup", &direct, &"--find", &"--show", &file]) {
+        let offset = offset.to_string();
+        match tool(&[&"losetup", &direct, &"--offset", &offset, &"--find", &"--show", &file]) {
             Ok(path) => Some(Self { path: path.into(), image: file.to_owned() }),
             Err(why) => {
                 skip(&why);
@@ -117,7 +123,15 @@ impl Disk {
     /// The same with mount options.
     pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
         // Smaller than this, xfs is not made.
-        let device = Device::new(stage, 320, image)?;
+        Self::of(stage, kind, Device::new(stage, 320, image)?, options)
+    }
+
+    /// One whose device begins so many bytes behind the beginning of its image.
+    pub(crate) fn behind(stage: &Stage, kind: &str, image: &Path, offset: u64) -> Option<Self> {
+        Self::of(stage, kind, Device::at(image, Image::Direct, offset)?, "defaults")
+    }
+
+    fn of(stage: &Stage, kind: &str, device: Device, options: &str) -> Option<Self> {
         if let Err(why) = make(kind, &device.path) {
             skip(&why);
             return None;

@@ -77,6 +77,42 @@ fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
 }
 
 #[test]
+fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    // All of the image that is not in the file system's use was never written, and its first MiB is before the device.
+    let image = stage.path("image");
+    std::fs::File::create(&image).unwrap().set_len(321 << 20).unwrap();
+    let Some(disk) = Disk::behind(&stage, "ext4", &image, 1 << 20) else { return };
+    let words = format!("layers --rw randread --size 64m {SHORT} --format json");
+    let report = disk.fathom(&stage, &words, &disk.dir).report().0;
+    let ground = result(&report, row(&report, disk.name(), "random reads"));
+    let below = &ground["ledger"]["read"]["layers"][1];
+    assert!(difference(below) > -0.05, "what was never written reaches no disk: {below:#}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("64 MiB in "), "where it was read is said: {notes}");
+}
+
+#[test]
+fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "btrfs", Image::Direct) else { return };
+    let words = format!("layers --rw randread --size 64m {SHORT} --format json");
+    let report = disk.fathom(&stage, &words, &disk.dir).report().0;
+    row(&report, "btrfs direct", "random reads");
+    let rows = report["layers"]["rows"].as_array().unwrap();
+    assert!(!rows.iter().any(|r| r["name"] == disk.name()), "{rows:#?}");
+    let reasons = missing(&report);
+    let said = reasons.iter().any(|m| m.starts_with(disk.name()) && m.contains("space of its own"));
+    assert!(said, "{reasons:?}");
+}
+
+#[test]
 fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
     if !is_root() {
         return;

@@ -63,21 +63,19 @@ pub(crate) fn api(
         rows.push((entrant.sees, row));
     }
     let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
-    let missing = contest.missing.iter().cloned().chain(seen.refusals()).collect();
+    let missing = contest.missing.iter().cloned().chain(refusals(record)).collect();
     Some(Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice })
 }
 
-impl Seen<'_> {
-    /// What trials were refused, and why.
-    fn refusals(&self) -> Vec<String> {
-        let trials = self.record.header.self_test.trials.iter();
-        let named = trials.filter_map(|t| {
-            let job = self.record.header.plan.jobs.get(t.job)?;
-            Some(format!("{}: {}", job.name, reason_alone(t.moved_bytes.as_ref().err()?)))
-        });
-        named.collect()
-    }
+/// What was refused before the first run, and why.
+pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = String> {
+    record.header.self_test.trials.iter().filter_map(|t| {
+        let job = record.header.plan.jobs.get(t.job)?;
+        Some(format!("{}: {}", job.name, reason_alone(t.moved_bytes.as_ref().err()?)))
+    })
+}
 
+impl Seen<'_> {
     fn row(&self, entrant: &Entrant, results: &[Measured]) -> Option<ApiRow> {
         let at = self.answered.iter().position(|a| a.case.at == entrant.job)?;
         let (case, result) = (&self.answered.get(at)?.case, results.get(at)?);

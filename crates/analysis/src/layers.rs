@@ -3,6 +3,7 @@
 //! For: what the tool counted beside what the device counted, what each layer costs against the one below, and which
 //! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
 
+use crate::api;
 use crate::case::{Case, share};
 use crate::checks::evidence;
 use crate::findings::Answered;
@@ -41,7 +42,8 @@ pub(crate) fn layers(
         Some(row)
     });
     let missing = ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
-    Some(Layers { rows: rows.collect(), missing: missing.collect() })
+    let missing = missing.chain(api::refusals(record)).collect();
+    Some(Layers { rows: rows.collect(), missing })
 }
 
 fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]) -> Option<LayerRow> {
@@ -218,6 +220,7 @@ fn climbed(change: impl Fn(&mut Vec<Forge>)) -> Record {
         work: "random reads".into(),
         below,
         warm,
+        stored: false,
     };
     let rungs = vec![
         rung(0, "vda", None, false),

@@ -26,7 +26,7 @@ fn read(file: &File, bytes: u64) -> Known<Extents> {
     Ok(sum.close())
 }
 
-fn why(error: &io::Error) -> String {
+pub(crate) fn why(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
             "this file system does not tell how it stores a file (no FIEMAP)".into()

@@ -29,6 +29,7 @@ pub mod safety;
 pub mod signature;
 pub mod snapshot;
 mod stack;
+pub mod stored;
 pub mod test_file;
 mod threads;
 mod writers;

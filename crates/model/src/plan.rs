@@ -153,6 +153,9 @@ pub struct Rung {
     pub below: Option<usize>,
     /// Whether its target is read into the page cache before each run: it shows what the cache does.
     pub warm: bool,
+    /// Whether it reads a device below the place, at the blocks where the place's own target is stored.
+    #[serde(default)]
+    pub stored: bool,
 }
 
 /// A layer that could not be measured.

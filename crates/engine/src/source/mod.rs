@@ -4,7 +4,8 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
-//! `walk` is sequential order, `spot` the random ones with `zipf` and `scatter`; `span` is what they lie on.
+//! `walk` is sequential order, `spot` the random ones with `zipf` and `scatter`; `span` is what they lie on,
+//! and `placed` finds a span that is stored in pieces.
 
 mod alias;
 mod common;
@@ -12,6 +13,7 @@ mod draw;
 mod flush;
 mod lines;
 mod pace;
+mod placed;
 mod plain;
 mod scatter;
 mod span;
@@ -25,6 +27,7 @@ mod tests;
 mod theory;
 
 pub use common::Common;
+pub use placed::{Pieces, Placed};
 
 use lines::Lines;
 use model::job::{Kind, Sharing, Stream};

@@ -1,0 +1,63 @@
+//! Where the devices below a place are read: at the very blocks that the place's own target is stored in.
+//!
+//! For: finding them before each run of such a row, since writes may move them, and proving them by what stands there. Not for:
+//! the maps themselves (crate `machine`). Bytes that nobody ever wrote are answered by the lower layers without a disk, so the
+//! first bytes of a device say nothing.
+
+use super::Bench;
+use engine::source::Pieces;
+use machine::stored;
+use model::Known;
+use model::job::Cache;
+use model::record::Trial;
+
+impl Bench {
+    /// Tries to find the blocks of every row that needs them. Only what cannot be found is told.
+    pub(super) fn unplaced_rows(&mut self) -> Vec<Trial> {
+        let rungs = self.plan.layers.iter().flat_map(|l| &l.rungs);
+        let jobs: Vec<usize> = rungs.filter(|r| r.stored).map(|r| r.job).collect();
+        let trial = |job: usize, why: String| Trial { job, moved_bytes: Err(why.clone()), calls: Err(why) };
+        jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
+    }
+
+    /// Finds the blocks that a row reads, where it is one of a device below, and says where they are.
+    pub(super) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
+        let Some(ladder) = &self.plan.layers else { return Ok(None) };
+        if !ladder.rungs.iter().any(|r| r.job == job && r.stored) {
+            return Ok(None);
+        }
+        let target_of =
+            |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
+        let above = ladder.rungs.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
+        let above =
+            above.ok_or("nothing that is stored on it is measured, so nobody knows which blocks to read")?;
+        let below = target_of(job).ok_or("it has no target")?;
+        let (upper, lower) = (&self.targets[above], &self.targets[below]);
+        let handle = upper.handle().ok_or("what is stored on it is not open")?;
+        let (place, device) = match (self.places.get(above), self.places.get(below)) {
+            (Some(place), Some(device)) => (place, device),
+            _ => return Err("where it is in the stack is not known".into()),
+        };
+        let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
+        let layer = place
+            .layers
+            .iter()
+            .position(|l| Some(&l.number) == number)
+            .ok_or("it is not in the stack any more")?;
+        let access = &self.plan.jobs[job].phases[0].streams[0].access;
+        let span = access.span_bytes.min(upper.bytes());
+        let found = stored::pieces(&self.root, place, handle, span, layer)?;
+        let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.words().to_owned())?;
+        stored::prove(handle, &open, &found, lower.align())?;
+        let largest = access.largest_bytes();
+        let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
+        if pieces.bytes() == 0 {
+            return Err("no block fits into any of the pieces that the file is stored in".into());
+        }
+        self.targets[below].read_at(pieces);
+        Ok(Some(format!(
+            "it is read where that is stored which the rows above read: {}",
+            stored::show(&found)
+        )))
+    }
+}
