@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Contest, Entrant};
-use model::job::{Access, Job, Limit, Order, Pattern, PerKind, Sizes, Start};
+use model::job::{Access, Limit, Order, Pattern, PerKind, Sizes, Start};
 use model::machine::Place;
 use model::plan::{Role, Target};
 use model::units::{MIB, show_block, show_bytes};
@@ -257,18 +257,3 @@ impl Ground<'_> {
 
 /// The cargo feature behind the only interface that may be left out.
 const CXX: &str = "cxx";
-
-/// Interfaces that drop a file's blocks get one of their own, so that the others find theirs as it was.
-pub(super) fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
-    let own = targets.len();
-    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
-    let mut any = false;
-    for stream in streams.filter(|s| s.renews_file()) {
-        stream.targets = vec![own];
-        any = true;
-    }
-    if let (true, Some(target), Some(place)) = (any, targets.first().cloned(), places.first().cloned()) {
-        targets.push(target);
-        places.push(place);
-    }
-}

@@ -90,10 +90,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         .as_deref()
         .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
-    let (mut targets, mut places) = targets.finish(&mut jobs)?;
-    if asked.contest.is_some() {
-        api::give_new_files(&mut jobs, &mut targets, &mut places);
-    }
+    let (targets, places) = targets.finish(&mut jobs, asked.contest.is_some() || asked.grid.is_some())?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
     let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);

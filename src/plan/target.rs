@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{FALLOCATE, Job, Line, NEW, Sharing, Sizes, Stream};
+use model::job::{FALLOCATE, GROW, Job, Line, NEW, Sharing, Sizes, Stream};
 use model::machine::{Layer, Place};
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
@@ -168,7 +168,7 @@ impl<'a> Targets<'a> {
             origins.fixed("--size", &show_bytes(bytes), from);
             if draft.stream.renews_file() {
                 return Err(Failure::Usage(format!(
-                    "--engine {}: its options {NEW} and {FALLOCATE} drop the whole of {}; name a directory, and fathom makes a test file there",
+                    "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} drop the whole of {}; name a directory, and fathom makes a test file there",
                     draft.engine.name,
                     said.display()
                 )));
@@ -250,15 +250,19 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// All targets in the order of their indices, and the places of those that have one.
-    pub(super) fn finish(self, jobs: &mut [Job]) -> Result<(Vec<Target>, Vec<Place>), Failure> {
+    /// All targets in the order of their indices, and the places of those that have one. Where `apart`, streams that drop a
+    /// file's blocks get one of their own, so that the others find theirs as it was.
+    pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
         if !self.request.destroy.is_empty() && !self.overwritten {
             return Err(Failure::Usage(
                 "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
             ));
         }
         refuse_what_others_are_stored_on(&self.found)?;
-        let (mut targets, places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
+        let (mut targets, mut places): (Vec<Target>, Vec<Place>) = self.found.into_iter().unzip();
+        if apart {
+            give_new_files(jobs, &mut targets, &mut places);
+        }
         let last = targets.len();
         targets.extend(self.nothing);
         let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
@@ -266,6 +270,22 @@ impl<'a> Targets<'a> {
             *target = last;
         }
         Ok((targets, places))
+    }
+}
+
+/// Gives streams that drop a file's blocks one of their own, as large as the largest of them needs.
+fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
+    let own = targets.len();
+    let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
+    let mut most = None;
+    for stream in streams.filter(|s| s.renews_file()) {
+        stream.targets = vec![own];
+        most = most.max(Some(stream.access.offset_bytes.saturating_add(stream.access.span_bytes)));
+    }
+    if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
+    {
+        targets.push(Target { bytes: target.bytes.min(most), writable: true, ..target });
+        places.push(place);
     }
 }
 

@@ -90,6 +90,8 @@ pub type Options = BTreeMap<String, Option<u64>>;
 pub const NEW: &str = "new";
 /// The same, with all blocks allocated at once.
 pub const FALLOCATE: &str = "fallocate";
+/// The same without a length: the file grows by what is written, as the copy of a file does.
+pub const GROW: &str = "grow";
 
 /// Which blocks are touched, in which order and direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -530,7 +532,7 @@ impl Stream {
 
     /// Whether the whole file is made new before the first write, whatever the span is.
     pub fn renews_file(&self) -> bool {
-        [NEW, FALLOCATE].iter().any(|option| self.options.contains_key(*option))
+        [NEW, FALLOCATE, GROW].iter().any(|option| self.options.contains_key(*option))
     }
 
     /// Whether latency counts from times fixed in advance.

@@ -9,10 +9,10 @@ use crate::plan::target;
 use crate::request::{Request, SweepWish};
 use engine::engines::{self, Entry};
 use machine::root::Root;
-use model::job::{Batch, Cache, Mix, PerKind, Sizes};
+use model::job::{Batch, Cache, GROW, Limit, Mix, PerKind, Sizes};
 use model::plan::Role;
 use model::sweep::{Cell, Setting, Skipped, Yardstick, works};
-use model::units::show_bytes;
+use model::units::{MIB, show_bytes};
 use model::wish::axes::{MAX_CELLS, Mode, Way, names};
 use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ use std::path::PathBuf;
 /// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
 /// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
 const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
+/// Most bytes that they go over, once: what they read again would be in the page cache.
+const YARDSTICK_BYTES: u64 = 256 * MIB;
 
 /// Where it is measured, as far as cells depend on it.
 pub(super) struct Ground {
@@ -268,18 +270,18 @@ impl Growing<'_> {
         job
     }
 
-    /// Settings of well-known programs, for works that these do too.
+    /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
     pub(super) fn yardsticks(&mut self) -> Vec<Yardstick> {
-        if self.grounds.is_empty() {
-            return Vec::new();
-        }
-        let engine = EngineWish { name: "sync".into(), options: model::job::Options::new() };
-        let Some(entry) = engines::find(&engine.name) else { return Vec::new() };
+        let Some(role) = self.grounds.first().map(|g| g.role) else { return Vec::new() };
+        let Some(entry) = engines::find("sync") else { return Vec::new() };
         let mut out = Vec::new();
         for work in works(&self.cells) {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
+            let grows = (rw == Rw::Write).then(|| (GROW.to_owned(), None));
+            let engine = EngineWish { name: "sync".into(), options: grows.into_iter().collect() };
             let named = self.grounds.len() as u32;
             for (name, bs) in YARDSTICKS {
+                let Some(bytes) = self.yardstick_bytes(bs) else { continue };
                 let point = Point {
                     doing: &Doing::Plain(rw, None),
                     mode: None,
@@ -293,13 +295,38 @@ impl Growing<'_> {
                     depth: 1,
                 };
                 let setting = point.setting();
-                let wish =
-                    JobWish { name: Some(format!("{name}: {}", setting.words())), ..self.wish(&point) };
+                // What is there already is not new, and fathom never cuts it off.
+                if rw == Rw::Write && role != Role::Made {
+                    let why = format!(
+                        "{name} writes a file that is new; name a directory, and fathom makes one there"
+                    );
+                    self.skipped.push(Skipped { setting, why });
+                    continue;
+                }
+                let name_of_job = Some(format!("{name}: {}", setting.words()));
+                let mut wish = JobWish { name: name_of_job, ..self.wish(&point) };
+                for phase in &mut wish.phases {
+                    phase.warmup = Some(0);
+                    for stream in &mut phase.streams {
+                        stream.size = Some(bytes);
+                        stream.limit = Limit { operations: Some(bytes / u64::from(bs)), bytes: None };
+                    }
+                }
                 out.push(Yardstick { name: name.into(), setting, job: self.wishes.len() });
                 self.wishes.push(wish);
             }
         }
         out
+    }
+
+    /// Bytes that a yardstick goes over; `None` where no operation of its size fits.
+    fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
+        let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
+        let ground = self.grounds.first()?;
+        let left = ground.bytes.saturating_sub(stream.offset.unwrap_or(0));
+        let there = if ground.role == Role::Made { target::MADE_BYTES } else { left };
+        let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
+        (bytes > 0).then_some(bytes)
     }
 }
 

@@ -8,7 +8,7 @@ use super::targets::Targets;
 use super::{EngineOption, Granted, Number};
 use crate::source::Op;
 use crate::worker::Spec;
-use model::job::{FALLOCATE, Kind, NEW};
+use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io;
@@ -34,6 +34,11 @@ pub(super) const OPTIONS: &[EngineOption] = &[
         about: "the same, and allocate the whole file at once (fallocate)",
         number: Number::No,
     },
+    EngineOption {
+        name: GROW,
+        about: "before the first write cut the file off, so that it grows by what is written, as a copy does",
+        number: Number::No,
+    },
 ];
 
 /// More ahead is a slip.
@@ -52,8 +57,19 @@ struct Around {
     ahead: Option<u64>,
     asked: Vec<Range<u64>>,
     /// How a file becomes new, and its length until it did.
-    allocate: bool,
+    renewal: Renewal,
     old: Vec<Option<u64>>,
+}
+
+/// What becomes of a file before it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    /// It has its length and no blocks.
+    Length,
+    /// It has its length and all blocks.
+    Blocks,
+    /// It has neither.
+    Nothing,
 }
 
 impl Call for Sync {
@@ -64,10 +80,12 @@ impl Call for Sync {
             let why = "option readahead: type a size from 4k to 1g";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let lengths = if has(NEW) || has(FALLOCATE) { lengths(spec)? } else { vec![None; spec.files.len()] };
+        let ways = [(NEW, Renewal::Length), (FALLOCATE, Renewal::Blocks), (GROW, Renewal::Nothing)];
+        let way = ways.into_iter().rev().find(|(name, _)| has(name)).map(|(_, way)| way);
+        let lengths = if way.is_some() { lengths(spec)? } else { vec![None; spec.files.len()] };
         let used: Vec<String> = spec.options.keys().cloned().collect();
-        let (allocate, asked) = (has(FALLOCATE), vec![0..0; spec.files.len()]);
-        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, asked, allocate, old: lengths }));
+        let (renewal, asked) = (way.unwrap_or(Renewal::Length), vec![0..0; spec.files.len()]);
+        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, asked, renewal, old: lengths }));
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let call = Self { arena, targets: Targets::take(spec)?, around };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
@@ -112,7 +130,7 @@ impl Around {
     #[cold]
     fn before_write(&mut self, file: &File, op: &Op) -> io::Result<()> {
         let Some(bytes) = self.old[op.file as usize].take() else { return Ok(()) };
-        renew(file, bytes, self.allocate)
+        renew(file, bytes, self.renewal)
     }
 }
 
@@ -129,11 +147,15 @@ fn ask(file: &File, op: &Op, window: u64, asked: &mut Range<u64>) -> io::Result<
     Ok(())
 }
 
-/// Gives all blocks of a file back, and leaves its length.
+/// Gives all blocks of a file back.
 #[cold]
-fn renew(file: &File, bytes: u64, allocate: bool) -> io::Result<()> {
+fn renew(file: &File, bytes: u64, renewal: Renewal) -> io::Result<()> {
     file.set_len(0)?;
-    if allocate { Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?) } else { file.set_len(bytes) }
+    match renewal {
+        Renewal::Length => file.set_len(bytes),
+        Renewal::Blocks => Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?),
+        Renewal::Nothing => Ok(()),
+    }
 }
 
 /// Lengths of files that can become new.
@@ -143,8 +165,9 @@ fn lengths(spec: &Spec) -> io::Result<Vec<Option<u64>>> {
         if about.is_file() {
             return Ok(Some(about.len()));
         }
-        let why =
-            format!("options {NEW} and {FALLOCATE} are for files: a device has no blocks to give back so");
+        let why = format!(
+            "options {NEW}, {FALLOCATE} and {GROW} are for files: a device has no blocks to give back so"
+        );
         Err(io::Error::new(io::ErrorKind::InvalidInput, why))
     };
     spec.files.iter().map(|f| of(&f.file)).collect()

@@ -106,7 +106,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     }
     for loss in &work.yardsticks {
         table.add_row(row(
-            &format!("as {}", loss.name),
+            &format!("as {}, {}", loss.name, half(&work.name)),
             &loss.cell,
             &loss.by_winner.as_ref().map(by).unwrap_or_default(),
         ));
@@ -114,7 +114,11 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     out.table_of(&table);
     for loss in &work.yardsticks {
         if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
-            out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
+            out.prose(
+                "  ",
+                "    ",
+                &format!("What is called as {}, {} here is {name}.", loss.name, half(&work.name)),
+            );
         }
     }
     for knee in &work.knees {
@@ -123,6 +127,11 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     out.line("");
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     maps(out, &mine, winner, sweep.cheapest.get(&work.name));
+}
+
+/// Which half of a copy a yardstick does: reading a file that is not cached, or writing one that is new.
+fn half(work: &str) -> &'static str {
+    if work == "write" { "writing" } else { "reading" }
 }
 
 /// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
