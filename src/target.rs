@@ -146,8 +146,8 @@ impl Ready {
 
 fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     let cure = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => "; name a target of yours, or run as its owner",
-        _ => "",
+        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::user::of_others()),
+        _ => String::new(),
     };
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", path.display()))
 }

@@ -23,6 +23,16 @@ impl Choice for SameForAll {
     fn takes(key: &Key) -> bool {
         matches!(key.name, "rw" | "depth" | "size" | "time" | "runs" | "seed")
     }
+
+    fn default_of(key: &Key) -> Option<&'static str> {
+        match key.name {
+            "rw" => Some("read, randread, write, randwrite"),
+            "depth" => Some("8, for interfaces that can have several"),
+            "size" => Some("64m; less where there is less, or no room for it"),
+            "runs" => Some("3"),
+            _ => None,
+        }
+    }
 }
 
 /// Move the same bytes through every programming interface, and say which one to use.

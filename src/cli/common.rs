@@ -27,6 +27,11 @@ pub(super) struct Keys<C> {
 pub(super) trait Choice {
     /// Whether it takes this one.
     fn takes(key: &Key) -> bool;
+
+    /// What it does where a key is not said, if that is not what the table of keys says.
+    fn default_of(_key: &Key) -> Option<&'static str> {
+        None
+    }
 }
 
 /// All but the targets, which need no flag.
@@ -73,7 +78,7 @@ impl<C: Choice> Args for Keys<C> {
     fn augment_args(command: Command) -> Command {
         let groups = Group::ALL.into_iter();
         let taken = groups.flat_map(|g| keys::KEYS.iter().filter(move |k| k.group == g && C::takes(k)));
-        command.args(taken.map(flag))
+        command.args(taken.map(flag::<C>))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -81,15 +86,24 @@ impl<C: Choice> Args for Keys<C> {
     }
 }
 
+/// What a key is for, with the command's own default.
+fn about<C: Choice>(key: &Key) -> String {
+    let own = |default| {
+        format!("{} [default: {default}]", key.about.split(" [default: ").next().unwrap_or(key.about))
+    };
+    C::default_of(key).map_or_else(|| key.about.to_owned(), own)
+}
+
 /// A key as a flag.
-fn flag(key: &'static Key) -> Arg {
-    let flag = Arg::new(key.name).long(key.name).help(key.about).help_heading(key.group.heading());
+fn flag<C: Choice>(key: &'static Key) -> Arg {
+    let about = about::<C>(key);
+    let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
     if key.is_switch() {
         return flag.action(ArgAction::SetTrue);
     }
     let flag = match key.name {
-        "engine" => flag.long_help(format!("{}\n\nPossible values:\n{}", key.about, engines())),
-        keys::LINE => flag.long_help(format!("{}\n\nKeys of a line:\n{}", key.about, line_keys())),
+        "engine" => flag.long_help(format!("{about}\n\nPossible values:\n{}", engines())),
+        keys::LINE => flag.long_help(format!("{about}\n\nKeys of a line:\n{}", line_keys())),
         _ => flag,
     };
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };

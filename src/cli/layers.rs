@@ -30,6 +30,15 @@ impl Choice for SameEverywhere {
                 | "engine"
         )
     }
+
+    fn default_of(key: &Key) -> Option<&'static str> {
+        match key.name {
+            "rw" => Some("randread, randwrite"),
+            "bs" => Some("8k"),
+            "size" => Some("1g, or all there is where that is less"),
+            _ => None,
+        }
+    }
 }
 
 /// Measure the same work at every layer of a place: devices, file system, page cache, and what each costs.

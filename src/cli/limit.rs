@@ -31,6 +31,10 @@ impl Choice for AnyLoad {
         ];
         !NOT.contains(&key.name)
     }
+
+    fn default_of(key: &Key) -> Option<&'static str> {
+        (key.name == "runs").then_some("3, and more where they disagree")
+    }
 }
 
 /// The promise: at most one.

@@ -40,6 +40,10 @@ impl Choice for SameForAll {
                 | "node"
         )
     }
+
+    fn default_of(key: &Key) -> Option<&'static str> {
+        (key.name == "runs").then_some("3 with --exhaustive; else as often as the search asks")
+    }
 }
 
 /// Find the best setting of a place: block size x depth x workers x engine x cache mode.

@@ -8,6 +8,7 @@ use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
 use model::units::{GIB, MIB, show_bytes, show_count};
+use sys::user::advice;
 
 /// Files that a run opens: one per worker and target, counters, sessions; with 64 workers on a few targets far below.
 const FILES_FROM: u64 = 512;
@@ -44,7 +45,13 @@ fn cgroup(seen: &Seen) -> Look {
             Severity::Note,
             format!("Cannot be made: {why}. Traffic of others is told from ours by arithmetic alone."),
         )
-        .cure("run as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...")
+        .cure(match seen.machine.user_id {
+            0 => advice(0).to_owned(),
+            user => format!(
+                "{}, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes fathom ...",
+                advice(user)
+            ),
+        })
         .check(CheckId::D01),
     }
 }
@@ -59,7 +66,7 @@ fn raw_devices(seen: &Seen) -> Vec<Look> {
                 Severity::Note,
                 format!("Cannot be opened ({why}), so it cannot be measured beside what is built on it."),
             )
-            .cure("run as root; where that is not enough, the host or a security module forbids it"),
+            .cure(advice(seen.machine.user_id)),
         }
     };
     seen.rights.devices.iter().map(one).collect()

@@ -271,6 +271,7 @@ pub(super) mod tests {
         let target = TargetState {
             pages: Ok(Pages { page_bytes: 4096, cached: 0, dirty: Some(0) }),
             extents: Some(Ok(extents)),
+            backing: None,
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: None,
         };

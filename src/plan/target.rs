@@ -280,7 +280,9 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
     let mut most = None;
     for stream in streams.filter(|s| s.renews_file()) {
         stream.targets = vec![own];
-        most = most.max(Some(stream.access.offset_bytes.saturating_add(stream.access.span_bytes)));
+        let (access, limit) = (&stream.access, stream.limit.operations.unwrap_or(u64::MAX));
+        let written = limit.saturating_mul(access.largest_bytes().into()).min(access.span_bytes);
+        most = most.max(Some(access.offset_bytes.saturating_add(written)));
     }
     if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
     {
@@ -485,7 +487,8 @@ pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
             "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"
         )),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
-            "{path} may not be looked at by this user ({error}); name a place of yours, or run as its owner"
+            "{path} may not be looked at by this user ({error}); {}",
+            sys::user::of_others()
         )),
         _ => Failure::Refused(format!("{path}: {error}")),
     }

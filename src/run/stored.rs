@@ -34,9 +34,8 @@ impl Bench {
         let below = target_of(job).ok_or("it has no target")?;
         let (upper, lower) = (&self.targets[above], &self.targets[below]);
         let handle = upper.handle().ok_or("what is stored on it is not open")?;
-        let (place, device) = match (self.places.get(above), self.places.get(below)) {
-            (Some(place), Some(device)) => (place, device),
-            _ => return Err("where it is in the stack is not known".into()),
+        let (Some(place), Some(device)) = (self.places.get(above), self.places.get(below)) else {
+            return Err("where it is in the stack is not known".into());
         };
         let number = device.tops.first().and_then(|t| device.layers.get(*t)).map(|l| &l.number);
         let layer = place

@@ -144,6 +144,65 @@ fn a_check_that_there_is_not_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn the_defaults_of_help_are_those_that_are_taken() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    for command in [
+        "run",
+        "bench",
+        "sweep",
+        "sweep --exhaustive",
+        "api",
+        "layers",
+        "limit --p99 1ms",
+        "bench --profile cdm",
+    ] {
+        let help = stage.fathom(&format!("{command} --help"), Path::new("")).stdout;
+        let out = stage.fathom(&format!("{command} --explain"), &folder);
+        assert_eq!(out.code, Some(0), "{command}: {out:?}");
+        let mut compared = 0;
+        for row in out.stdout.lines().filter(|l| l.starts_with("--") && l.trim_end().ends_with(" default")) {
+            let mut columns = row.split("  ").map(str::trim).filter(|c| !c.is_empty());
+            let (Some(flag), Some(value)) = (columns.next(), columns.next()) else {
+                panic!("{command}: {row}")
+            };
+            let Some(default) = default_in(&help, flag) else { continue };
+            let plain = |words: &str| {
+                let words =
+                    words.to_lowercase().replace(" gib", "g").replace(" mib", "m").replace(" kib", "k");
+                words
+                    .split([' ', ',', ';', ':'])
+                    .filter(|w| !w.is_empty())
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            let (said, taken) = (plain(&default), plain(value));
+            assert!(
+                taken.iter().all(|t| said.contains(t)),
+                "{command}: help of {flag} says {default}, and it is {value}"
+            );
+            compared += 1;
+        }
+        assert!(compared > 0 || command.starts_with("sweep"), "{command}: {}", out.stdout);
+    }
+    let samples = ["mixed:50%", "zipf:1.1", "pareto:0.2", "normal:10%", "zones:60%/10%,40%/90%"];
+    for order in samples {
+        let out = stage.fathom(&format!("run --random {order} --explain"), &folder);
+        assert_eq!(out.code, Some(0), "what help writes is taken: {order}: {out:?}");
+    }
+}
+
+/// What the help of a flag calls its default.
+fn default_in(help: &str, flag: &str) -> Option<String> {
+    let from = help.split('\n').skip_while(|l| !l.trim().starts_with(&format!("{flag} ")));
+    let mut lines = from.map(str::trim);
+    let first = lines.next()?;
+    let text: Vec<&str> = std::iter::once(first).chain(lines.take_while(|l| !l.starts_with('-'))).collect();
+    let (_, default) = text.join(" ").split_once("[default: ").map(|(a, b)| (a.to_owned(), b.to_owned()))?;
+    Some(default.split(']').next()?.to_owned())
+}
+
+#[test]
 fn explaining_touches_nothing() {
     let stage = Stage::new();
     let folder = stage.folder("here");

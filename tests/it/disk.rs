@@ -123,15 +123,15 @@ impl Disk {
     /// The same with mount options.
     pub(crate) fn mounted(stage: &Stage, kind: &str, image: Image, options: &str) -> Option<Self> {
         // Smaller than this, xfs is not made.
-        Self::of(stage, kind, Device::new(stage, 320, image)?, options)
+        Self::of(stage, kind, &Device::new(stage, 320, image)?, options)
     }
 
     /// One whose device begins so many bytes behind the beginning of its image.
     pub(crate) fn behind(stage: &Stage, kind: &str, image: &Path, offset: u64) -> Option<Self> {
-        Self::of(stage, kind, Device::at(image, Image::Direct, offset)?, "defaults")
+        Self::of(stage, kind, &Device::at(image, Image::Direct, offset)?, "defaults")
     }
 
-    fn of(stage: &Stage, kind: &str, device: Device, options: &str) -> Option<Self> {
+    fn of(stage: &Stage, kind: &str, device: &Device, options: &str) -> Option<Self> {
         if let Err(why) = make(kind, &device.path) {
             skip(&why);
             return None;

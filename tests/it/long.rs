@@ -8,7 +8,7 @@ use crate::disk::{Disk, Image};
 use crate::group::Group;
 use crate::history;
 use crate::scene;
-use crate::stage::{Outcome, Stage, is_root, wait};
+use crate::stage::{Outcome, Stage, is_root, tool, wait};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -279,4 +279,83 @@ fn the_first_runs_already_mix_all_axes_and_all_runs_visit_every_shape() {
         ORDERS.iter().chain(SIZES).chain(CACHES).all(|word| first.contains(&format!(" {word}"))),
         "{first}"
     );
+}
+
+/// Pairs of each comparison with a real program.
+const COPIES: usize = 10;
+/// How far the median of the pairs may be off.
+const OFF: f64 = 0.10;
+/// What is copied.
+const COPY_MIB: usize = 256;
+
+/// MB/s of a program that moves the copy once, less the time of another one that does the other half alone.
+fn copied(words: &[&dyn AsRef<std::ffi::OsStr>], other_half: Option<&[&dyn AsRef<std::ffi::OsStr>]>) -> f64 {
+    let took = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
+        let start = std::time::Instant::now();
+        tool(words).unwrap();
+        start.elapsed().as_secs_f64()
+    };
+    let other = other_half.map_or(0.0, took);
+    (COPY_MIB << 20) as f64 / 1e6 / (took(words) - other)
+}
+
+#[test]
+#[ignore = "long"]
+fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
+    let stage = Stage::new();
+    let folder = stage.folder("place");
+    let source = stage.file("source", COPY_MIB);
+    let new = stage.path("new");
+    // Its pages stay: what is copied from here is not waited for.
+    let cached = std::path::PathBuf::from(format!("/dev/shm/fathom-copy-{}", std::process::id()));
+    std::fs::copy(&source, &cached).unwrap();
+    let evict = format!("of={}", source.display());
+    let (from, from_cached, to) =
+        (format!("if={}", source.display()), "if=/dev/zero", format!("of={}", new.display()));
+    let count = format!("count={}", (COPY_MIB << 20) / 512);
+    let mut table = String::new();
+    let mut worst: f64 = 0.0;
+    for (name, work) in [("cp", "read"), ("cp", "write"), ("dd", "read"), ("dd", "write")] {
+        let real = || {
+            let _ = std::fs::remove_file(&new);
+            tool(&[&"sync"]).unwrap();
+            tool(&[&"dd", &evict, &"oflag=nocache", &"conv=notrunc,fdatasync", &"count=0"]).unwrap();
+            match (name, work) {
+                ("cp", "read") => copied(&[&"cp", &source, &"/dev/null"], None),
+                ("cp", _) => copied(&[&"cp", &cached, &new], Some(&[&"cp", &cached, &"/dev/null"])),
+                ("dd", "read") => copied(&[&"dd", &from, &"of=/dev/null", &"bs=512"], None),
+                _ => copied(
+                    &[&"dd", &from_cached, &to, &"bs=512", &count],
+                    Some(&[&"dd", &from_cached, &"of=/dev/null", &"bs=512", &count]),
+                ),
+            }
+        };
+        let ours = || {
+            let words = format!(
+                "sweep --bs 1m --depth 1 --rw {work} --size {COPY_MIB}m --exhaustive --runs 1 --time 10s --quiet --format json"
+            );
+            let report = stage.fathom(&words, &folder).report().0;
+            let rows = report["sweep"]["works"][0]["yardsticks"].as_array().unwrap().clone();
+            let row =
+                rows.iter().find(|y| y["name"] == name).unwrap_or_else(|| panic!("no {name}: {rows:?}"));
+            row["cell"]["mb_per_s"].as_f64().unwrap()
+        };
+        let pairs: Vec<(f64, f64)> = (0..COPIES).map(|_| (real(), ours())).collect();
+        let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            let mut all: Vec<f64> = pairs.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            f64::midpoint(all[COPIES / 2 - 1], all[COPIES / 2])
+        };
+        let (real, ours, ratio) = (median(&|p| p.0), median(&|p| p.1), median(&|p| p.1 / p.0));
+        worst = worst.max((ratio - 1.0).abs());
+        writeln!(
+            table,
+            "{name} {work}: {real:.0} MB/s, fathom {ours:.0} MB/s, {:+.1} %",
+            (ratio - 1.0) * 100.0
+        )
+        .unwrap();
+    }
+    let _ = std::fs::remove_file(&cached);
+    println!("{table}");
+    assert!(worst <= OFF, "{table}");
 }

@@ -169,6 +169,29 @@ fn a_disk_has_a_winner_in_each_direction_and_losses_of_cp_and_dd() {
             work["yardsticks"].as_array().unwrap().iter().map(|y| y["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["cp", "dd"]);
     }
+    let reports = report["results"].as_array().unwrap();
+    for (name, bytes) in [("cp: 128K", 131_072.0), ("dd: 512", 512.0)] {
+        for work in ["read", "write"] {
+            let mine = |r: &&Value| {
+                let called = r["name"].as_str().unwrap();
+                called.starts_with(&name[..2]) && called.contains(work)
+            };
+            let result = reports.iter().find(mine).unwrap_or_else(|| panic!("no {name} {work}"));
+            let (figures, ledger) = (&result[work], &result["ledger"][work]);
+            assert!(
+                (number(&figures["mb_per_s"]) * 1e6 / number(&figures["iops"]) - bytes).abs() < 1.0,
+                "{figures:#}"
+            );
+            let first = &ledger["layers"][0];
+            // Cold: what was read came from the disk, once. New: the file grows by what is written.
+            if work == "read" {
+                assert!(number(&first["difference"]) > -0.05, "{name}: {ledger:#}");
+            } else {
+                let options = &result["job"]["phases"][0]["streams"][0]["options"];
+                assert!(options.get("grow").is_some(), "{name}: {options}");
+            }
+        }
+    }
     // A file system of 4 KiB blocks does no direct I/O of 512 bytes; one of 512 does.
     let cells = sweep["cells"].as_array().unwrap().len() + sweep["skipped"].as_array().unwrap().len();
     assert_eq!(cells, 2 * 2 * 4 * 2);

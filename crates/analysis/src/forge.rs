@@ -379,6 +379,7 @@ impl Forge {
         TargetState {
             pages: Ok(Pages { page_bytes: PAGE, cached, dirty }),
             extents: (moment != Moment::Stop).then_some(extents),
+            backing: None,
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: (moment == Moment::AfterPrepare).then(|| {
                 let ns: Vec<u64> = (0..64).map(|i| 80_000 + 100 * (i % 7)).collect();

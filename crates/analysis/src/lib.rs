@@ -42,6 +42,7 @@ mod name;
 mod needed;
 mod notes;
 mod order;
+mod ratio;
 #[cfg(test)]
 mod reference;
 mod seconds;

@@ -68,12 +68,15 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
     if let Some(ram) = case.ram() {
         return Some(limiter_of("memory", format!("The target is memory ({ram})."), evidence([])));
     }
-    let cached = answered.answers.iter().find_map(|(_, a)| match a {
-        Ok(Answer::Finding(f)) if matches!(f.renames, Some(Rename::Medium(_))) => Some(f),
+    let elsewhere = answered.answers.iter().find_map(|(_, a)| match a {
+        Ok(Answer::Finding(f)) => match &f.renames {
+            Some(Rename::Medium(medium)) => Some((medium, f)),
+            _ => None,
+        },
         _ => None,
     });
-    if let Some(found) = cached {
-        return Some(limiter_of("page cache", found.sentence.clone(), found.evidence.clone()));
+    if let Some((medium, found)) = elsewhere {
+        return Some(limiter_of(medium, found.sentence.clone(), found.evidence.clone()));
     }
     // Each with the mildest severity that decides the rate; a milder one is a part of it, and something else decides more.
     let deciding = [
@@ -144,7 +147,11 @@ fn waiting(case: &Case) -> Known<Limiter> {
     let per_op = requests / issued;
     let per = if per_op <= ONE_TO_ONE { requests } else { issued };
     let device_ns = total.ms as f64 * 1e6 / per + device.flush_ms as f64 * 1e6 / issued;
-    let inside = share(device_ns, latency_ns).min(1.0);
+    // Who has one operation in flight waits for it or computes: what the CPU did was no waiting for the device, which read
+    // ahead or wrote behind meanwhile.
+    let one = asked_depth(&case.stream) <= f64::from(case.stream.workers);
+    let computed = busiest_worker(case).filter(|_| one && !case.stream.cache.is_direct()).unwrap_or(0.0);
+    let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
     let mut numbers = evidence([
         ("device_ns", device_ns),
         ("latency_ns", latency_ns),
@@ -152,11 +159,15 @@ fn waiting(case: &Case) -> Known<Limiter> {
         ("requests_per_operation", per_op),
     ]);
     numbers.extend(busiest_worker(case).map(|c| ("busiest_worker_cpu_share".to_owned(), c)));
-    let times = format!(
-        "{} of the {} that an operation took",
-        show_ns(device_ns.min(latency_ns)),
-        show_ns(latency_ns)
-    );
+    let times =
+        format!("{} of the {} that an operation took", show_ns(inside * latency_ns), show_ns(latency_ns));
+    if computed > inside {
+        let sentence = format!(
+            "The busiest worker was on a CPU {} of its time; the page cache had the device work meanwhile.",
+            show_share(computed)
+        );
+        return Ok(limiter_of("CPU", sentence, numbers));
+    }
     if inside < DEVICE_FROM {
         return above(case, inside, &times, per_op, numbers);
     }
@@ -269,6 +280,22 @@ fn each_limiter_is_told_from_its_evidence() {
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
     assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
+}
+
+#[test]
+fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
+    use model::job::Cache::Buffered;
+    let ahead = |cpu_share| Forge {
+        depth: 1,
+        depth_seen: 0.98,
+        cache: Buffered,
+        merged: 32,
+        cpu_share,
+        ..Forge::honest()
+    };
+    let busy = of(&ahead(0.84));
+    assert!(busy.name == "CPU" && busy.sentence.contains("84 %"), "{}: {}", busy.name, busy.sentence);
+    assert_ne!(of(&ahead(0.02)).name, "CPU");
 }
 
 #[test]

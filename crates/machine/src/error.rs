@@ -47,7 +47,8 @@ impl MachineError {
                 "{shown} does not exist; name a directory, an existing file or a block device"
             )),
             io::ErrorKind::PermissionDenied => Self::Refused(format!(
-                "{shown} cannot be {what}: permission denied; name a place of yours, or run as its owner or as root"
+                "{shown} cannot be {what}: permission denied; {}",
+                sys::user::of_others()
             )),
             io::ErrorKind::ReadOnlyFilesystem => Self::Refused(format!(
                 "{shown} cannot be {what}: it is mounted read-only; name a place on a writable file system"

@@ -3,10 +3,12 @@
 //! For: the sums of [`Extents`] over a whole file. Not for: judging them.
 
 use crate::error::words;
+use crate::root::{Root, number_of};
 use model::Known;
 use model::evidence::Extents;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use sys::fiemap::{self, Extent};
 
 /// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
@@ -16,6 +18,17 @@ pub(crate) fn look(file: &File) -> Known<Extents> {
         return Err("only files have extents".into());
     }
     read(file, facts.len())
+}
+
+/// Looks at the file behind a loop device; `None` where the device is no such one.
+pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> {
+    let facts = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
+    let dir = format!("/sys/dev/block/{}/loop", number_of(facts.rdev()));
+    let path = root.word(&format!("{dir}/backing_file"))?;
+    if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
+        return Some(Err(format!("it begins somewhere in {path}")));
+    }
+    Some(File::open(root.path(&path)).map_err(|e| format!("{path}: {}", words(&e))).and_then(|f| look(&f)))
 }
 
 fn read(file: &File, bytes: u64) -> Known<Extents> {

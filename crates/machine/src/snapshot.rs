@@ -76,7 +76,7 @@ impl Watch {
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(system);
         let mut files: BTreeMap<_, _> = paths.map(|path| self.read(path)).collect();
         files.extend(self.gathered().into_iter().map(|(name, text)| (name.to_owned(), text)));
-        let targets = targets.iter().map(|t| state(*t, with_extents)).collect();
+        let targets = targets.iter().map(|t| state(&self.root, *t, with_extents)).collect();
         Snapshot { moment, at_ns, files, targets }
     }
 
@@ -131,11 +131,12 @@ fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
 
-fn state(target: Option<&File>, with_extents: bool) -> TargetState {
+fn state(root: &Root, target: Option<&File>, with_extents: bool) -> TargetState {
     let nothing = || "nothing of it is opened".to_owned();
     TargetState {
         pages: target.map_or_else(|| Err(nothing()), pages::look),
         extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
+        backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
         room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
         probe: None,
     }
@@ -143,7 +144,8 @@ fn state(target: Option<&File>, with_extents: bool) -> TargetState {
 
 /// How full the file system of a file is.
 fn room(file: &File) -> Known<Room> {
-    if !file.metadata().map_err(|e| words(&e))?.is_file() {
+    let facts = file.metadata().map_err(|e| words(&e))?;
+    if !facts.is_file() && !facts.is_dir() {
         return Err("it is a device and no file in a file system".into());
     }
     let seen = rustix::fs::fstatvfs(file).map_err(|e| words(&e.into()))?;

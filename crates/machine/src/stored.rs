@@ -213,36 +213,36 @@ fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
     assert_eq!(within(&file, &[]), []);
 }
 
+/// Layers on one another, each with its name and kind; a partition begins at sector 2048.
 #[cfg(test)]
-fn stack_of(kinds: &[(&str, LayerKind, &[(&str, &str)])]) -> Place {
-    let layer = |(at, (name, kind, device)): (usize, &(&str, LayerKind, &[(&str, &str)]))| Layer {
-        name: (*name).into(),
-        kind: *kind,
-        device: device.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        below: if at + 1 < kinds.len() { vec![at + 1] } else { Vec::new() },
+fn stack_of(kinds: [(&str, LayerKind); 2]) -> Place {
+    let layer = |at: usize| Layer {
+        name: kinds[at].0.into(),
+        kind: kinds[at].1,
+        device: std::iter::once(("start".to_owned(), "2048".to_owned())).collect(),
+        below: if at == 0 { vec![1] } else { Vec::new() },
         ..Layer::default()
     };
-    let layers = kinds.iter().enumerate().map(layer).collect();
-    Place { layers, tops: vec![0], ..Place::default() }
+    Place { layers: vec![layer(0), layer(1)], tops: vec![0], ..Place::default() }
 }
 
 #[test]
 fn a_partition_adds_its_offset_and_volumes_say_that_they_do_not_tell() -> std::io::Result<()> {
     let (root, any) = (Root::at("/nonexistent".into()), tempfile::tempfile()?);
-    let part =
-        stack_of(&[("vda1", LayerKind::Partition, &[("start", "2048")]), ("vda", LayerKind::Disk, &[])]);
+    let disk = |name| (name, LayerKind::Disk);
+    let part = stack_of([("vda1", LayerKind::Partition), disk("vda")]);
     assert_eq!(pieces(&root, &part, &any, 4096, 0), Ok(vec![piece(0, 0, 4096)]));
     assert_eq!(pieces(&root, &part, &any, 4096, 1), Ok(vec![piece(0, 2048 * 512, 4096)]));
-    let volume = stack_of(&[("dm-0", LayerKind::DeviceMapper, &[]), ("vda", LayerKind::Disk, &[])]);
+    let volume = stack_of([("dm-0", LayerKind::DeviceMapper), disk("vda")]);
     assert!(pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not tell")));
-    let mut raid = stack_of(&[("md0", LayerKind::Raid, &[]), ("a", LayerKind::Disk, &[])]);
+    let mut raid = stack_of([("md0", LayerKind::Raid), disk("a")]);
     raid.layers[0].below = vec![1, 1];
     assert!(pieces(&root, &raid, &any, 4096, 1).is_err_and(|why| why.contains("several devices")));
     raid.tops = vec![0, 1];
     assert!(pieces(&root, &raid, &any, 4096, 0).is_err_and(|why| why.contains("several devices")));
-    let mut loops = stack_of(&[("a", LayerKind::Partition, &[("start", "1")]), ("b", LayerKind::Disk, &[])]);
-    loops.layers[0].below = vec![0];
-    assert!(pieces(&root, &loops, &any, 4096, 1).is_err_and(|why| why.contains("does not end")));
+    let mut round = stack_of([("a", LayerKind::Partition), disk("b")]);
+    round.layers[0].below = vec![0];
+    assert!(pieces(&root, &round, &any, 4096, 1).is_err_and(|why| why.contains("does not end")));
     Ok(())
 }
 

@@ -56,6 +56,9 @@ pub struct TargetState {
     pub pages: Known<Pages>,
     /// How its bytes are stored; not looked at directly behind the last operation, where looking would flush.
     pub extents: Option<Known<Extents>>,
+    /// How the file behind it is stored, where the target is a loop device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<Known<Extents>>,
     /// How full its file system is; looked at together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,

@@ -31,3 +31,4 @@ pub mod stdio;
 pub mod stream;
 pub mod thread;
 mod tracefs;
+pub mod user;

@@ -87,7 +87,8 @@ fn hardware(config: u64) -> Result<File, String> {
 pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
     open(TRACEPOINT, number).map_err(|e| match e.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => format!(
-            "tracepoints may not be counted by this user ({e}); set sysctl kernel.perf_event_paranoid to -1, or run as root"
+            "tracepoints may not be counted by this user ({e}); set sysctl kernel.perf_event_paranoid to -1, or {}",
+            crate::user::own_advice()
         ),
         _ => format!("tracepoints cannot be counted: {e}"),
     })
@@ -140,7 +141,8 @@ fn explain(error: &io::Error) -> String {
         }
         Some(libc::EACCES | libc::EPERM) => format!(
             "the counters of cycles and instructions may not be read by this user ({error}); \
-             set sysctl kernel.perf_event_paranoid to 1, or run as root"
+             set sysctl kernel.perf_event_paranoid to 1, or {}",
+            crate::user::own_advice()
         ),
         _ => format!("cycles and instructions cannot be counted: {error}"),
     }

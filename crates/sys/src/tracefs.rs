@@ -40,7 +40,9 @@ pub(crate) fn read(path: &str) -> Result<String, String> {
 }
 
 fn not_allowed(what: &str, why: &io::Error) -> String {
-    format!("{what}: this user may not read tracefs ({why}); run as root, outside of a container")
+    let advice = crate::user::own_advice();
+    let outside = if crate::user::is_root() { "" } else { ", outside of a container" };
+    format!("{what}: this user may not read tracefs ({why}); {advice}{outside}")
 }
 
 /// A mount of it that is attached nowhere.

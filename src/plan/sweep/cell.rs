@@ -308,7 +308,6 @@ impl Growing<'_> {
                 for phase in &mut wish.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
-                        stream.size = Some(bytes);
                         stream.limit = Limit { operations: Some(bytes / u64::from(bs)), bytes: None };
                     }
                 }

@@ -128,7 +128,13 @@ fn order(line: &Line) -> String {
 fn pace(pace: Pace) -> String {
     match pace {
         Pace::Closed => "closed loop".into(),
-        Pace::Limited { iops, bytes_per_s } => format!("at most {iops} IOPS, {bytes_per_s} bytes/s"),
+        Pace::Limited { iops, bytes_per_s } => {
+            // Nothing stands for no limit.
+            let limits =
+                [(iops, "IOPS"), (bytes_per_s, "bytes/s")].into_iter().filter(|(limit, _)| *limit > 0.0);
+            let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
+            if words.is_empty() { "closed loop".into() } else { format!("at most {}", words.join(", ")) }
+        }
         Pace::Open { iops, arrivals } => format!("open loop at {iops} IOPS, {arrivals:?}").to_lowercase(),
     }
 }

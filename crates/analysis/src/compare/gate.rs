@@ -28,10 +28,7 @@ pub(super) fn gate(pairs: &[Pair], limit: &Limit) -> Gate {
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         Passing::Undecided => {
-            format!(
-                "Whether it is slower by more than {by} cannot be told, which does not fail: {}.",
-                listed(&names)
-            )
+            format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names))
         }
         Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
     };

@@ -80,5 +80,5 @@ fn every_operation_lies_in_one_piece() {
     assert_eq!([0, 100, 200, 300, 400].map(at), [1_000, 1_100, 9_000, 9_100, 9_200]);
     // Off the grid, as where sizes are drawn: kept inside.
     assert_eq!([150, 450].map(at), [1_100, 9_200]);
-    assert_eq!(Pieces::new([7..8], 100).largest(), None);
+    assert_eq!(Pieces::new(std::iter::once(7..8), 100).largest(), None);
 }

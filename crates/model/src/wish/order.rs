@@ -16,7 +16,10 @@ const ROUNDING: f64 = 1e-6;
 pub fn random(text: &str) -> Result<Order, String> {
     let (name, value) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
     let number = |least: f64, most: f64, advice: &str| {
-        let fits = decimal(value).filter(|v| (least..=most).contains(v));
+        let percent = matches!(name, "mixed" | "normal");
+        let bare = value.trim();
+        let bare = if percent { bare.strip_suffix('%').unwrap_or(bare) } else { bare };
+        let fits = decimal(bare).filter(|v| (least..=most).contains(v));
         fits.ok_or_else(|| format!("{} cannot be; type {advice}", shown(text)))
     };
     match name {
@@ -151,6 +154,13 @@ fn random_orders_have_names() {
     ] {
         assert_eq!(random(text), Ok(order));
     }
+    // As help writes them.
+    assert_eq!(
+        (random("mixed:50%"), random("normal:10%")),
+        (Ok(Order::Mixed(50.0)), Ok(Order::Normal(10.0)))
+    );
+    assert_eq!(random("zones:60%/10%,40%/90%"), random("zones:60/10,40/90"));
+    assert!(random("zipf:1%").is_err() && random("mixed:%").is_err());
     let zone = |access_percent, size| Zone { access_percent, size };
     assert_eq!(
         random("zones:60/10,30/20,10/70"),

@@ -106,19 +106,19 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     }
     for loss in &work.yardsticks {
         table.add_row(row(
-            &format!("as {}, {}", loss.name, half(&work.name)),
+            &format!("as {}", loss.name),
             &loss.cell,
             &loss.by_winner.as_ref().map(by).unwrap_or_default(),
         ));
     }
     out.table_of(&table);
+    if !work.yardsticks.is_empty() {
+        let names: Vec<String> = work.yardsticks.iter().map(|loss| format!("as {}", loss.name)).collect();
+        out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), half(&work.name)));
+    }
     for loss in &work.yardsticks {
         if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
-            out.prose(
-                "  ",
-                "    ",
-                &format!("What is called as {}, {} here is {name}.", loss.name, half(&work.name)),
-            );
+            out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
         }
     }
     for knee in &work.knees {
@@ -129,9 +129,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     maps(out, &mine, winner, sweep.cheapest.get(&work.name));
 }
 
-/// Which half of a copy a yardstick does: reading a file that is not cached, or writing one that is new.
+/// Which half of a copy a yardstick does.
 fn half(work: &str) -> &'static str {
-    if work == "write" { "writing" } else { "reading" }
+    if work == "write" {
+        "writing a file that is new and grows, the half of a copy"
+    } else {
+        "reading a file that is not cached once, the half of a copy"
+    }
 }
 
 /// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.

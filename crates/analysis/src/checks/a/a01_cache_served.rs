@@ -64,15 +64,15 @@ fn look(case: &Case) -> Known<Answer> {
             "the file is stored compressed, so what the device delivered says nothing about the cache".into(),
         );
     }
-    let (severity, renames) = if hit >= RENAMED_FROM {
-        (Severity::Rename, Some(Rename::Medium("page cache".into())))
+    let (severity, renames, meaning) = if hit >= RENAMED_FROM {
+        (Severity::Rename, Some(Rename::Medium("page cache".into())), "This is the speed of the page cache.")
     } else {
-        (Severity::Biased, None)
+        (Severity::Biased, None, "The rate is that of the device and of memory together.")
     };
     Ok(Answer::Finding(Found {
         severity,
         sentence: format!(
-            "{} of the bytes read came from memory: {} were read, and the device delivered {}. This is the speed of the page cache.",
+            "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
             show_share(hit),
             show_bytes(read),
             show_bytes(delivered)
@@ -104,6 +104,17 @@ fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
     assert_eq!(at(0.9), Some(Severity::Biased));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.0), Some(Severity::Rename));
+    let said =
+        |delivered| match crate::checks::ask_one(&CHECK, &Forge { delivered, ..Forge::honest() }.record()) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => panic!("{other:?}"),
+        };
+    assert!(
+        said(0.901).contains("9.9 %") && !said(0.901).contains("speed of the page cache"),
+        "{}",
+        said(0.901)
+    );
+    assert!(said(0.2).contains("speed of the page cache"));
 }
 
 #[test]

@@ -73,6 +73,11 @@ pub(super) fn fires(case: &Case) -> bool {
     matches!(look(case), Ok(Answer::Finding(_)))
 }
 
+/// Whether all that this case reads is known to be stored.
+pub(super) fn holds(case: &Case) -> bool {
+    matches!(look(case), Ok(Answer::Holds(..)))
+}
+
 #[cfg(test)]
 use crate::forge::Forge;
 

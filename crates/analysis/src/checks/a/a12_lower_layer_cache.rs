@@ -2,11 +2,12 @@
 //!
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
+use super::a04_holes_read;
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
-use model::evidence::BlockFlow;
+use model::evidence::{BlockFlow, Moment};
 use model::finding::Severity;
 use model::job::Kind;
 use model::machine::Layer;
@@ -14,6 +15,9 @@ use model::units::{show_bytes, show_share};
 
 /// Share of a layer's bytes that must arrive below.
 const ARRIVES_FROM: f64 = 0.95;
+/// Part of what is missing below that never written bytes have to explain, to be called the cause: reads at random meet about
+/// their share.
+const EXPLAINS_FROM: f64 = 0.9;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
@@ -23,7 +27,9 @@ pub(super) const CHECK: Check = Check {
         reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
                 directions that the job uses.",
         formula: "Bytes at the disks / bytes at the top < 95 %: what a layer is asked for must arrive below, or something \
-                between kept it. A partition and its disk are one device. RAID levels that write more pass, since only \
+                between kept it. A loop device answers what was never written in its image without a disk: where the \
+                holes of the image (FIEMAP) explain what is missing, that is named and no cache. A partition and its \
+                disk are one device. RAID levels that write more pass, since only \
                 less than was asked for is a cache.",
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
         repair: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the \
@@ -51,7 +57,9 @@ fn look(case: &Case) -> Known<Answer> {
     for (kind, above, below) in kinds {
         let part = share(below.bytes as f64, above.bytes as f64);
         if above.bytes > 0 && part < ARRIVES_FROM {
-            return Ok(Answer::Finding(found(kind, (names(&tops), above), (names(&leaves), below), part)));
+            let why = Why::of(case, kind, 1.0 - part);
+            let sides = ((names(&tops), above), (names(&leaves), below));
+            return Ok(Answer::Finding(found(kind, sides, part, why)));
         }
     }
     let numbers =
@@ -59,29 +67,87 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
 }
 
+/// What answered for the disks.
+#[derive(Clone, Copy)]
+enum Why {
+    Cache,
+    /// This share of what is behind the device was never written: a layer answers that by itself.
+    NeverWritten(f64),
+    /// One of the two.
+    NotKnown,
+}
+
+impl Why {
+    /// What answered this share of the work.
+    fn of(case: &Case, kind: Kind, missing: f64) -> Self {
+        if kind != Kind::Read {
+            return Self::Cache;
+        }
+        // Of a file it is known by its own extents.
+        if !case.on_block_devices() {
+            return if a04_holes_read::holds(case) { Self::Cache } else { Self::NotKnown };
+        }
+        match never_written(case) {
+            Some(0.0) => Self::Cache,
+            Some(hollow) if hollow >= EXPLAINS_FROM * missing => Self::NeverWritten(hollow),
+            _ => Self::NotKnown,
+        }
+    }
+}
+
+/// The share of what is behind a loop device that was never written, at the start of the runs; `None` where nobody knows.
+fn never_written(case: &Case) -> Option<f64> {
+    let states = case.states(Moment::Start).ok()?;
+    let of = |state: &model::evidence::TargetState| {
+        let extents = state.backing.as_ref()?.as_ref().ok()?;
+        Some(share((extents.hole_bytes + extents.unwritten_bytes) as f64, extents.span_bytes as f64))
+    };
+    states.into_iter().flatten().map(of).try_fold(0.0, |most: f64, share| Some(most.max(share?)))
+}
+
 fn found(
     kind: Kind,
-    (top, above): (String, BlockFlow),
-    (leaf, below): (String, BlockFlow),
+    ((top, above), (leaf, below)): ((String, BlockFlow), (String, BlockFlow)),
     part: f64,
+    why: Why,
 ) -> Found {
     let word = kind.word();
+    let (meaning, cure, medium) = match why {
+        Why::Cache => (
+            "a cache between them did the work".to_owned(),
+            format!("Measure {leaf} itself, or set up {top} without that cache (losetup --direct-io=on)."),
+            format!("cache below {top}"),
+        ),
+        Why::NeverWritten(hollow) => (
+            format!(
+                "{} of what is behind {top} was never written, and that is answered without a disk",
+                show_share(hollow)
+            ),
+            format!("Write {top} once from end to end, or measure what is written on it."),
+            format!("never written blocks of {top}"),
+        ),
+        Why::NotKnown => (
+            "a cache between them did the work, or these blocks were never written; which of the two is not known".to_owned(),
+            format!("Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on)."),
+            format!("what is between {top} and {leaf}"),
+        ),
+    };
     Found {
         severity: Severity::Rename,
         sentence: format!(
-            "{top} did {} of {word}s and {leaf} below it {} ({}): a cache between them did the work.",
+            "{top} did {} of {word}s and {leaf} below it {} ({}): {meaning}.",
             show_bytes(above.bytes),
             show_bytes(below.bytes),
             show_share(part)
         ),
-        cure: format!("Measure {leaf} itself, or set up {top} without that cache (losetup --direct-io=on)."),
+        cure,
         evidence: evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),
             ("top_ios", above.ios as f64),
             ("leaf_ios", below.ios as f64),
         ]),
-        renames: Some(Rename::Medium(format!("cache below {top}"))),
+        renames: Some(Rename::Medium(medium)),
     }
 }
 
@@ -91,6 +157,32 @@ fn names(layers: &[&Layer]) -> String {
 
 #[cfg(test)]
 use crate::forge::Forge;
+
+#[test]
+fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
+    let forge =
+        Forge { leaf_share: Some(0.0), role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
+    let said = |holes: Option<u64>| {
+        let mut record = forge.record();
+        super::forged::snapshots(&mut record, |s| {
+            for state in &mut s.targets {
+                let extents = |hole_bytes| model::evidence::Extents {
+                    span_bytes: 100,
+                    hole_bytes,
+                    ..Default::default()
+                };
+                state.backing = holes.map(|h| Ok(extents(h)));
+            }
+        });
+        match crate::checks::ask_one(&CHECK, &record) {
+            Ok(Answer::Finding(f)) => f.sentence,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(said(Some(100)).contains("100 % of what is behind") && !said(Some(100)).contains("cache"));
+    assert!(said(Some(0)).contains("a cache between them did the work."));
+    assert!(said(Some(30)).contains("not known") && said(None).contains("not known"), "{}", said(None));
+}
 
 #[test]
 fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {

@@ -11,7 +11,7 @@ use model::finding::Severity;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
-    name: "ONE_RUN",
+    name: "FEW_RUNS",
     belief: "the next run would give the same",
     page: Page {
         reads: "The number of runs that ended in order.",

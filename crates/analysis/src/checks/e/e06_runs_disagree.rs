@@ -82,7 +82,8 @@ fn look(case: &Case) -> Known<Answer> {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run it varied far less, so something changed from run to run."
         }
-        Ok(_) => " Within the runs it varied as much.",
+        Ok(w) if w >= deviation => " What varies within each run makes as much by chance.",
+        Ok(_) => " What varies within each run makes a part of that by chance.",
         Err(_) => "",
     };
     Ok(Answer::Finding(Found {
@@ -118,9 +119,9 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     });
     match best {
         Some(best) if best > WORTH_SAYING * seconds => {
-            format!("{plain}; fewer of about {best:.0} s each would, as much varies within them.")
+            format!("{plain}; fewer, longer runs (about {best:.0} s each) would do as well.")
         }
-        Some(_) => format!("{plain}; longer ones would hardly help, as little varies within them."),
+        Some(_) => format!("{plain}; longer ones would hardly help."),
         None => format!("{plain}."),
     }
 }
@@ -165,6 +166,28 @@ fn five_per_cent_are_noted_and_a_quarter_biases() {
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.cure.contains("more than 100 runs"), "{}", f.cure);
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
+}
+
+#[test]
+fn the_sentence_and_the_cure_do_not_contradict_each_other() {
+    // Runs that vary as much within themselves as from one to the next, and less.
+    let said = |swing: f64| {
+        let forge = Forge { runs: 5, ..Forge::honest() };
+        let rates = [9_000.0, 10_400.0, 9_600.0, 11_000.0, 10_000.0];
+        let record = super::shaped(&forge, (20, 1), |run, at| {
+            rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
+        });
+        match ask_one(&CHECK, &record) {
+            Ok(Answer::Finding(f)) => (f.sentence, f.cure),
+            other => panic!("{other:?}"),
+        }
+    };
+    for swing in [0.0, 0.02, 0.1, 0.3, 0.6] {
+        let (sentence, cure) = said(swing);
+        assert!(!cure.contains("varies within"), "why is said once: {sentence} {cure}");
+        assert!(!(swing == 0.0 && sentence.contains("as much")), "{sentence}");
+    }
+    assert!(said(0.0).0.contains("far less") && said(0.6).0.contains("as much"), "{:?}", said(0.6));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use model::finding::Severity;
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E14,
-    name: "INCOMPARABLE",
+    name: "NOT_ALIKE",
     belief: "nothing differs but what is compared",
     page: Page {
         reads: "The jobs of both sides as they were carried out, the machine, file system and block stack of both, and \

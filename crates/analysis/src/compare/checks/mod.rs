@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[ComparisonCheck] =
 pub(crate) struct ComparisonCheck {
     /// Catalogue id.
     pub(crate) id: CheckId,
-    /// Its name: `INCOMPARABLE`.
+    /// Its name: `NOT_ALIKE`.
     pub(crate) name: &'static str,
     /// The belief that it puts to the test.
     pub(crate) belief: &'static str,
