@@ -9,9 +9,10 @@ use crate::signals::INTERRUPTED;
 use crate::stdout;
 use analysis::Judging;
 use model::check_id::CheckId;
-use model::plan::{Plan, Strategy};
+use model::plan::{MissingRung, Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
+use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
 use model::wish::axes::preset;
@@ -127,15 +128,19 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
             );
         }
     }
-    if let Some(form) = &plan.form {
-        out += &format!("\nnot as {} does it:\n", form.tool);
-        form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
-    }
-    for missing in plan.contest.iter().flat_map(|c| &c.missing) {
-        out += &format!("not measured: {missing}\n");
-    }
-    for missing in plan.layers.iter().flat_map(|l| &l.missing) {
-        out += &format!("not measured: {}: {}\n", missing.name, missing.why);
+    match &plan.study {
+        Study::Profile(form) => {
+            out += &format!("\nnot as {} does it:\n", form.tool);
+            form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
+        }
+        Study::Interfaces(contest) => {
+            contest.missing.iter().for_each(|missing| out += &format!("not measured: {missing}\n"));
+        }
+        Study::Layers(ladder) => {
+            let not_measured = |m: &MissingRung| format!("not measured: {}: {}\n", m.name, m.why);
+            ladder.missing.iter().for_each(|missing| out += &not_measured(missing));
+        }
+        Study::Jobs | Study::Limit(_) | Study::Sweep(_) => {}
     }
     for place in &machine.places {
         out += &format!("\n{}", prose("", "  ", &place.chain()));
@@ -146,7 +151,7 @@ pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Fail
 
 /// How often each job is measured, in words.
 fn repeats(plan: &Plan) -> String {
-    match plan.sweep.as_ref().map(|g| g.search) {
+    match plan.study.grid().map(|g| g.search) {
         Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
         Some(Search::InOrder(Until::Slow)) => return "once".into(),
         Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
@@ -168,9 +173,9 @@ fn repeats(plan: &Plan) -> String {
 /// # Errors
 /// Where it cannot be printed.
 pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
-    let modes = plan.sweep.as_ref().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
+    let modes = plan.study.grid().and_then(|g| preset(g.preset.as_deref()?)).map_or(&[][..], |p| p.modes);
     let mut out = String::new();
-    for setting in plan.sweep.iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
+    for setting in plan.study.grid().into_iter().flat_map(|g| &g.cells).map(|c| &c.setting) {
         out += &setting.words();
         let mode = modes.iter().find(|m| setting.mode.as_deref() == Some(m.name));
         if let Some(mode) = mode.filter(|m| !m.remark.is_empty()) {
@@ -188,7 +193,7 @@ pub fn cells(plan: &Plan) -> Result<ExitCode, Failure> {
 /// Where it cannot be printed.
 pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     let mut out = String::new();
-    for cell in plan.sweep.iter().flat_map(|g| &g.skipped) {
+    for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.words(), cell.why);
     }
     stdout::text(&out)?;

@@ -15,6 +15,7 @@ use model::job::Job;
 use model::plan::{Against, Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
+use model::study::Study;
 
 /// Appends the jobs of the session that `word` names to those of this one.
 ///
@@ -36,7 +37,7 @@ pub(super) fn again(
     let file = history::find(word)?;
     let record = session::read(&file)?;
     let old = &record.header.plan;
-    if old.layers.is_some() || matches!(old.strategy, Strategy::Limit(_)) {
+    if let Study::Layers(_) | Study::Limit(_) = old.study {
         return Err(fail(&format!(
             "that was `{}`, whose workloads belong together; name a session of run or bench",
             old.title

@@ -15,6 +15,7 @@ use model::api::{Contest, Entrant};
 use model::job::{Access, Limit, Order, Pattern, PerKind, Sizes, Start};
 use model::machine::Place;
 use model::plan::{Role, Target};
+use model::study::Study;
 use model::units::{MIB, show_block, show_bytes};
 use model::wish::{JobWish, Rw, words};
 use std::path::PathBuf;
@@ -124,7 +125,7 @@ pub(super) fn compare(
         };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
-    asked.contest = Some(contest);
+    asked.study = Study::Interfaces(contest);
     Ok(asked)
 }
 

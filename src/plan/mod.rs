@@ -25,13 +25,11 @@ use crate::request::{Request, Work};
 pub(crate) use engine::problems;
 use layers::Climb;
 use machine::root::Root;
-use model::api::Contest;
-use model::card::Form;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Ladder, Plan, Promise, Role, Strategy};
+use model::plan::{Plan, Promise, Role, Strategy};
 use model::profile::PROFILES;
-use model::sweep::Grid;
+use model::study::Study;
 use model::units::{show_bytes, show_ns};
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
@@ -68,41 +66,46 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let (mut origins, asked) = asked(request, &root, memory)?;
     let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
-    let promise = promise(request, &mut drafts, &mut origins)?;
+    let mut study = asked.study;
+    if let Some(promise) = promise(request, &mut drafts, &mut origins)? {
+        study = Study::Limit(promise);
+    }
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
-    let (runs, strategy) = match promise {
-        Some(promise) => {
+    let (runs, strategy) = match &study {
+        Study::Limit(promise) => {
             let runs = origins.choose("--runs", request.job.runs, LIMIT_RUNS, u32::to_string);
-            (runs, Strategy::Limit(promise))
+            (runs, Strategy::Limit(*promise))
         }
         // How often a cell is measured is told beside its time.
-        None if asked.grid.is_some() => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
-        None if asked.contest.is_some() => {
+        Study::Sweep(_) => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
+        Study::Interfaces(_) => {
             let runs = origins.choose("--runs", request.job.runs, API_RUNS, u32::to_string);
             (runs, Strategy::Fixed)
         }
-        None => repeats::repeats(&request.job, &mut origins),
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) => repeats::repeats(&request.job, &mut origins),
     };
     let against = request
         .against
         .as_deref()
         .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
-    let (targets, places) = targets.finish(&mut jobs, asked.contest.is_some() || asked.grid.is_some())?;
+    let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
+    let (targets, places) = targets.finish(&mut jobs, apart)?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
     let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);
     // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
     let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
-    let ladder = (!asked.ladder.rungs.is_empty()).then_some(asked.ladder);
-    let comparing = ladder.is_some() || asked.grid.is_some() || asked.contest.is_some();
+    let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
     let cold = touched && (direct || comparing || targets.iter().all(|t| t.role != Role::File));
-    let words = match (cold, &ladder) {
-        (true, Some(_)) => "yes: evicted before each run, and read whole again before buffered reads",
-        (true, None) => "yes: evicted before each run",
+    let words = match (cold, &study) {
+        (true, Study::Layers(_)) => {
+            "yes: evicted before each run, and read whole again before buffered reads"
+        }
+        (true, _) => "yes: evicted before each run",
         (false, _) => "no: measured as it is",
     };
     let words = match strategy {
@@ -131,10 +134,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         hook: request.hook,
         expect_device,
         against,
-        layers: ladder,
-        sweep: asked.grid,
-        contest: asked.contest,
-        form: asked.form,
+        study,
         precondition,
     };
     Ok((plan, machine))
@@ -180,16 +180,10 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
 struct Asked {
     /// In the order of the plan.
     wishes: Vec<JobWish>,
-    /// The layers that they are at, where that is the question.
-    ladder: Ladder,
     /// Index of the job whose figure is the headline, where it is not the first.
     headline: Option<usize>,
-    /// The settings that they have, where that is the question.
-    grid: Option<Grid>,
-    /// The interfaces that they go through, where that is the question.
-    contest: Option<Contest>,
-    /// How a well-known tool shows them, where they are its tests.
-    form: Option<Form>,
+    /// What they answer together.
+    study: Study,
 }
 
 /// What was said, as jobs: one from flags or a file, one per test of a profile, one per layer of a place.
@@ -205,12 +199,12 @@ fn asked<'a>(
         Work::Layers => {
             let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
             origins.leave_out(layers::OF_RUNGS);
-            Asked { wishes, ladder, headline, ..Asked::default() }
+            Asked { wishes, headline, study: Study::Layers(ladder) }
         }
         Work::Sweep(said) => {
             let spread = sweep::spread(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Asked { wishes: spread.wishes, grid: Some(spread.grid), ..Asked::default() }
+            Asked { wishes: spread.wishes, headline: None, study: Study::Sweep(spread.grid) }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;

@@ -10,7 +10,8 @@ use crate::request::Request;
 use machine::root::Root;
 use model::card::{Form, FormRow, Spot};
 use model::plan::Role;
-use model::profile::{PROFILES, Profile, Test};
+use model::profile::{Dress, PROFILES, Profile, Test};
+use model::study::Study;
 use model::units::show_bytes;
 use model::wish::{JobWish, StreamWish};
 
@@ -247,7 +248,8 @@ impl Spread<'_> {
             )));
         }
         differs.extend(left_out);
-        asked.form = profile.card.map(|card| Form { tool: card.tool.into(), look: card.look, rows, differs });
+        let form = |card: Dress| Form { tool: card.tool.into(), look: card.look, rows, differs };
+        asked.study = profile.card.map_or(Study::Jobs, |card| Study::Profile(form(card)));
         Ok(asked)
     }
 }

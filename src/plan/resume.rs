@@ -16,7 +16,7 @@ use model::record::Record;
 pub fn again(word: &str, before: &Record) -> Result<((Plan, Machine), bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
-    if old.sweep.is_none() {
+    if old.study.grid().is_none() {
         return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
     }
     let cli = Cli::try_parse_from(&old.command)
@@ -34,7 +34,7 @@ pub fn again(word: &str, before: &Record) -> Result<((Plan, Machine), bool), Fai
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
         "its target is not what it was, or you are in another directory; go there"
-    } else if plan.jobs != old.jobs || plan.sweep != old.sweep {
+    } else if plan.jobs != old.jobs || plan.study != old.study {
         "the same command line would measure other cells now (another file system, another version)"
     } else {
         return Ok(((plan, machine), request.keep));

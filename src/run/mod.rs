@@ -30,6 +30,7 @@ use model::plan::{Plan, Role, Strategy};
 use model::record::{
     self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd, WorkerEnd,
 };
+use model::study::Study;
 use model::units::{show_bytes, show_count};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -238,7 +239,7 @@ impl Bench {
         }
         self.keep_prepared()?;
         self.watch_idle()?;
-        if self.plan.sweep.is_some() {
+        if let Study::Sweep(_) = self.plan.study {
             return self.sweep(earlier);
         }
         // What this machine refuses counts as done.
@@ -330,8 +331,9 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
+        let compares_interfaces = matches!(self.plan.study, Study::Interfaces(_));
         // Whoever competes touches the same blocks in the same order as the others of its round.
-        let course = if self.plan.contest.is_some() { start.repeat as usize } else { done };
+        let course = if compares_interfaces { start.repeat as usize } else { done };
         if let Err(why) = self.targets_still_there(start.job) {
             return if done == 0 {
                 Err(why)
@@ -340,18 +342,20 @@ impl Bench {
             };
         }
         let specs = match self.specs(&phase, start.phase, done, course) {
-            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why.words().into()),
+            Err(why) if self.plan.study.grid().is_some() => {
+                return self.cannot_begin(start, why.words().into());
+            }
             // What was measured is kept, whatever became of the target.
             Err(why) if done > 0 => return Ok(RunEnd::without(RunEnding::Failed(why.words().into()))),
             specs => specs?,
         };
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
-            Err(why) if self.plan.sweep.is_some() => return self.cannot_begin(start, why),
+            Err(why) if self.plan.study.grid().is_some() => return self.cannot_begin(start, why),
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
-        if self.plan.contest.is_some() {
+        if compares_interfaces {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
         }
@@ -463,8 +467,8 @@ impl Bench {
 
     /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
     fn warm(&self, job: usize) -> Vec<String> {
-        let mut rungs = self.plan.layers.iter().flat_map(|l| &l.rungs);
-        if !rungs.any(|r| r.job == job && r.warm) {
+        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
+        if !ladder.rungs.iter().any(|r| r.job == job && r.warm) {
             return Vec::new();
         }
         let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);

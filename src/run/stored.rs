@@ -10,19 +10,20 @@ use machine::stored;
 use model::Known;
 use model::job::Cache;
 use model::record::Trial;
+use model::study::Study;
 
 impl Bench {
     /// Tries to find the blocks of every row that needs them. Only what cannot be found is told.
     pub(super) fn unplaced_rows(&mut self) -> Vec<Trial> {
-        let rungs = self.plan.layers.iter().flat_map(|l| &l.rungs);
-        let jobs: Vec<usize> = rungs.filter(|r| r.stored).map(|r| r.job).collect();
+        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
+        let jobs: Vec<usize> = ladder.rungs.iter().filter(|r| r.stored).map(|r| r.job).collect();
         let trial = |job: usize, why: String| Trial { job, moved_bytes: Err(why.clone()), calls: Err(why) };
         jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
     }
 
     /// Finds the blocks that a row reads, where it is one of a device below, and says where they are.
     pub(super) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
-        let Some(ladder) = &self.plan.layers else { return Ok(None) };
+        let Study::Layers(ladder) = &self.plan.study else { return Ok(None) };
         if !ladder.rungs.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
         }

@@ -61,7 +61,7 @@ impl Earlier {
 
 /// How long a search will take, before it begins.
 pub(super) fn tell(plan: &Plan, live: &Live) {
-    let Some(grid) = &plan.sweep else { return };
+    let Some(grid) = plan.study.grid() else { return };
     let cells = grid.cells.len();
     let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
     live.say(&match grid.search {
@@ -79,13 +79,13 @@ pub(super) fn tell(plan: &Plan, live: &Live) {
 
 /// What is still to come before anything was measured; `None` where no grid is.
 pub(super) fn time_left(plan: &Plan) -> Option<Left> {
-    let search = Going::after(plan.sweep.as_ref()?, plan.runs, plan.seed, &[]);
+    let search = Going::after(plan.study.grid()?, plan.runs, plan.seed, &[]);
     Some(left(&search, plan))
 }
 
 /// What is left of a search. An adaptive one may be over before its time is.
 fn left(search: &Going, plan: &Plan) -> Left {
-    let at_most = plan.sweep.as_ref().is_some_and(|g| g.search != Exhaustive);
+    let at_most = plan.study.grid().is_some_and(|g| g.search != Exhaustive);
     Left { time: Duration::from_nanos(search.left_ns(mean_run(plan).as_nanos() as u64)), at_most }
 }
 
@@ -99,7 +99,7 @@ fn mean_run(plan: &Plan) -> Duration {
 impl Bench {
     /// The loop.
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
-        let Some(grid) = self.plan.sweep.clone() else { return Ok(RunEnding::Complete) };
+        let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.samples);
         let mut search = Going::after(&grid, self.plan.runs, self.plan.seed, before);
         let mut last_ns = earlier.filter(|e| !e.runs.is_empty()).map(|e| e.until().as_nanos() as u64);

@@ -10,6 +10,7 @@ use engine::worker::{Outcome, Spec};
 use machine::rest;
 use model::Known;
 use model::record::Trial;
+use model::study::Study;
 use model::units::{show_bytes, show_ns};
 use std::io;
 use std::time::Duration;
@@ -36,7 +37,7 @@ impl Bench {
         }
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
         let left = |job: &usize| !self.refused.contains(job);
-        if self.plan.contest.is_some() && self.refused.len() == trials.len() {
+        if matches!(self.plan.study, Study::Interfaces(_)) && self.refused.len() == trials.len() {
             let reasons = trials.iter().filter_map(|t| t.moved_bytes.as_ref().err());
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
             reasons.sort_unstable();
@@ -52,7 +53,7 @@ impl Bench {
 
     /// Tries every job of the contest.
     fn trials(&self) -> Vec<Trial> {
-        let Some(contest) = &self.plan.contest else { return Vec::new() };
+        let Study::Interfaces(contest) = &self.plan.study else { return Vec::new() };
         self.live.step("trying every interface", self.left());
         let all = contest.entrants.iter().enumerate().take_while(|_| !self.stopped());
         let total = contest.entrants.len() as u64;

@@ -8,6 +8,9 @@ use crate::compare::{Options, compare};
 use model::plan;
 use model::record::{Record, Run};
 use model::report::{Against, Report};
+#[cfg(test)]
+use model::study::Studied;
+use model::study::Study;
 
 /// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
 /// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
@@ -35,7 +38,7 @@ pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
     let mut again = part(record, from..plan.jobs.len(), against.headline);
     again.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a card are jobs of this session.
-    again.header.plan.form = None;
+    again.header.plan.study = Study::Jobs;
     Some((own, again))
 }
 
@@ -94,9 +97,11 @@ fn a_card_is_of_the_own_side() {
     let mut record = forged();
     let rows = Vec::new();
     let (tool, look) = ("ATTO".to_owned(), model::card::Look::Bars);
-    record.header.plan.form = Some(model::card::Form { tool, look, rows, differs: Vec::new() });
+    let form = model::card::Form { tool, look, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(form);
     let report = judge(&record, &Judging::default());
-    assert!(report.card.is_some() && report.against.unwrap().again.card.is_none());
+    assert!(matches!(report.study, Studied::Profile(_)));
+    assert_eq!(report.against.unwrap().again.study, Studied::Jobs);
 }
 
 #[test]

@@ -11,8 +11,9 @@ use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetStat
 use model::histogram::Histogram;
 use model::job::{Arrivals, Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
-use model::plan::{Role, Strategy, Target};
+use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd};
+use model::study::Study;
 use model::units::{show_count, show_share};
 use std::borrow::Cow;
 
@@ -125,7 +126,7 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
     loads.sort_unstable();
     loads.dedup();
-    let chosen = matches!(record.header.plan.strategy, Strategy::Limit(_)) && at > 0;
+    let chosen = matches!(record.header.plan.study, Study::Limit(_)) && at > 0;
     if loads.is_empty() && !chosen {
         loads.push(None);
     }
@@ -602,7 +603,7 @@ fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Op
 /// `70 % of capacity: 12,600/s`.
 fn load_name(record: &Record, iops: u64) -> String {
     let rate = format!("{}/s", show_count(iops as f64));
-    match crate::limit::capacity(record) {
+    match crate::studies::capacity(record) {
         Some(capacity) => format!("{} of capacity: {rate}", show_share(iops as f64 / capacity)),
         None => format!("open loop at {rate}"),
     }

@@ -4,11 +4,12 @@
 //! result ([`crate::verdict`]), nor what a curve or a grid comes to.
 
 use crate::findings::Answered;
-use crate::{limit, limiter, sweep, verdict};
+use crate::{limiter, studies, verdict};
 use model::finding::Finding;
 use model::load::LoadCurve;
 use model::record::Record;
 use model::report::{Headline, Limiter, Measured, Verdict};
+use model::study::Studied;
 use model::sweep::Sweep;
 
 /// What stands above everything else.
@@ -43,39 +44,51 @@ pub(crate) struct Seen<'r> {
 }
 
 impl Seen<'_> {
+    /// By what was asked.
+    pub(crate) fn of(&self, studied: &Studied) -> First {
+        let quoted = studies::quoted(studied, self.results);
+        match studied {
+            Studied::Limit(curve) => self.of_curve(curve, &quoted),
+            Studied::Sweep(grid) => self.of_grid(grid, &quoted),
+            Studied::Jobs | Studied::Layers(_) | Studied::Interfaces(_) | Studied::Profile(_) => {
+                self.of_results(&quoted)
+            }
+        }
+    }
+
     /// Of jobs that are no more than themselves: about the plan's headline job.
-    pub(crate) fn of_results(&self) -> First {
+    fn of_results(&self, quoted: &[&Measured]) -> First {
         let headline = verdict::headline(self.record, self.answered, self.results);
         let first = self.of_headline_job();
         let (verdict, reason) = verdict::verdict(first, self.acting);
-        First::about(headline, first, (verdict, reason), &self.results.iter().collect::<Vec<_>>())
+        First::about(headline, first, (verdict, reason), quoted)
     }
 
     /// Of a load curve: about the load that it rests on.
-    pub(crate) fn of_curve(&self, curve: &LoadCurve) -> First {
-        let headline = limit::headline(curve, limit::quantile(self.record), self.answered);
+    fn of_curve(&self, curve: &LoadCurve, quoted: &[&Measured]) -> First {
+        let headline = studies::headline_of_curve(self.record, curve, self.answered);
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
         let said = match headline.value {
             Some(_) => verdict::verdict(first, self.acting),
             None => (Verdict::Invalid, curve.sentence.clone()),
         };
-        let words = First::about(headline, first, said, &self.results.iter().collect::<Vec<_>>());
+        let words = First::about(headline, first, said, quoted);
         // A load below the capacity is limited by nothing but itself; the closed loop is limited by something.
         First { limiter: limited(self.of_headline_job()), ..words }
     }
 
     /// Of a grid: about the best cell. What is wrong with the others says why they are not quoted.
-    pub(crate) fn of_grid(&self, grid: &Sweep) -> First {
-        let headline = sweep::headline(grid, self.results);
-        let first = sweep::first(grid, self.results);
+    fn of_grid(&self, grid: &Sweep, quoted: &[&Measured]) -> First {
+        let headline = studies::headline_of_grid(grid, self.results);
+        let first = studies::first_of_grid(grid, self.results);
         let mut said = match first {
             Some(_) => verdict::verdict(first, self.acting),
-            None => sweep::undecided(grid),
+            None => studies::undecided(grid),
         };
-        if let (Verdict::Valid, Some(why)) = (said.0, sweep::unsteady(grid)) {
+        if let (Verdict::Valid, Some(why)) = (said.0, studies::unsteady(grid)) {
             said = (Verdict::Suspect, why);
         }
-        First::about(headline, first, said, &sweep::finalists(grid, self.results))
+        First::about(headline, first, said, quoted)
     }
 
     fn of_headline_job(&self) -> Option<&Measured> {

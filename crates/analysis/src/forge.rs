@@ -8,11 +8,12 @@ use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
 use model::kernel_files as kept;
 use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Place};
-use model::plan::{Plan, Role, Target};
+use model::plan::{Plan, Promise, Role, Strategy, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
     RunStart, SelfTest, StreamEnd, WorkerEnd, Written,
 };
+use model::study::Study;
 use std::collections::BTreeMap;
 
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -457,12 +458,17 @@ pub(crate) fn curve(closed: &Forge, loads: &[(u64, Forge)]) -> Record {
         run.start.offered_iops = run.start.job.checked_sub(1).map(|load| loads[load].0);
         run.start.job = run.start.job.min(1);
     }
-    let promise =
-        model::plan::Promise { quantile: 0.99, latency_ns: Some(1_000_000), arrivals: Arrivals::Poisson };
-    record.header.plan.strategy = model::plan::Strategy::Limit(promise);
+    let promise = Promise { quantile: 0.99, latency_ns: Some(1_000_000), arrivals: Arrivals::Poisson };
+    self::promise(&mut record, promise);
     record.header.plan.jobs.truncate(2);
     record.header.self_test.ceilings.retain(|c| c.job < 2);
     record
+}
+
+/// Makes a record's question that of a load curve.
+pub(crate) fn promise(record: &mut Record, promise: Promise) {
+    record.header.plan.strategy = Strategy::Limit(promise);
+    record.header.plan.study = Study::Limit(promise);
 }
 
 /// What an honest machine says of itself.
@@ -533,7 +539,7 @@ fn plan(forges: &[Forge]) -> Plan {
         jobs: forges.iter().map(Forge::job).collect(),
         headline: 0,
         runs: forges[0].runs,
-        strategy: model::plan::Strategy::Fixed,
+        strategy: Strategy::Fixed,
         seed: 1,
         seed_again: None,
         cold: true,
@@ -542,11 +548,8 @@ fn plan(forges: &[Forge]) -> Plan {
         hook: None,
         expect_device: None,
         against: None,
-        layers: None,
-        sweep: None,
+        study: Study::Jobs,
         precondition: None,
-        contest: None,
-        form: None,
     }
 }
 

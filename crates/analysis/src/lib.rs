@@ -9,10 +9,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod against;
-mod api;
 mod beginning;
 mod burst;
-mod card;
 mod case;
 mod change;
 pub mod checks;
@@ -31,9 +29,7 @@ mod independent;
 mod interval;
 mod kernel_text;
 mod knee;
-mod layers;
 mod ledger;
-mod limit;
 mod limiter;
 mod link;
 mod modes;
@@ -53,7 +49,7 @@ mod stalls;
 mod steadiness;
 pub mod strategy;
 mod student;
-mod sweep;
+mod studies;
 mod thermometers;
 mod two_samples;
 mod verdict;
@@ -68,6 +64,7 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report, Verdict};
+use model::study::Studied;
 use model::words::Words;
 
 /// What the judge must be told beside the record.
@@ -96,40 +93,25 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 /// Judges a record whose jobs are all its own.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let cases = case::cases(record).into_iter().filter(|case| !api::is_refused(record, case));
+    let cases = case::cases(record).into_iter().filter(|case| !studies::is_refused(record, case));
     let answered: Vec<Answered> = cases.map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = [
-        layers::accept(record, &answered, &mut findings),
-        limit::accept(record, &answered, &mut findings),
-        api::accept(record, &mut findings),
-    ];
-    let limit = limit::limit(record, &answered, &results);
-    let sweep = sweep::sweep(record, &answered);
-    let expected = |f: &Finding| {
-        layers::is_expected(record, &answered, f)
-            || limit::is_expected(record, &answered, f)
-            || api::is_expected(record, f)
-    };
+    let accepted = studies::accept(record, &answered, &mut findings);
+    let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
     let seen = Seen { record, answered: &answered, results: &results, acting: &acting };
-    let first = match (&limit, &sweep) {
-        (Some(curve), _) => seen.of_curve(curve),
-        (None, Some(grid)) => seen.of_grid(grid),
-        (None, None) => seen.of_results(),
+    let study = studies::studied(record, &answered, &results, &acting);
+    let first = seen.of(&study);
+    // The cells of a grid are many, and what they say together is what the study says.
+    let mut deductions = match &study {
+        Studied::Sweep(_) => Vec::new(),
+        _ => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
     };
-    let card = card::card(record, &answered, &results);
-    let layers = layers::layers(record, &answered, &results, &acting);
-    let api = api::api(record, &answered, &results, &acting);
-    let mut deductions = match &sweep {
-        Some(grid) => sweep::deduce(grid),
-        None => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
-    };
-    deductions.extend(layers.iter().flat_map(|l| layers::deduce(l, &results)));
+    deductions.extend(studies::deduce(&study, &results));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict: first.verdict,
@@ -141,25 +123,16 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         findings,
-        notes: accepted
-            .into_iter()
-            .flatten()
-            .chain(strategy::notes(record))
-            .chain(notes::notes(record))
-            .collect(),
+        notes: accepted.into_iter().chain(strategy::notes(record)).chain(notes::notes(record)).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
         words: options.words.clone(),
-        card,
-        layers,
-        sweep,
+        study,
         preconditioned: record.preconditioned.clone(),
         against: None,
-        limit,
-        api,
     }
 }
 
@@ -169,6 +142,7 @@ fn measured(answered: &Answered) -> Measured {
     Measured {
         name: case.name.clone(),
         true_name: name::true_name(case, &answered.renames()),
+        renamed: name::is_another(case, &answered.renames()),
         phase: case.phase as u32,
         stream: case.index as u32,
         job: case.job.clone().into_owned(),

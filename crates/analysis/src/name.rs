@@ -19,6 +19,11 @@ pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     parts.join(", ")
 }
 
+/// Whether the true name says something else than what was asked for.
+pub(crate) fn is_another(case: &Case, renames: &[&Rename]) -> bool {
+    !renames.is_empty() || moves_nothing(case).is_some()
+}
+
 /// What is done and to what, whatever the load: `4K random read, direct`.
 pub(crate) fn work(case: &Case, renames: &[&Rename]) -> String {
     let parts = [case.stream.access.words(), medium(case, renames)].into_iter();
@@ -85,6 +90,20 @@ fn an_honest_name_says_access_depth_and_cache_mode() {
     assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
     let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
     assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
+}
+
+#[test]
+fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditions() {
+    let another = |forge: &Forge, renames: &[&Rename]| {
+        let record = forge.record();
+        is_another(&crate::case::cases(&record)[0], renames)
+    };
+    // Its name ends in the rate of its open loop, which was asked for.
+    assert!(!another(&Forge::honest(), &[]) && !another(&Forge::honest_open(), &[]));
+    let renames =
+        [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];
+    assert!(renames.iter().all(|r| another(&Forge::honest(), &[r])));
+    assert!(another(&Forge { engine: "null", ..Forge::honest() }, &[]));
 }
 
 #[test]

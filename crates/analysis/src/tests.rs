@@ -57,7 +57,7 @@ const DAMAGES: &[Damage] = &[
         };
         let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
         let form = Form { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
-        r.header.plan.form = Some(form);
+        r.header.plan.study = model::study::Study::Profile(form);
     },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
     |r| r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).for_each(|p| p.streams.clear()),

@@ -9,6 +9,7 @@ use model::finding::{Finding, Outcome, Severity};
 use model::job::Pattern;
 use model::record::Record;
 use model::report::{Headline, Measured, Report, Verdict};
+use model::study::Studied;
 use model::units::show_count;
 
 /// Most results that are all named in a sentence; of more than these only the first [`NAMES`] are.
@@ -118,9 +119,9 @@ fn reason(finding: &Finding, verb: &str) -> String {
 /// The exit code that a report asks for: 1 where the headline has no number or not the name that was asked for, unless
 /// the user accepted every finding that says so; else 0.
 pub fn exit_code(report: &Report) -> u8 {
-    let rests_on = |(at, result): &(usize, &Measured)| match &report.limit {
-        Some(curve) => curve.rests_on.contains(at),
-        None => result.true_name == report.headline.name,
+    let rests_on = |(at, result): &(usize, &Measured)| match &report.study {
+        Studied::Limit(curve) => curve.rests_on.contains(at),
+        _ => result.true_name == report.headline.name,
     };
     let names: Vec<&String> =
         report.results.iter().enumerate().filter(rests_on).map(|(_, r)| &r.name).collect();

@@ -3,7 +3,7 @@
 //! For: rows of a write and a read under the tool's names, and its score. Not for: measuring (the jobs are ordinary ones), nor for
 //! figures that the results do not have: a card repeats them.
 
-use crate::report::Verdict;
+use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -120,3 +120,39 @@ pub struct Against {
     /// 95 % interval of it over rounds; `None` with fewer than three.
     pub interval: Option<[f64; 2]>,
 }
+
+/// The same work at the layers of one place, from the ground up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ladder {
+    /// One per job that takes part, in the order of the table.
+    pub rungs: Vec<Rung>,
+    /// Layers that could not be measured.
+    pub missing: Vec<MissingRung>,
+}
+
+/// One layer of the place, with one way through the page cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rung {
+    /// Index of the job.
+    pub job: usize,
+    /// What the table calls it: `vda`, `ext4, direct`.
+    pub name: String,
+    /// What the job does, which its rows stand under: `8K random read`.
+    pub work: String,
+    /// Index of the rung that it is held against; `None` on the ground.
+    pub below: Option<usize>,
+    /// Whether its target is read into the page cache before each run: it shows what the cache does.
+    pub warm: bool,
+    /// Whether it reads a device below the place, at the blocks where the place's own target is stored.
+    #[serde(default)]
+    pub stored: bool,
+}
+
+/// A layer that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingRung {
+    /// What the table would call it, and what it would do: `vda, 8K random write`.
+    pub name: String,
+    /// Why, in words.
+    pub why: String,
+}

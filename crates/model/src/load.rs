@@ -2,6 +2,7 @@
 //!
 //! For: data of the JSON contract (format 1), key `limit`. Not for: computing it (the crate `analysis`) nor laying it out.
 
+use crate::job::Arrivals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -93,4 +94,16 @@ pub struct Kept {
     pub kept_iops: Option<u64>,
     /// The lowest load above that which broke it; `None` where none did.
     pub broken_iops: Option<u64>,
+}
+
+/// What is promised, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Promise {
+    /// Rank of the latency from the intended start: 0.99.
+    pub quantile: f64,
+    /// What it must not exceed, in ns; `None` where only the curve is wanted.
+    pub latency_ns: Option<u64>,
+    /// How those who wait arrive.
+    #[serde(default)]
+    pub arrivals: Arrivals,
 }

@@ -4,16 +4,17 @@
 //! Not for: what happened.
 
 use crate::Known;
-use crate::api::Contest;
-use crate::card::Form;
 use crate::identity::Identity;
-use crate::job::{Arrivals, Job, Stream};
+use crate::job::{Job, Stream};
+pub use crate::ledger::{Ladder, MissingRung, Rung};
+pub use crate::load::Promise;
 use crate::report::Report;
-use crate::sweep::Grid;
-use serde::{Deserialize, Serialize};
+use crate::study::Study;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation is going to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Plan {
     /// The command line as typed.
     pub command: Vec<String>,
@@ -51,21 +52,29 @@ pub struct Plan {
     /// The earlier session whose jobs are measured again beside the others; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
-    /// Which jobs are the same work at different layers of one place; `None` where that is not the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layers: Option<Ladder>,
-    /// Which jobs are the same work at different settings; `None` where that is not the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sweep: Option<Grid>,
-    /// Which jobs are the same work through different interfaces; `None` where that is not the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contest: Option<Contest>,
-    /// How a well-known tool shows these results; `None` where the table is all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    /// What the jobs are to answer together.
+    #[serde(flatten)]
+    pub study: Study,
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
+}
+
+// By hand, since one thing is told by two keys: a load curve by the strategy that chooses its loads.
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut plan = Self::deserialize(from)?;
+        if let Strategy::Limit(promise) = plan.strategy {
+            plan.study = Study::Limit(promise);
+        }
+        Ok(plan)
+    }
 }
 
 /// What is written before the first run: everything that the jobs touch, over and over from end to end, and then the work
@@ -106,18 +115,6 @@ pub enum Strategy {
     Limit(Promise),
 }
 
-/// What is promised, and to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Promise {
-    /// Rank of the latency from the intended start: 0.99.
-    pub quantile: f64,
-    /// What it must not exceed, in ns; `None` where only the curve is wanted.
-    pub latency_ns: Option<u64>,
-    /// How those who wait arrive.
-    #[serde(default)]
-    pub arrivals: Arrivals,
-}
-
 /// An earlier session whose jobs are measured again beside the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Against {
@@ -129,42 +126,6 @@ pub struct Against {
     pub headline: usize,
     /// What it came to, as judged before this one began; without its course.
     pub then: Box<Report>,
-}
-
-/// The same work at the layers of one place, from the ground up.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ladder {
-    /// One per job that takes part, in the order of the table.
-    pub rungs: Vec<Rung>,
-    /// Layers that could not be measured.
-    pub missing: Vec<MissingRung>,
-}
-
-/// One layer of the place, with one way through the page cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rung {
-    /// Index of the job.
-    pub job: usize,
-    /// What the table calls it: `vda`, `ext4, direct`.
-    pub name: String,
-    /// What the job does, which its rows stand under: `8K random read`.
-    pub work: String,
-    /// Index of the rung that it is held against; `None` on the ground.
-    pub below: Option<usize>,
-    /// Whether its target is read into the page cache before each run: it shows what the cache does.
-    pub warm: bool,
-    /// Whether it reads a device below the place, at the blocks where the place's own target is stored.
-    #[serde(default)]
-    pub stored: bool,
-}
-
-/// A layer that could not be measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MissingRung {
-    /// What the table would call it, and what it would do: `vda, 8K random write`.
-    pub name: String,
-    /// Why, in words.
-    pub why: String,
 }
 
 /// A file or device of the plan.

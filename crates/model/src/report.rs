@@ -3,17 +3,15 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
-use crate::api::Api;
-use crate::card::Card;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
-use crate::ledger::{Layers, Ledger};
-use crate::load::LoadCurve;
+use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
-use crate::sweep::Sweep;
+use crate::study::{Studied, StudiedKeys};
+pub use crate::verdict::Verdict;
 use crate::words::Words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,24 +59,13 @@ pub struct Report {
     /// What the user says about that session.
     #[serde(default, skip_serializing_if = "Words::is_empty")]
     pub words: Words,
-    /// The same work at each layer of one place, from the ground up; `None` where that was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layers: Option<Layers>,
-    /// The same work at every setting of a grid; `None` where that was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sweep: Option<Sweep>,
-    /// The same bytes through every interface; `None` where that was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub api: Option<Api>,
-    /// The results as a well-known tool shows them; `None` where that was not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub card: Option<Card>,
+    /// What the jobs answer together.
+    #[serde(flatten)]
+    #[schemars(with = "StudiedKeys")]
+    pub study: Studied,
     /// What was written before the first run, so that the storage is in the state that lasts; `None` where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
-    /// Latency against offered load; `None` where that was not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<LoadCurve>,
     /// The workloads of an earlier session, measured again beside these; `None` where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
@@ -104,25 +91,6 @@ pub struct Producer {
     pub format: u32,
     /// Version of the program that judged.
     pub version: String,
-}
-
-/// The first word of every report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    /// Nothing was found that changes what a number means.
-    Valid,
-    /// Something was found that renames or biases a number, or the ledger could not be checked.
-    Suspect,
-    /// Something was found that voids a number, or there is none.
-    Invalid,
-}
-
-impl Verdict {
-    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
-    fn unknown() -> Self {
-        Self::Suspect
-    }
 }
 
 /// How a session ended.
@@ -170,6 +138,9 @@ pub struct Measured {
     pub name: String,
     /// What it turned out to be: `4K random read, depth 32, page cache`.
     pub true_name: String,
+    /// Whether that is not what was asked for: another medium, another depth, a condition that findings add, or no storage.
+    #[serde(default)]
+    pub renamed: bool,
     /// Index of the phase.
     pub phase: u32,
     /// Index of the stream.

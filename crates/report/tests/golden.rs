@@ -7,6 +7,7 @@
 
 use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
+use model::study::Studied;
 use report::{FORMATS, Format, Style};
 use std::path::{Path, PathBuf};
 
@@ -148,7 +149,9 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
 #[test]
 fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("invalid.json")?)?;
-    report.api = serde_json::from_slice(&read("pieces/api.json")?)?;
+    report.study = Studied::Interfaces(serde_json::from_slice(&read("pieces/api.json")?)?);
+    let json = serde_json::to_value(&report)?;
+    assert!(json["api"]["rows"].is_array() && json.get("study").is_none());
     let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
     report.findings.extend(twice);
     let (text_form, csv) = (report::find("text"), report::find("csv"));
@@ -170,7 +173,7 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
 #[test]
 fn layers_stand_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
-    report.layers = serde_json::from_slice(&read("pieces/layers.json")?)?;
+    report.study = Studied::Layers(serde_json::from_slice(&read("pieces/layers.json")?)?);
     part_is(&report, false, "layer ", "pieces/layers.txt")?;
     let format = report::find("text").ok_or("there is no format text")?;
     assert!(!text(format, &report, false).contains("p99.9"));
@@ -181,7 +184,7 @@ fn layers_stand_in_place_of_the_results() -> Tried {
 fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
     for name in ["score", "bars"] {
         let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
-        report.card = serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?;
+        report.study = Studied::Profile(serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?);
         part_is(&report, false, "As A", &format!("pieces/{name}.txt"))?;
         let format = report::find("text").ok_or("there is no format text")?;
         let shown = text(format, &report, false);
@@ -193,7 +196,7 @@ fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
 #[test]
 fn a_sweep_stands_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
-    report.sweep = serde_json::from_slice(&read("pieces/sweep.json")?)?;
+    report.study = Studied::Sweep(serde_json::from_slice(&read("pieces/sweep.json")?)?);
     part_is(&report, false, "read: ", "pieces/sweep.txt")?;
     part_is(&report, false, "  direct, io_uring: ", "pieces/sweep.map.txt")?;
     let format = report::find("text").ok_or("there is no format text")?;
@@ -252,4 +255,17 @@ fn one_run_says_what_it_says_of_itself_alone_and_a_lone_result_says_why() -> Tri
     let fell: Vec<f64> = (0..60).map(|i| if i < 20 { 78e3 } else { 41e3 }).collect();
     ran(&mut report.results[0], &[&fell], State::Cliff, Some([-0.41, -0.52, -0.30]));
     part_is(&report, false, "runs ", "pieces/run.txt")
+}
+
+#[test]
+fn the_schema_has_each_study_under_its_own_key() -> Tried {
+    let schema: serde_json::Value = serde_json::from_str(&report::schema())?;
+    for key in ["layers", "sweep", "api", "card", "limit"] {
+        let property = &schema["properties"][key];
+        assert!(property.is_object(), "{key}: {:#}", schema["properties"]);
+        let required = schema["required"].as_array().ok_or("nothing is required")?;
+        assert!(!required.contains(&key.into()), "a report of another study has no {key}");
+    }
+    assert!(schema["properties"]["study"].is_null());
+    Ok(())
 }

@@ -7,6 +7,7 @@ use crate::Style;
 use model::api::ApiRow;
 use model::check_id::CheckId;
 use model::report::{DeviceFigures, Figures, Measured, Report};
+use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
 
 const RESULTS: [&str; 14] = [
@@ -78,16 +79,20 @@ const CELLS: [&str; 20] = [
 
 pub(crate) fn render(report: &Report, _: Style) -> Vec<u8> {
     let mut out = String::new();
-    if let Some(api) = &report.api {
-        line(&mut out, &INTERFACES.map(String::from));
-        api.rows.iter().for_each(|row| line(&mut out, &of_interface(row)));
-    } else if let Some(sweep) = report.sweep.as_ref().filter(|s| s.is_in_order()) {
-        line(&mut out, &CELLS.map(String::from));
-        sweep.cells.iter().for_each(|cell| line(&mut out, &of_cell(report, cell)));
-        sweep.skipped.iter().for_each(|cell| line(&mut out, &of_skipped(cell)));
-    } else {
-        line(&mut out, &RESULTS.map(String::from));
-        report.results.iter().for_each(|result| of_result(&mut out, result));
+    match &report.study {
+        Studied::Interfaces(api) => {
+            line(&mut out, &INTERFACES.map(String::from));
+            api.rows.iter().for_each(|row| line(&mut out, &of_interface(row)));
+        }
+        Studied::Sweep(sweep) if sweep.is_in_order() => {
+            line(&mut out, &CELLS.map(String::from));
+            sweep.cells.iter().for_each(|cell| line(&mut out, &of_cell(report, cell)));
+            sweep.skipped.iter().for_each(|cell| line(&mut out, &of_skipped(cell)));
+        }
+        Studied::Jobs | Studied::Layers(_) | Studied::Limit(_) | Studied::Sweep(_) | Studied::Profile(_) => {
+            line(&mut out, &RESULTS.map(String::from));
+            report.results.iter().for_each(|result| of_result(&mut out, result));
+        }
     }
     out.into_bytes()
 }

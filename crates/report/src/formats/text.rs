@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Ending, Figures, Headline, Latency, Measured, Report, Verdict};
+use model::study::Studied;
 use model::sweep::Sweep;
 use model::units::{MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 use std::path::Path;
@@ -27,18 +28,18 @@ const HEADINGS: [&str; 11] =
 pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     let mut out = Page::new(style.colour);
     out.head(report);
-    match (&report.layers, &report.limit, &report.sweep, &report.api) {
-        (Some(layers), ..) => super::layers::show(&mut out, layers),
-        (None, Some(curve), ..) => super::limit::show(&mut out, curve),
-        (None, None, Some(sweep), _) if sweep.rounds.is_some() => super::pts::show(&mut out, report, sweep),
-        (None, None, Some(sweep), _) if sweep.is_in_order() => super::iops::show(&mut out, report, sweep),
-        (None, None, Some(sweep), _) => super::sweep::show(&mut out, sweep, report),
-        (None, None, None, Some(api)) => super::api::show(&mut out, api),
-        (None, None, None, None) if report.results.is_empty() => {}
-        (None, None, None, None) => out.table(&report.results),
-    }
-    if let Some(card) = &report.card {
-        super::card::show(&mut out, card);
+    match &report.study {
+        Studied::Layers(layers) => super::layers::show(&mut out, layers),
+        Studied::Limit(curve) => super::limit::show(&mut out, curve),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => super::pts::show(&mut out, report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => super::iops::show(&mut out, report, sweep),
+        Studied::Sweep(sweep) => super::sweep::show(&mut out, sweep, report),
+        Studied::Interfaces(api) => super::api::show(&mut out, api),
+        Studied::Jobs => out.table(&report.results),
+        Studied::Profile(card) => {
+            out.table(&report.results);
+            super::card::show(&mut out, card);
+        }
     }
     if let Some(against) = &report.against {
         super::against::show(&mut out, against);
@@ -46,13 +47,14 @@ pub(crate) fn render(report: &Report, style: Style) -> Vec<u8> {
     if style.course {
         report.results.iter().for_each(|r| out.course(r));
     }
-    if report.api.is_none() {
+    // Of hundreds of rows only what is worth reading; the JSON has it all.
+    let less = matches!(report.study, Studied::Interfaces(_)).then(|| super::api::worth_reading(report));
+    if less.is_none() {
         out.deductions(report);
     }
     if style.ledger {
         super::ledger::show(&mut out, &report.results);
     }
-    let less = report.api.is_some().then(|| super::api::worth_reading(report));
     let shown = less.as_ref().unwrap_or(report);
     out.findings(shown);
     out.foot(shown);
@@ -133,6 +135,9 @@ impl Page {
     }
 
     fn table(&mut self, results: &[Measured]) {
+        if results.is_empty() {
+            return;
+        }
         let mut table = ruled(&HEADINGS);
         for row in results.iter().flat_map(rows) {
             table.add_row(row);
@@ -146,7 +151,7 @@ impl Page {
         if let [only] = results {
             self.cost(only);
         }
-        for result in results.iter().filter(|r| !r.void && renamed(r)) {
+        for result in results.iter().filter(|r| !r.void && r.renamed) {
             self.line(&format!("  {} is {}", result.name, result.true_name));
         }
         super::runs::show(self, results);
@@ -327,17 +332,17 @@ impl Page {
 
 fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
-    let of_grid = report.sweep.as_ref().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
+    let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
     let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
-    if let Some(curve) = &report.limit {
+    if let Studied::Limit(curve) = &report.study {
         return match curve.promise.as_ref().map(|p| p.broken_iops) {
             Some(Some(broken)) => format!("{number} (kept), broken at {}", show_count(broken as f64)),
             Some(None) => format!("{number} (kept), and not broken at any load that was offered"),
             None => number,
         };
     }
-    if let Some([first, last]) = report.sweep.as_ref().and_then(|s| s.rounds.as_ref()?.window) {
+    if let Some([first, last]) = report.study.sweep().and_then(|s| s.rounds.as_ref()?.window) {
         return format!("{number} (mean of rounds {first} to {last})");
     }
     match headline.interval {
@@ -466,15 +471,9 @@ pub(super) fn short_bytes(bytes: u64) -> String {
     }
 }
 
-/// Whether findings gave a result another name than its job has.
-fn renamed(result: &Measured) -> bool {
-    let cache = result.job.phases.iter().flat_map(|p| &p.streams).next().map(|s| s.cache.word());
-    cache.is_some_and(|word| !result.true_name.ends_with(word))
-}
-
 /// The findings that are told: of a grid those about its best cells, and of these only about these.
 fn told(report: &Report) -> Vec<Finding> {
-    let Some(sweep) = report.sweep.as_ref().filter(|s| !s.is_in_order()) else {
+    let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
         return report.findings.clone();
     };
     let best = sweep.winner.values().chain(sweep.cheapest.values());
@@ -492,7 +491,7 @@ fn told(report: &Report) -> Vec<Finding> {
 
 /// Whether results are many of one kind, so that a finding says the same of each with other numbers.
 fn of_many(report: &Report) -> bool {
-    report.limit.is_some() || report.sweep.as_ref().is_some_and(Sweep::is_in_order)
+    matches!(report.study, Studied::Limit(_)) || report.study.sweep().is_some_and(Sweep::is_in_order)
 }
 
 /// Which results a finding is about, where not all.

@@ -8,6 +8,7 @@ use crate::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
+use model::study::Study;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E05,
@@ -39,9 +40,9 @@ fn look(case: &Case) -> Known<Answer> {
         _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
     };
     // Cells in their order are measured once each, by the rules of their preset.
-    let more = match case.record.header.plan.sweep {
-        Some(_) => "Measure a cell that matters with fathom run --runs 5",
-        None => "Type --runs 5",
+    let more = match case.record.header.plan.study {
+        Study::Sweep(_) => "Measure a cell that matters with fathom run --runs 5",
+        _ => "Type --runs 5",
     };
     Ok(Answer::Finding(Found {
         severity: Severity::Note,

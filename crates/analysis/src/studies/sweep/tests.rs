@@ -6,6 +6,7 @@ use crate::{Judging, exit_code, judge};
 use model::check_id::CheckId;
 use model::finding::Outcome;
 use model::report::{Report, Verdict};
+use model::study::{Studied, Study};
 use model::sweep::{Cell, Skipped, Yardstick};
 
 fn setting(depth: u32, rw: &str) -> Setting {
@@ -35,7 +36,7 @@ fn record(cells: &[(u32, u64)]) -> Record {
     let cp = Yardstick { name: "cp".into(), setting: setting(1, "randread"), job: cells.len() };
     let too_much = Skipped { setting: setting(4096, "randread"), why: "its buffers take too much".into() };
     record.header.plan.runs = 3;
-    record.header.plan.sweep = Some(Grid {
+    record.header.plan.study = Study::Sweep(Grid {
         preset: None,
         cells: cells.iter().enumerate().map(of).collect(),
         skipped: vec![too_much],
@@ -47,8 +48,14 @@ fn record(cells: &[(u32, u64)]) -> Record {
 
 fn judged(record: &Record) -> (Report, Sweep) {
     let report = judge(record, &Judging::default());
-    let sweep = report.sweep.clone().unwrap();
+    let Studied::Sweep(sweep) = &report.study else { panic!("no sweep: {:?}", report.study) };
+    let sweep = (**sweep).clone();
     (report, sweep)
+}
+
+fn grid(record: &mut Record) -> &mut Grid {
+    let Study::Sweep(grid) = &mut record.header.plan.study else { panic!("no grid") };
+    grid
 }
 
 #[test]
@@ -113,12 +120,12 @@ fn a_search_that_was_cut_has_cells_and_no_winner() {
 #[test]
 fn a_grid_that_a_file_made_up_still_has_a_report() {
     let mut odd = record(&[(1, 4_000), (8, 9_900)]);
-    let grid = odd.header.plan.sweep.as_mut().unwrap();
-    grid.cells[0].job = usize::MAX;
-    grid.yardsticks[0].job = 77;
-    grid.cells[1].setting.block_bytes = 0;
+    let made_up = grid(&mut odd);
+    made_up.cells[0].job = usize::MAX;
+    made_up.yardsticks[0].job = 77;
+    made_up.cells[1].setting.block_bytes = 0;
     judged(&odd);
-    odd.header.plan.sweep.as_mut().unwrap().cells.clear();
+    grid(&mut odd).cells.clear();
     assert_eq!(judged(&odd).0.verdict, Verdict::Invalid);
 }
 

@@ -7,7 +7,6 @@
 
 use crate::findings::Answered;
 use model::card::{Card, CardCell, CardRow, Form, FormRow, Look, Points, Score, Spot};
-use model::record::Record;
 use model::report::{Measured, Verdict};
 
 /// What a row's rate counts in a score: read and write.
@@ -28,9 +27,8 @@ const OF_WRITES: [Weight; 3] =
 const OF_BOTH: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
-/// The card; `None` where the record is of no such tool's tests.
-pub(crate) fn card(record: &Record, answered: &[Answered], results: &[Measured]) -> Option<Card> {
-    let form: &Form = record.header.plan.form.as_ref()?;
+/// The card.
+pub(super) fn card(form: &Form, answered: &[Answered], results: &[Measured]) -> Card {
     let cell = |row: &FormRow, spot: &Option<Spot>| {
         let spot = spot.as_ref()?;
         let result = answered.iter().position(|a| a.case.at == spot.job && a.case.phase == spot.phase)?;
@@ -48,7 +46,7 @@ pub(crate) fn card(record: &Record, answered: &[Answered], results: &[Measured])
         write: points(&rows, &OF_WRITES),
         total: points(&rows, &OF_BOTH),
     });
-    Some(Card { tool: form.tool.clone(), rows, score, differs: form.differs.clone() })
+    Card { tool: form.tool.clone(), rows, score, differs: form.differs.clone() }
 }
 
 fn cell(index: usize, result: &Measured, latency: bool) -> CardCell {
@@ -106,6 +104,8 @@ fn points(rows: &[CardRow], weights: &[Weight]) -> Points {
 use crate::{Judging, forge, forge::Forge, judge};
 #[cfg(test)]
 use model::job::Pattern;
+#[cfg(test)]
+use model::study::{Studied, Study};
 
 /// Rows of AS SSD at these MB/s, read and write.
 #[cfg(test)]
@@ -132,9 +132,11 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Forge) -> Forge) -> Car
         rows.push(FormRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
     }
     let mut record = forge::together(&forges);
-    record.header.plan.form =
-        Some(Form { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() });
-    judge(&record, &Judging::default()).card.unwrap()
+    let form = Form { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(form);
+    let report = judge(&record, &Judging::default());
+    let Studied::Profile(card) = report.study else { panic!("no card: {:?}", report.study) };
+    card
 }
 
 #[cfg(test)]

@@ -65,12 +65,11 @@ const AXES: [Axis; 5] = [
     },
 ];
 
-/// The part of the report; `None` where the record is of no grid.
-pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
+/// The part of the report.
+pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[Answered]) -> Sweep {
     let plan = &record.header.plan;
-    let grid = plan.sweep.as_ref()?;
     if let How::InOrder(until) = grid.search {
-        return Some(in_order::sweep(record, grid, until, answered));
+        return in_order::sweep(record, grid, until, answered);
     }
     let runs = samples(record);
     let search = Search::after(grid, plan.runs, plan.seed, &runs);
@@ -89,7 +88,7 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
         How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
         How::Exhaustive | How::InOrder(_) => None,
     };
-    Some(Sweep {
+    Sweep {
         search: if budget_seconds.is_some() { "adaptive" } else { "exhaustive" }.into(),
         preset: grid.preset.clone(),
         seconds: search.spent_ns() as f64 / 1e9,
@@ -102,7 +101,7 @@ pub(crate) fn sweep(record: &Record, answered: &[Answered]) -> Option<Sweep> {
         cells,
         place: None,
         rounds: None,
-    })
+    }
 }
 
 /// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.

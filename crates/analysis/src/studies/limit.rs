@@ -14,9 +14,10 @@ use model::finding::{Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::load::{Kept, Knee, LoadCurve, LoadPoint, LoadState};
-use model::plan::{Promise, Strategy};
+use model::plan::Promise;
 use model::record::{Record, RunEnding};
 use model::report::{Headline, Measured};
+use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
 use std::collections::BTreeMap;
 
@@ -25,9 +26,13 @@ const QUOTED: f64 = 0.7;
 /// How near a load must be to it.
 const NEAR: f64 = 0.02;
 
+/// What is said of the findings that a load curve is there to show.
+pub(super) const SHOWN: &str = "found is what a load curve is there to show: it voids and withholds what stands at that load, and \
+                                does not count for the verdict";
+
 /// What was promised, where the record has a load curve.
 fn promise(record: &Record) -> Option<Promise> {
-    if let Strategy::Limit(promise) = record.header.plan.strategy { Some(promise) } else { None }
+    if let Study::Limit(promise) = record.header.plan.study { Some(promise) } else { None }
 }
 
 /// The complete runs of the closed loop, or of the loads, as the strategy saw them.
@@ -47,9 +52,13 @@ pub(crate) fn capacity(record: &Record) -> Option<f64> {
     promise(record).and_then(|_| strategy::capacity(&summaries(record, false)))
 }
 
-/// The load curve; `None` where the record is about something else.
-pub(crate) fn limit(record: &Record, answered: &[Answered], results: &[Measured]) -> Option<LoadCurve> {
-    let promise = promise(record)?;
+/// The load curve.
+pub(super) fn limit(
+    record: &Record,
+    promise: &Promise,
+    answered: &[Answered],
+    results: &[Measured],
+) -> LoadCurve {
     let done = summaries(record, true);
     let measured = strategy::points(&done);
     let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
@@ -61,7 +70,7 @@ pub(crate) fn limit(record: &Record, answered: &[Answered], results: &[Measured]
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
             continue;
         };
-        let of_this = row(answered, figures, point, &promise);
+        let of_this = row(answered, figures, point, promise);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
         points.push(LoadPoint { result, share, ..of_this });
     }
@@ -76,7 +85,7 @@ pub(crate) fn limit(record: &Record, answered: &[Answered], results: &[Measured]
         capacity_interval: total.and_then(|t| t.iops_interval),
         capacity_result,
         knee,
-        promise: promise.latency_ns.map(|latency_ns| kept(&points, &promise, latency_ns)),
+        promise: promise.latency_ns.map(|latency_ns| kept(&points, promise, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
@@ -90,7 +99,7 @@ pub(crate) fn limit(record: &Record, answered: &[Answered], results: &[Measured]
         None => (quoted, of_latency(quoted, &rank(promise.quantile))),
     };
     let rests_on = on.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
-    Some(LoadCurve { rests_on, sentence, ..curve })
+    LoadCurve { rests_on, sentence, ..curve }
 }
 
 fn is_void(points: &[LoadPoint], offered: u64) -> bool {
@@ -228,7 +237,7 @@ fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
 }
 
 /// The number that would be quoted: the highest rate that keeps the promise, or else a latency with its load.
-pub(crate) fn headline(curve: &LoadCurve, promised: f64, answered: &[Answered]) -> Headline {
+pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[Answered]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
     let work = on.map_or_else(|| "nothing".into(), |a| name::work(&a.case, &a.renames()));
     if let Some(kept) = &curve.promise {
@@ -240,7 +249,7 @@ pub(crate) fn headline(curve: &LoadCurve, promised: f64, answered: &[Answered]) 
             interval: None,
         };
     }
-    let (rank, point) = (rank(promised), quoted(curve));
+    let (rank, point) = (rank(quantile(record)), quoted(curve));
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
@@ -251,14 +260,14 @@ pub(crate) fn headline(curve: &LoadCurve, promised: f64, answered: &[Answered]) 
 }
 
 /// The rank that was asked about.
-pub(crate) fn quantile(record: &Record) -> f64 {
+fn quantile(record: &Record) -> f64 {
     promise(record).map_or(0.99, |p| p.quantile)
 }
 
 /// Whether a finding is what a load curve is there to show: loads beyond what is served or kept in time, and a closed loop that
 /// hides the tail of which the loads tell.
-pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
-    if promise(record).is_none() || finding.outcome != Outcome::Finding {
+pub(super) fn is_expected(answered: &[Answered], finding: &Finding) -> bool {
+    if finding.outcome != Outcome::Finding {
         return false;
     }
     let loads = match finding.id {
@@ -271,28 +280,14 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
     finding.about.iter().all(mine)
 }
 
-/// Accepts the expected findings, and says so.
-pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<CheckId> = Vec::new();
-    for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
-        finding.accepted = true;
-        ids.push(finding.id);
-    }
-    ids.dedup();
-    (!ids.is_empty()).then(|| {
-        format!(
-            "what {} found is what a load curve is there to show: it voids and withholds what stands at that load, and does not count for the verdict",
-            CheckId::list(&ids, ", ")
-        )
-    })
-}
-
 #[cfg(test)]
 use crate::forge::{Forge, curve};
 #[cfg(test)]
 use crate::{Judging, exit_code, judge};
 #[cfg(test)]
 use model::report::{Report, Verdict};
+#[cfg(test)]
+use model::study::Studied;
 
 /// Loads up to a capacity of 10,000 with the latency of each; each is served, and handed over 1 us late.
 #[cfg(test)]
@@ -309,6 +304,12 @@ fn loads(of: &[(u64, u64)]) -> Vec<(u64, Forge)> {
 const MEASURED: [(u64, u64); 4] = [(2_000, 100_000), (5_000, 150_000), (7_000, 400_000), (9_000, 2_000_000)];
 
 #[cfg(test)]
+fn curve_of(report: &Report) -> &LoadCurve {
+    let Studied::Limit(curve) = &report.study else { panic!("no load curve: {:?}", report.study) };
+    curve
+}
+
+#[cfg(test)]
 fn judged(loads: &[(u64, Forge)]) -> Report {
     judge(&curve(&Forge::honest(), loads), &Judging::default())
 }
@@ -316,7 +317,7 @@ fn judged(loads: &[(u64, Forge)]) -> Report {
 #[test]
 fn the_highest_load_that_keeps_the_promise_is_the_headline() {
     let report = judged(&loads(&MEASURED));
-    let load = report.limit.as_ref().unwrap();
+    let load = curve_of(&report);
     assert_eq!(load.promise.as_ref().map(|p| (p.kept_iops, p.broken_iops)), Some((Some(7_000), Some(9_000))));
     assert_eq!((report.headline.value, report.headline.unit.as_str()), (Some(7_000.0), "IOPS"));
     assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
@@ -338,7 +339,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
     with[3] =
         (12_000, Forge { ops: 10_000, latency_ns: Some(90_000), depth_seen: 0.9, ..Forge::honest_open() });
     let report = judged(&with);
-    let point = report.limit.as_ref().unwrap().points.last().unwrap();
+    let point = curve_of(&report).points.last().unwrap();
     assert_eq!((point.state, point.kept, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
     let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
@@ -356,7 +357,7 @@ fn what_voids_a_load_takes_it_out_of_the_promise() {
     let mut with = loads(&MEASURED);
     with[2].1.errors = 1;
     let report = judged(&with);
-    let load = report.limit.as_ref().unwrap();
+    let load = curve_of(&report);
     assert_eq!((load.points[2].state, load.points[2].kept), (LoadState::Void, None));
     assert_eq!(load.promise.as_ref().and_then(|p| p.kept_iops), Some(5_000));
     assert!(report.beside.as_ref().is_some_and(|words| words.contains("70 %")), "{:?}", report.beside);
@@ -367,7 +368,7 @@ fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
     let mut with = loads(&MEASURED);
     with[3].1 = Forge { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
     let report = judged(&with);
-    let load = report.limit.as_ref().unwrap();
+    let load = curve_of(&report);
     assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
     assert!(load.sentence.contains("E10") && load.sentence.contains("lateness"), "{}", load.sentence);
 }
@@ -376,11 +377,11 @@ fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
 fn without_a_promise_a_latency_is_quoted_with_its_load() {
     let mut record = curve(&Forge::honest(), &loads(&MEASURED));
     let arrivals = model::job::Arrivals::Poisson;
-    record.header.plan.strategy = Strategy::Limit(Promise { quantile: 0.99, latency_ns: None, arrivals });
+    crate::forge::promise(&mut record, Promise { quantile: 0.99, latency_ns: None, arrivals });
     let report = judge(&record, &Judging::default());
     assert_eq!(report.headline.name, "p99 at 70 % of capacity (7,000/s), 4K random read, direct");
     assert!((report.headline.value.unwrap() / 400.0 - 1.0).abs() < 0.01 && report.headline.unit == "us");
-    assert!(report.limit.unwrap().points.iter().all(|p| p.kept.is_none()));
+    assert!(curve_of(&report).points.iter().all(|p| p.kept.is_none()));
     record.runs.retain(|r| r.start.offered_iops != Some(7_000));
     let report = judge(&record, &Judging::default());
     assert_eq!((report.headline.value, exit_code(&report)), (None, 1));
@@ -402,7 +403,7 @@ fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
     for kept in 0..whole.runs.len() {
         let mut record = whole.clone();
         record.runs.truncate(kept);
-        let points = judge(&record, &Judging::default()).limit.unwrap().points.len();
+        let points = curve_of(&judge(&record, &Judging::default())).points.len();
         assert_eq!(points, kept.saturating_sub(3).div_ceil(3), "{kept} runs");
     }
     let mut forged = whole;

@@ -3,7 +3,7 @@
 //! For: what the tool counted beside what the device counted, what each layer costs against the one below, and which
 //! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
 
-use crate::api;
+use super::interfaces::refusals;
 use crate::case::{Case, share};
 use crate::checks::evidence;
 use crate::findings::Answered;
@@ -22,17 +22,20 @@ use model::units::{show_bytes, show_count, show_share};
 /// filled, and the CPU was the limit.
 const EXPECTED: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
+/// What is said of them.
+pub(super) const SHOWN: &str = "found about rows through the page cache is what a comparison of layers is there to show: it is \
+                                accepted and does not count for the verdict";
 /// Share of the tool's rate below which a device did as good as nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
 
-/// The table; `None` where the record compares no layers.
-pub(crate) fn layers(
+/// The table.
+pub(super) fn layers(
     record: &Record,
+    ladder: &Ladder,
     answered: &[Answered],
     results: &[Measured],
     unexpected: &[Finding],
-) -> Option<Layers> {
-    let ladder = record.header.plan.layers.as_ref()?;
+) -> Layers {
     let rows = ladder.rungs.iter().filter_map(|rung| {
         let mut row = row(ladder, rung, answered, results)?;
         let name = &results.get(row.result)?.name;
@@ -42,8 +45,8 @@ pub(crate) fn layers(
         Some(row)
     });
     let missing = ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
-    let missing = missing.chain(api::refusals(record)).collect();
-    Some(Layers { rows: rows.collect(), missing })
+    let missing = missing.chain(refusals(record)).collect();
+    Layers { rows: rows.collect(), missing }
 }
 
 fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]) -> Option<LayerRow> {
@@ -126,8 +129,7 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
 }
 
 /// Whether a finding is what the comparison is there to show.
-pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
-    let Some(ladder) = &record.header.plan.layers else { return false };
+pub(super) fn is_expected(ladder: &Ladder, answered: &[Answered], finding: &Finding) -> bool {
     let cached: Vec<&str> = ladder
         .rungs
         .iter()
@@ -141,24 +143,8 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
         && finding.about.iter().all(|name| cached.contains(&name.as_str()))
 }
 
-/// Accepts the expected findings, and says so.
-pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<CheckId> = Vec::new();
-    for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
-        finding.accepted = true;
-        ids.push(finding.id);
-    }
-    ids.dedup();
-    (!ids.is_empty()).then(|| {
-        format!(
-            "what {} found about rows through the page cache is what a comparison of layers is there to show: it is accepted and does not count for the verdict",
-            CheckId::list(&ids, ", ")
-        )
-    })
-}
-
 /// What the page cache made of the work, in sentences.
-pub(crate) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
+pub(super) fn deduce(layers: &Layers, results: &[Measured]) -> Vec<Deduction> {
     layers.rows.iter().filter_map(|row| of_row(row, results.get(row.result)?)).collect()
 }
 
@@ -198,6 +184,8 @@ fn of_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
 
 #[cfg(test)]
 use crate::{Judging, exit_code, forge, forge::Forge, judge};
+#[cfg(test)]
+use model::study::{Studied, Study};
 
 /// A disk, the file system on it, and the page cache above: five rounds of reads, and writes that memory took.
 #[cfg(test)]
@@ -228,13 +216,19 @@ fn climbed(change: impl Fn(&mut Vec<Forge>)) -> Record {
         rung(2, "ext4 buffered", Some(1), true),
         rung(3, "ext4 buffered", Some(1), false),
     ];
-    record.header.plan.layers = Some(Ladder { rungs, missing: Vec::new() });
+    record.header.plan.study = Study::Layers(Ladder { rungs, missing: Vec::new() });
     record
 }
 
 #[cfg(test)]
 fn table(record: &Record) -> Layers {
-    judge(record, &Judging::default()).layers.unwrap()
+    layers_of(judge(record, &Judging::default()))
+}
+
+#[cfg(test)]
+fn layers_of(report: model::report::Report) -> Layers {
+    let Studied::Layers(layers) = report.study else { panic!("no layers: {:?}", report.study) };
+    layers
 }
 
 #[test]
@@ -293,7 +287,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let report = judge(&leaking, &Judging::default());
     assert!(report.beside.as_ref().is_some_and(|b| b.contains("suspect (direct")), "{:?}", report.beside);
     assert!(report.findings.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
-    let rows = report.layers.unwrap().rows;
+    let rows = layers_of(report).rows;
     assert!(rows[1].findings.contains(&CheckId::A01) && rows[2].findings.is_empty(), "{rows:?}");
     let mut headline = leaking;
     headline.header.plan.headline = 1;
@@ -310,7 +304,7 @@ fn void_rows_have_no_number_and_nothing_is_held_against_them() {
 #[test]
 fn a_forged_ladder_has_fewer_rows_and_does_not_panic() {
     let mut record = climbed(|_| {});
-    let ladder = record.header.plan.layers.as_mut().unwrap();
+    let Study::Layers(ladder) = &mut record.header.plan.study else { panic!() };
     ladder.rungs[0].job = 99;
     ladder.rungs[2].below = Some(77);
     let rows = table(&record).rows;

@@ -7,7 +7,7 @@ use crate::case::{Case, Ran, share};
 use crate::findings::Answered;
 use crate::interval::{self, Mean};
 use model::Known;
-use model::api::{Advice, Api, ApiRow, Entrant};
+use model::api::{Advice, Api, ApiRow, Contest, Entrant};
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
@@ -24,6 +24,9 @@ const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 /// And these: that the CPU was the limit, that what a buffer holds takes less time than what it has to get, that a program which
 /// waits for each operation asks for nothing meanwhile, and that a run is as short as the file.
 const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09, CheckId::E12];
+/// What is said of them.
+pub(super) const SHOWN: &str = "found is what a comparison of interfaces is there to show: what became of the operations on \
+                                their way. It is accepted and does not count for the verdict";
 /// Part of a figure from which on two of them are a reason for a difference.
 const CLEARLY_LESS: f64 = 0.8;
 /// An interval this much higher than low ties with anything: no advice comes of it.
@@ -43,14 +46,14 @@ pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
     refused.any(|t| t.job == case.at)
 }
 
-/// The table; `None` where the record compares no interfaces.
-pub(crate) fn api(
+/// The table.
+pub(super) fn api(
     record: &Record,
+    contest: &Contest,
     answered: &[Answered],
     results: &[Measured],
     unexpected: &[Finding],
-) -> Option<Api> {
-    let contest = record.header.plan.contest.as_ref()?;
+) -> Api {
     let seen = Seen { record, answered };
     let mut rows = Vec::new();
     for entrant in &contest.entrants {
@@ -64,7 +67,7 @@ pub(crate) fn api(
     }
     let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
     let missing = contest.missing.iter().cloned().chain(refusals(record)).collect();
-    Some(Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice })
+    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice }
 }
 
 /// What was refused before the first run, and why.
@@ -311,34 +314,17 @@ fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<Stri
 }
 
 /// Whether a finding is what the comparison is there to show.
-pub(crate) fn is_expected(record: &Record, finding: &Finding) -> bool {
+pub(super) fn is_expected(finding: &Finding) -> bool {
     let group = EXPECTED_GROUPS.contains(&finding.id.group());
-    record.header.plan.contest.is_some()
-        && finding.outcome == Outcome::Finding
+    finding.outcome == Outcome::Finding
         && finding.severity.cmp(&Some(Severity::Void)) == Ordering::Greater
         && (group || EXPECTED.contains(&finding.id))
 }
 
-/// Accepts the expected findings, and says so.
-pub(crate) fn accept(record: &Record, findings: &mut [Finding]) -> Option<String> {
-    let mut ids: Vec<CheckId> = Vec::new();
-    for finding in findings.iter_mut().filter(|f| is_expected(record, f)) {
-        finding.accepted = true;
-        ids.push(finding.id);
-    }
-    ids.sort();
-    ids.dedup();
-    (!ids.is_empty()).then(|| {
-        format!(
-            "what {} found is what a comparison of interfaces is there to show: what became of the operations on their way. It is \
-             accepted and does not count for the verdict",
-            CheckId::list(&ids, ", ")
-        )
-    })
-}
-
 #[cfg(test)]
 use crate::{Judging, forge, forge::Forge, judge};
+#[cfg(test)]
+use model::study::{Studied, Study};
 
 /// Three ways to read the same blocks: plain, eight at once, and one that sees no byte; and one that was refused.
 #[cfg(test)]
@@ -361,7 +347,7 @@ fn contested(change: impl Fn(&mut Vec<Forge>)) -> Record {
     };
     let entrants = names.iter().enumerate().map(entrant).collect();
     let missing = vec!["late, reads: it is late".into()];
-    record.header.plan.contest = Some(model::api::Contest { entrants, missing });
+    record.header.plan.study = Study::Interfaces(Contest { entrants, missing });
     let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, calls };
     record.header.self_test.trials = vec![
         trial(0, Ok(2 << 20), Ok(512)),
@@ -375,7 +361,19 @@ fn contested(change: impl Fn(&mut Vec<Forge>)) -> Record {
 
 #[cfg(test)]
 fn table(record: &Record) -> Api {
-    judge(record, &Judging::default()).api.unwrap()
+    api_of(judge(record, &Judging::default()))
+}
+
+#[cfg(test)]
+fn api_of(report: model::report::Report) -> Api {
+    let Studied::Interfaces(api) = report.study else { panic!("no interfaces: {:?}", report.study) };
+    api
+}
+
+#[cfg(test)]
+fn contest(record: &mut Record) -> &mut Contest {
+    let Study::Interfaces(contest) = &mut record.header.plan.study else { panic!("no interfaces") };
+    contest
 }
 
 #[test]
@@ -404,7 +402,10 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 fn what_was_refused_is_named_and_asked_nothing() {
     let report = judge(&contested(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
-    assert_eq!(report.api.unwrap().missing, ["late, reads: it is late", "polled, reads: it does not poll"]);
+    assert_eq!(
+        api_of(report.clone()).missing,
+        ["late, reads: it is late", "polled, reads: it does not poll"]
+    );
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
 }
 
@@ -416,7 +417,7 @@ fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
     assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
     // As fast as the other: then the plain one will do.
     let mut equal = contested(|forges| forges[0].ops = 9_000);
-    equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = true;
+    contest(&mut equal).entrants[2].sees = true;
     let advice = table(&equal).advice;
     assert_eq!(advice[0].interface, "blind");
     let mut shaky = equal.clone();
@@ -424,7 +425,7 @@ fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
         run.end.as_mut().unwrap().streams[0].window_ns *= 1 + 3 * u64::from(run.start.repeat % 2);
     }
     assert!(table(&shaky).advice.is_empty(), "an interval that ties with anything");
-    equal.header.plan.contest.as_mut().unwrap().entrants[2].sees = false;
+    contest(&mut equal).entrants[2].sees = false;
     assert!(table(&equal).advice.is_empty(), "no interval lies apart");
 }
 
@@ -451,13 +452,13 @@ fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
     let disturbed = contested(|forges| forges[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
     let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
-    assert!(!d01.accepted && report.api.unwrap().rows[1].findings.contains(&CheckId::D01));
+    assert!(!d01.accepted && api_of(report).rows[1].findings.contains(&CheckId::D01));
 }
 
 #[test]
 fn a_forged_contest_has_fewer_rows_and_does_not_panic() {
     let mut record = contested(|_| {});
-    record.header.plan.contest.as_mut().unwrap().entrants[0].job = 99;
+    contest(&mut record).entrants[0].job = 99;
     record.header.self_test.trials[1].job = 77;
     record.header.self_test.trials[2].moved_bytes = Ok(0);
     let api = table(&record);

@@ -1,0 +1,106 @@
+//! Studies: what jobs that were measured together answer, one file each.
+//!
+//! For: the one place where a kind of study is told from another: what came of it, which findings it is there to show, and which
+//! of its results are quoted. Not for: a result's own figures and findings, which are the same in every study.
+
+mod interfaces;
+mod layers;
+mod limit;
+mod profile;
+mod sweep;
+
+use crate::findings::Answered;
+use model::check_id::CheckId;
+use model::finding::Finding;
+use model::record::Record;
+use model::report::{Deduction, Measured};
+use model::study::{Studied, Study};
+
+pub(crate) use interfaces::is_refused;
+pub(crate) use limit::{capacity, headline as headline_of_curve};
+pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, undecided, unsteady};
+
+/// What the study of a record came to. `acting` are the findings that it is not there to show.
+pub(crate) fn studied(
+    record: &Record,
+    answered: &[Answered],
+    results: &[Measured],
+    acting: &[Finding],
+) -> Studied {
+    match &record.header.plan.study {
+        Study::Jobs => Studied::Jobs,
+        Study::Layers(ladder) => Studied::Layers(layers::layers(record, ladder, answered, results, acting)),
+        Study::Limit(promise) => Studied::Limit(limit::limit(record, promise, answered, results)),
+        Study::Sweep(grid) => Studied::Sweep(Box::new(sweep::sweep(record, grid, answered))),
+        Study::Interfaces(contest) => {
+            Studied::Interfaces(interfaces::api(record, contest, answered, results, acting))
+        }
+        Study::Profile(form) => Studied::Profile(profile::card(form, answered, results)),
+    }
+}
+
+/// The results that are quoted, which are those that a verdict is about.
+pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m Measured> {
+    match studied {
+        Studied::Sweep(sweep) => sweep::finalists(sweep, results),
+        Studied::Jobs
+        | Studied::Layers(_)
+        | Studied::Limit(_)
+        | Studied::Interfaces(_)
+        | Studied::Profile(_) => results.iter().collect(),
+    }
+}
+
+/// Whether a finding is what the study is there to show.
+pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
+    match &record.header.plan.study {
+        Study::Layers(ladder) => layers::is_expected(ladder, answered, finding),
+        Study::Limit(_) => limit::is_expected(answered, finding),
+        Study::Interfaces(_) => interfaces::is_expected(finding),
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) => false,
+    }
+}
+
+/// Accepts the expected findings, and says so.
+pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
+    let mut ids: Vec<CheckId> = Vec::new();
+    for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
+        finding.accepted = true;
+        ids.push(finding.id);
+    }
+    ids.sort();
+    ids.dedup();
+    let shown = match &record.header.plan.study {
+        _ if ids.is_empty() => return None,
+        Study::Layers(_) => layers::SHOWN,
+        Study::Limit(_) => limit::SHOWN,
+        Study::Interfaces(_) => interfaces::SHOWN,
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) => return None,
+    };
+    Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
+}
+
+/// What the figures of a study say together beside those of its results.
+pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> {
+    match studied {
+        Studied::Sweep(sweep) => sweep::deduce(sweep),
+        Studied::Layers(layers) => layers::deduce(layers, results),
+        Studied::Jobs | Studied::Limit(_) | Studied::Interfaces(_) | Studied::Profile(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+use crate::forge::{Forge, curve};
+
+#[test]
+fn the_study_of_a_plan_survives_its_file_and_a_load_curve_is_told_by_the_strategy() {
+    let plan = curve(&Forge::honest(), &[(2_000, Forge::honest_open())]).header.plan;
+    let json = serde_json::to_value(&plan).unwrap();
+    assert!(json["strategy"]["limit"]["quantile"].is_number() && json.get("study").is_none(), "{json:#}");
+    assert_eq!(serde_json::from_value::<model::plan::Plan>(json).unwrap(), plan);
+    let mut layers = Forge::honest().record().header.plan;
+    layers.study = Study::Layers(model::plan::Ladder::default());
+    let json = serde_json::to_value(&layers).unwrap();
+    assert!(json["layers"]["rungs"].is_array() && json.get("sweep").is_none(), "{json:#}");
+    assert_eq!(serde_json::from_value::<model::plan::Plan>(json).unwrap(), layers);
+}

@@ -1,0 +1,170 @@
+//! Studies: what jobs measured together are to answer, and what came of it.
+//!
+//! For: one enum for what is meant, which a plan carries, and one for what was concluded, which a report carries. Not for: the
+//! work of a study; that is one file each in the crates `analysis` and `report`.
+//! In JSON each study has a key of its own beside the other keys of its plan or report, as it always had.
+
+use crate::api::{Api, Contest};
+use crate::card::{Card, Form};
+use crate::ledger::{Ladder, Layers};
+use crate::load::{LoadCurve, Promise};
+use crate::sweep::{Grid, Sweep};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the jobs of a plan are to answer together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StudyKeys", into = "StudyKeys")]
+pub enum Study {
+    /// No more than what each is: jobs side by side.
+    #[default]
+    Jobs,
+    /// What each layer of one place costs: the same work at all of them.
+    Layers(Ladder),
+    /// Which load is served in time: what was promised, as the plan's strategy has it, which chooses the loads.
+    Limit(Promise),
+    /// Which settings are best: the same work at different ones.
+    Sweep(Grid),
+    /// Which interface to use: the same work through different ones.
+    Interfaces(Contest),
+    /// What a well-known tool would show: its tests, and how it shows them.
+    Profile(Form),
+}
+
+/// What a study came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StudiedKeys", into = "StudiedKeys")]
+pub enum Studied {
+    /// Nothing beside the results.
+    #[default]
+    Jobs,
+    /// The same work at each layer of one place, from the ground up.
+    Layers(Layers),
+    /// Latency against offered load.
+    Limit(LoadCurve),
+    /// The same work at every setting of a grid.
+    Sweep(Box<Sweep>),
+    /// The same bytes through every interface.
+    Interfaces(Api),
+    /// The results as a well-known tool shows them.
+    Profile(Card),
+}
+
+impl Study {
+    /// The settings, where the study is of settings.
+    pub fn grid(&self) -> Option<&Grid> {
+        if let Self::Sweep(grid) = self { Some(grid) } else { None }
+    }
+}
+
+impl Studied {
+    /// What came of the settings, where the study was of settings.
+    pub fn sweep(&self) -> Option<&Sweep> {
+        if let Self::Sweep(sweep) = self { Some(sweep) } else { None }
+    }
+}
+
+/// The keys of a study in a plan: one of them at most. A load curve has none: its plan's strategy tells.
+#[derive(Default, Serialize, Deserialize)]
+struct StudyKeys {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<Ladder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<Grid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contest: Option<Contest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Form>,
+}
+
+impl From<StudyKeys> for Study {
+    fn from(keys: StudyKeys) -> Self {
+        let StudyKeys { layers, sweep, contest, form } = keys;
+        let found = [
+            layers.map(Self::Layers),
+            sweep.map(Self::Sweep),
+            contest.map(Self::Interfaces),
+            form.map(Self::Profile),
+        ];
+        found.into_iter().flatten().next().unwrap_or_default()
+    }
+}
+
+impl From<Study> for StudyKeys {
+    fn from(study: Study) -> Self {
+        let none = Self::default();
+        match study {
+            Study::Jobs | Study::Limit(_) => none,
+            Study::Layers(ladder) => Self { layers: Some(ladder), ..none },
+            Study::Sweep(grid) => Self { sweep: Some(grid), ..none },
+            Study::Interfaces(contest) => Self { contest: Some(contest), ..none },
+            Study::Profile(form) => Self { form: Some(form), ..none },
+        }
+    }
+}
+
+/// The keys of a study in a report: one of them at most, none where it is of jobs alone.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct StudiedKeys {
+    /// The same work at each layer of one place, from the ground up; absent where that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<Layers>,
+    /// The same work at every setting of a grid; absent where that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<Box<Sweep>>,
+    /// The same bytes through every interface; absent where that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api: Option<Api>,
+    /// The results as a well-known tool shows them; absent where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    card: Option<Card>,
+    /// Latency against offered load; absent where that was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<LoadCurve>,
+}
+
+impl From<StudiedKeys> for Studied {
+    fn from(keys: StudiedKeys) -> Self {
+        let StudiedKeys { layers, sweep, api, card, limit } = keys;
+        let found = [
+            layers.map(Self::Layers),
+            limit.map(Self::Limit),
+            sweep.map(Self::Sweep),
+            api.map(Self::Interfaces),
+            card.map(Self::Profile),
+        ];
+        found.into_iter().flatten().next().unwrap_or_default()
+    }
+}
+
+impl From<Studied> for StudiedKeys {
+    fn from(studied: Studied) -> Self {
+        let none = Self::default();
+        match studied {
+            Studied::Jobs => none,
+            Studied::Layers(layers) => Self { layers: Some(layers), ..none },
+            Studied::Limit(curve) => Self { limit: Some(curve), ..none },
+            Studied::Sweep(sweep) => Self { sweep: Some(sweep), ..none },
+            Studied::Interfaces(api) => Self { api: Some(api), ..none },
+            Studied::Profile(card) => Self { card: Some(card), ..none },
+        }
+    }
+}
+
+#[test]
+fn the_keys_of_a_study_are_those_of_old_files() {
+    let ladder = || Ladder { rungs: Vec::new(), missing: Vec::new() };
+    let json = serde_json::json!({ "layers": { "rungs": [], "missing": [] } });
+    assert_eq!(serde_json::to_value(Study::Layers(ladder())).ok(), Some(json.clone()));
+    assert_eq!(serde_json::from_value(json).ok(), Some(Study::Layers(ladder())));
+    let contest = serde_json::json!({ "contest": { "entrants": [], "missing": [] } });
+    assert_eq!(serde_json::from_value(contest).ok(), Some(Study::Interfaces(Contest::default())));
+    for nothing in [serde_json::json!({}), serde_json::json!({ "layers": null })] {
+        assert_eq!(serde_json::from_value(nothing.clone()).ok(), Some(Study::Jobs));
+        assert_eq!(serde_json::from_value(nothing).ok(), Some(Studied::Jobs));
+    }
+    let api = Studied::Interfaces(Api { rows: Vec::new(), missing: Vec::new(), advice: Vec::new() });
+    let json = serde_json::json!({ "api": { "rows": [], "missing": [], "advice": [] } });
+    assert_eq!(serde_json::to_value(&api).ok(), Some(json.clone()));
+    assert_eq!(serde_json::from_value(json).ok(), Some(api));
+}

@@ -1,0 +1,25 @@
+//! The verdict: the first word of every report.
+//!
+//! For: its three values. Not for: deciding between them (crate `analysis`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The first word of every report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// Nothing was found that changes what a number means.
+    Valid,
+    /// Something was found that renames or biases a number, or the ledger could not be checked.
+    Suspect,
+    /// Something was found that voids a number, or there is none.
+    Invalid,
+}
+
+impl Verdict {
+    /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
+    pub(crate) fn unknown() -> Self {
+        Self::Suspect
+    }
+}
