@@ -5,6 +5,7 @@
 
 mod stored;
 
+use crate::charged_twice::charged_twice;
 use crate::strategy::steady;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
@@ -295,11 +296,24 @@ impl<'a> Case<'a> {
         self.over_runs(BlockStat::default(), |ran| ran.counted(layers), add_stats)
     }
 
-    /// What the kernel charged to us on the shared layers in all runs together.
+    /// What the kernel charged to us on the shared layers in all runs together, without what it charged twice.
     ///
     /// # Errors
     /// Why it was not counted.
     pub fn own(&self) -> Known<CgroupIo> {
+        let counted = self.charged()?;
+        let twice = charged_twice(self, &counted);
+        Ok(CgroupIo {
+            bytes: [0, 1].map(|i| counted.bytes[i].saturating_sub(twice.bytes[i])),
+            ios: [0, 1].map(|i| counted.ios[i].saturating_sub(twice.ios[i])),
+        })
+    }
+
+    /// The same as the kernel counts it.
+    ///
+    /// # Errors
+    /// Why it was not counted.
+    pub fn charged(&self) -> Known<CgroupIo> {
         let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
         let shared = self.shared()?;
         let own = self.over_runs(

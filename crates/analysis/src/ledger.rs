@@ -4,6 +4,7 @@
 //! that is asked by the checks. Trims are not in it: the kernel counts them apart, in requests of its own.
 
 use crate::case::{self, Case, Ran, no_run, share};
+use crate::charged_twice::charged_twice;
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::job::Kind;
@@ -51,6 +52,11 @@ fn account(case: &Case, layers: &[Counted], kind: Kind) -> Option<Account> {
     };
     let charged = charged(case, kind);
     let (difference, tolerance_bytes, word) = judge(charged.clone().map(|m| m.bytes), 0);
+    let word = if is_charged_twice(case, kind) {
+        format!("{word}: operations that had to be split were charged twice")
+    } else {
+        word
+    };
     let charged = Entry {
         name: "fathom's cgroup".into(),
         step: 0,
@@ -111,9 +117,16 @@ fn charged(case: &Case, kind: Kind) -> Known<Moved> {
     if version == Some(1) && kind == Kind::Write && !case.stream.cache.is_direct() {
         return Err("version 1 of cgroups charges pages that are written back to nobody".into());
     }
-    let own = case.own()?;
+    let own = case.charged()?;
     let i = usize::from(kind == Kind::Write);
     Ok(Moved { ios: own.ios[i], bytes: own.bytes[i], merges: None, ms: None })
+}
+
+/// Whether what the kernel charged is more than what was done because it charged attempts that it refused.
+fn is_charged_twice(case: &Case, kind: Kind) -> bool {
+    let slot = usize::from(kind == Kind::Write);
+    let twice = case.charged().map_or(0, |counted| charged_twice(case, &counted).bytes[slot]);
+    twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
 /// The difference as a share of what was issued, and the word for it.
@@ -256,6 +269,14 @@ fn requests_in_flight_at_a_snapshot_are_tolerated() {
     let entry = of(&record).read.unwrap().layers.remove(0);
     // 17 at each of two snapshots of five runs.
     assert_eq!((entry.tolerance_bytes, entry.word.as_str()), (170 * 4096, "agrees"));
+}
+
+#[test]
+fn what_was_charged_twice_is_said_beside_the_kernels_count() {
+    let read = of(&crate::charged_twice::split(4, 2.0)).read.unwrap();
+    assert!(read.charged.word.starts_with("100 % more: operations that"), "{}", read.charged.word);
+    assert_eq!(read.charged.counted.unwrap().bytes, 2 * read.issued.bytes);
+    assert_eq!(read.layers[0].word, "agrees");
 }
 
 #[test]

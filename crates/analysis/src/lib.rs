@@ -13,6 +13,7 @@ mod beginning;
 mod burst;
 mod case;
 mod change;
+mod charged_twice;
 pub mod checks;
 pub mod compare;
 mod course;
@@ -39,6 +40,7 @@ mod needed;
 mod notes;
 mod order;
 mod ratio;
+mod read_ahead;
 #[cfg(test)]
 mod reference;
 mod seconds;

@@ -7,6 +7,7 @@
 use super::{a06_inline_or_tail, a07_encoded_extents};
 use crate::case::{Amount, Case};
 use crate::checks::{Answer, Check, Found, Page, all, evidence};
+use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
@@ -36,7 +37,9 @@ pub(super) const CHECK: Check = Check {
         formula: "Void where (1) the cgroup was charged more bytes than the disk did, through the page cache until the \
                   final sync, (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup was charged while the disk did them, or (4) \
                   the disk counted fewer requests and merges than direct operations, each by more than 1 % and what was in flight. \
-                  On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
+                  For (1), 1 MiB per run is allowed, and in sequential reads through the page cache two windows of read-ahead per worker and run, \
+                  which are charged and on their way when the counters are read. What the kernel charges twice, since io_uring submits a \
+                  request that must be split once as a whole, is taken off first (see B03). On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
                   explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
         provoke: "Nothing that one can type: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % were \
                   added to what was issued shows it.",
@@ -112,7 +115,7 @@ struct Ledger {
     until_synced: u64,
     /// Bytes that were in flight when the counters were read.
     in_flight: f64,
-    /// Bytes of others' doing between the reading of two files.
+    /// Bytes charged between the reading of two files, and those that were read ahead and are on their way at the end.
     floor: f64,
 }
 
@@ -127,7 +130,7 @@ impl Ledger {
         let largest = f64::from(case.stream.access.largest_bytes());
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
-            floor: FLOOR_BYTES as f64 * case.runs.len() as f64,
+            floor: FLOOR_BYTES.saturating_add(read_ahead::unread_bytes(case)) as f64 * case.runs.len() as f64,
             own: case.own().ok(),
             until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
             device,
@@ -237,6 +240,28 @@ fn charges_must_be_those_of_the_device() {
     let sentence = |answer| if let Ok(Answer::Finding(f)) = answer { f.sentence } else { String::new() };
     assert!(sentence(at(issued * 2)).contains("the kernel charged"));
     assert!(sentence(at(issued / 2)).contains("were charged to fathom"));
+}
+
+#[test]
+fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
+    let at = |times| crate::checks::ask_one(&CHECK, &crate::charged_twice::split(4, times));
+    assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
+    assert!(matches!(at(3.0), Ok(Answer::Finding(_))), "{:?}", at(3.0));
+}
+
+#[test]
+fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
+    let with = |pattern, ahead: u64| {
+        let cache = model::job::Cache::Buffered;
+        let forge = Forge { runs: 1, cache, pattern, ..Forge::honest() };
+        let mut record = charged(&forge, 11_000 * 4096 + (ahead << 20));
+        let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+        queue.insert("read_ahead_kb".into(), "8192\n".into());
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!(with(model::job::Pattern::Sequential, 8), None);
+    assert_eq!(with(model::job::Pattern::Sequential, 20), Some(Severity::Void));
+    assert_eq!(with(model::job::Pattern::Random, 8), Some(Severity::Void));
 }
 
 #[test]

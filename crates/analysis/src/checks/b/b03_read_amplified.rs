@@ -5,16 +5,15 @@
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::job::{Kind, Pattern};
+use model::job::Kind;
 use model::units::{show_bytes, show_rate};
 
 /// Bytes read per byte asked above which the device worked for what nobody wanted.
 const BIASED_ABOVE: f64 = 1.1;
-/// Windows of read-ahead per worker that lie unread at the end of a sequential run: the one under way and the next.
-const WINDOWS_AHEAD: u64 = 2;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B03,
@@ -25,7 +24,9 @@ pub(super) const CHECK: Check = Check {
                 `queue/read_ahead_kb`. Without a cgroup the whole device is looked at, and only its silence says something.",
         formula: "Bytes charged / bytes read: biased above 1.1. Never counted are 1 MiB per run, which is the file system's own \
                   reading, and in sequential buffered reads two windows of read-ahead per worker and run, which lie unread when \
-                  the clock stops.",
+                  the clock stops. Operations that io_uring submits, that are larger than the disk takes and have to be split, are charged \
+                  twice by the kernel (once as a whole, refused, and once in parts): up to once what was issued is taken off where the disk did more \
+                  requests than there were direct operations.",
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
                   around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
                   memory, and A01 says so instead.",
@@ -71,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
     if read.saturating_sub(asked) <= allowed(case) {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
-    let (ahead, disks) = read_ahead(case);
+    let (ahead, disks) = (read_ahead::window_bytes(case), names(&case.shared().unwrap_or_default()));
     Ok(Answer::Finding(Found {
         severity: Severity::Biased,
         sentence: format!(
@@ -91,23 +92,13 @@ fn look(case: &Case) -> Known<Answer> {
 
 /// Bytes that are never held against anybody.
 fn allowed(case: &Case) -> u64 {
-    let runs = case.runs.len() as u64;
-    let sequential =
-        case.stream.access.pattern() == Some(Pattern::Sequential) && !case.stream.cache.is_direct();
-    let windows = if sequential { WINDOWS_AHEAD.saturating_mul(u64::from(case.stream.workers)) } else { 0 };
-    let ahead = windows.saturating_mul(read_ahead(case).0);
-    ODD_BYTES.saturating_add(ahead).saturating_mul(runs)
-}
-
-/// The largest read-ahead of the disks in bytes, and their names.
-fn read_ahead(case: &Case) -> (u64, String) {
-    let layers = case.shared().unwrap_or_default();
-    let bytes = layers.iter().filter_map(|l| l.queue_number("read_ahead_kb").ok()).max().unwrap_or(0);
-    (bytes.saturating_mul(1024), names(&layers))
+    ODD_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]
 use crate::forge::Forge;
+#[cfg(test)]
+use model::job::Pattern;
 
 #[cfg(test)]
 fn buffered() -> Forge {
@@ -134,6 +125,13 @@ fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
         crate::checks::ask_one(&CHECK, &short(Pattern::Sequential).record())
             .is_err_and(|why| why.contains("short"))
     );
+}
+
+#[test]
+fn what_the_kernel_charged_twice_was_not_read_twice() {
+    let twice = |times| crate::checks::severity(&CHECK, &crate::charged_twice::split(4, times));
+    assert_eq!(twice(2.0), None);
+    assert_eq!(twice(2.3), Some(Severity::Biased));
 }
 
 #[test]
