@@ -26,6 +26,11 @@ pub(crate) fn headline_result<'m>(
     results.get(at)
 }
 
+/// Checks without whose answer nobody knows what was measured: whether it is memory that lies below (A11), whether the work
+/// arrived at the ends of the chain (A12), and whether it was counted at all (A13). Where one of them could not look, because a part of
+/// the chain or the ledger could not be seen, a result is suspect.
+const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
+
 /// The number that would be quoted, under its true name. Withheld where a finding voids it.
 pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
@@ -68,7 +73,8 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
     if let Some(f) = worst(Severity::Biased) {
         return (Verdict::Suspect, reason(f, "biases"));
     }
-    if let Some(f) = about_it.iter().find(|f| f.id == CheckId::A13 && f.outcome == Outcome::NotChecked) {
+    let unasked = |f: &&&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
+    if let Some(f) = about_it.iter().find(unasked) {
         return (Verdict::Suspect, format!("{}: {}.", about(&f.about), f.sentence));
     }
     (Verdict::Valid, "No check found anything that changes what the number means.".into())
@@ -181,6 +187,15 @@ fn an_unchecked_ledger_is_never_valid() {
     assert_eq!(report.verdict, Verdict::Suspect);
     assert!(report.verdict_reason.contains("iostats"), "{}", report.verdict_reason);
     assert_eq!(exit_code(&report), 0);
+}
+
+#[test]
+fn a_chain_that_ends_in_the_unknown_is_never_valid() {
+    let mut record = Forge::honest_loop().record();
+    record.header.hosts[0].places[0].blind = Some("the file behind loop0 cannot be found".into());
+    let report = judge(&record, &Judging::default());
+    assert_eq!(report.verdict, Verdict::Suspect);
+    assert!(report.verdict_reason.contains("the file behind loop0"), "{}", report.verdict_reason);
 }
 
 #[test]

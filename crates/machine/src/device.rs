@@ -6,7 +6,7 @@ use crate::root::Root;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of the device or partition itself.
-const OWN: [&str; 3] = ["start", "alignment_offset", "ro"];
+const OWN: [&str; 4] = ["start", "alignment_offset", "ro", "loop/offset"];
 /// Files of the whole device.
 const OF_DISK: [&str; 13] = [
     "removable",

@@ -47,6 +47,7 @@ fn asked() -> StatxFlags {
 fn place_of(root: &Root, path: &Path, facts: &Statx, file: Option<&File>) -> Place {
     let mounts = mountinfo::read(root);
     let unreadable = mounts.as_ref().err().map(|why| format!("/proc/self/mountinfo: {why}"));
+    let unnamed = || Some("/proc/self/mountinfo does not name the file system that it is in".to_owned());
     let mounts = mounts.unwrap_or_default();
     let direct = direct(facts);
     if FileType::from_raw_mode(facts.stx_mode.into()) == FileType::BlockDevice {
@@ -68,7 +69,7 @@ fn place_of(root: &Root, path: &Path, facts: &Statx, file: Option<&File>) -> Pla
         root: m.root.clone(),
     });
     let mut place = finish(stack, path, found);
-    place.blind = place.blind.or(unreadable);
+    place.blind = place.blind.or(unreadable).or_else(|| unnamed().filter(|_| mount.is_none()));
     Place { file_system, direct, ..place }
 }
 

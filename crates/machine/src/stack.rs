@@ -3,9 +3,12 @@
 //! For: layers as data, found through `/sys`. Not for: finding out which device a path is on (that is `resolve`).
 
 use crate::device;
+use crate::identity;
+use crate::loops;
 use crate::mountinfo::Mount;
 use crate::resolve;
 use crate::root::Root;
+use model::identity::Identity;
 use model::machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -18,15 +21,13 @@ pub(crate) struct Stack<'a> {
     pub(crate) root: &'a Root,
     pub(crate) mounts: &'a [Mount],
     pub(crate) layers: Vec<Layer>,
-    /// Per layer: why it is memory.
-    ram: BTreeMap<usize, String>,
     /// What could not be followed, in sentences.
     pub(crate) blind: Vec<String>,
 }
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(root: &'a Root, mounts: &'a [Mount]) -> Self {
-        Self { root, mounts, layers: Vec::new(), ram: BTreeMap::new(), blind: Vec::new() }
+        Self { root, mounts, layers: Vec::new(), blind: Vec::new() }
     }
 
     /// Adds the device with this `major:minor` and all that is below it. Gives its index, also where it was there before.
@@ -59,7 +60,7 @@ impl<'a> Stack<'a> {
             }
             LayerKind::Loop => self.below_loop(index, name),
             LayerKind::Zram | LayerKind::Ram => {
-                self.ram.insert(index, name.to_owned());
+                self.layers[index].ram = Some(name.to_owned());
                 Vec::new()
             }
             _ => {
@@ -74,23 +75,30 @@ impl<'a> Stack<'a> {
 
     fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
         let Some(file) = self.layers[index].backing_file.clone() else { return Vec::new() };
+        // A name may be gone, or another file's by now; the kernel knows which file it is.
+        let by_name = || identity::of_name(self.root, &file);
+        let (number, inode) =
+            match loops::behind(self.root, name).map(|(what, _)| what).or_else(|_| by_name()) {
+                Ok(Identity::Device { number, .. }) => return self.add(&number).into_iter().collect(),
+                Ok(Identity::File { device, inode }) => (device, inode),
+                Err(why) => {
+                    self.blind.push(format!("{file}, the file behind {name}, cannot be found: {why}"));
+                    return Vec::new();
+                }
+            };
         let path = self.root.path(&file);
-        if let Some(device) = self.root.device_number(&file) {
-            return self.add(&device).into_iter().collect();
-        }
-        let asked = std::fs::metadata(&path).ok().map(|facts| (facts.dev(), Some(path.as_path())));
-        let Some((dev, path)) = asked else {
-            self.blind.push(format!(
-                "{file}, the file behind {name}, cannot be found (deleted, or in a container)"
-            ));
-            return Vec::new();
+        let is_it = |facts: &std::fs::Metadata| {
+            (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
-        let number = crate::root::number_of(dev);
-        let shown = path.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
-        let mount = resolve::mount_of(self.mounts, None, &number, &shown);
-        let found = resolve::below_file_system(self, mount, &number, path);
+        let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
+        // Without its name only the number of its file system is left, and every mount with that number is of it.
+        let mount = match &path {
+            Some(path) => resolve::mount_of(self.mounts, None, &number, &path.to_string_lossy()),
+            None => self.mounts.iter().rfind(|m| m.number == number),
+        };
+        let found = resolve::below_file_system(self, mount, &number, path.as_deref());
         if let Some(memory) = found.ram {
-            self.ram.insert(index, format!("{name} on {memory}"));
+            self.layers[index].ram = Some(format!("{name} on {memory}"));
         }
         if let Some(why) = found.blind {
             self.blind.push(format!("{file}, the file behind {name}: {why}"));
@@ -100,8 +108,8 @@ impl<'a> Stack<'a> {
 
     /// Why all of it is memory; `None` where anything below is not, or nothing is known.
     pub(crate) fn memory(&self) -> Option<String> {
-        let leaves = || (0..self.layers.len()).filter(|i| self.layers[*i].below.is_empty());
-        let names: Vec<&str> = leaves().filter_map(|i| self.ram.get(&i)).map(String::as_str).collect();
+        let leaves = || self.layers.iter().filter(|l| l.below.is_empty());
+        let names: Vec<&str> = leaves().filter_map(|l| l.ram.as_deref()).collect();
         (!names.is_empty() && names.len() == leaves().count()).then(|| names.join(", "))
     }
 
@@ -192,6 +200,7 @@ fn look(root: &Root, name: &str, number: &str) -> Layer {
         // A partition has no queue of its own; its disk's is the one that counts.
         queue: queue(root, &disk),
         device: device::look(root, name, &disk),
+        ram: None,
         below: Vec::new(),
     }
 }

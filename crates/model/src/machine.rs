@@ -61,7 +61,7 @@ pub struct Place {
     pub tops: Vec<usize>,
     /// Whether and how direct I/O works, by statx.
     pub direct: Option<DirectIo>,
-    /// Why this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
+    /// Why all of this is memory: `tmpfs`, `zram0`, `loop0 on tmpfs`.
     pub ram: Option<String>,
     /// What could not be resolved below, in a sentence.
     pub blind: Option<String>,
@@ -111,7 +111,7 @@ pub struct Layer {
     /// Every readable file of its `queue/` directory, word for word.
     pub queue: BTreeMap<String, String>,
     /// Other files of the device without the white space around them, by path below its directory in `/sys`, a partition's
-    /// own or its disk's: `start`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
+    /// own or its disk's: `start`, `loop/offset`, `alignment_offset`, `ro`, `removable`, `device/queue_depth`, `device/state`, and of `md/`,
     /// `bcache/` and `dm/` what tells their state. What is not there is left out. Under keys of ours: `mq`, the number of
     /// hardware queues; `irq_cpus`, the CPUs that serve its interrupts (`0,1,5`); `dax` of its queue; `hwmon`, the directory
     /// of its thermometer; `pm_qos_latency_tolerance_us` of its controller; from the nearest directory above that has them
@@ -120,6 +120,9 @@ pub struct Layer {
     /// could do).
     #[serde(default)]
     pub device: BTreeMap<String, String>,
+    /// Why this layer is memory, where nothing is below it: `zram0`, `loop0 on tmpfs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ram: Option<String>,
     /// Indices of the layers below.
     pub below: Vec<usize>,
 }

@@ -2,11 +2,17 @@
 //!
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
-use crate::case::Case;
+use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
+use model::job::Kind;
+use model::machine::Layer;
+use model::units::show_share;
+
+/// Share of the requests below which a part of the chain that is memory is no part of the number: the odd block of metadata.
+const SERVED_FROM: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A11,
@@ -14,9 +20,12 @@ pub(super) const CHECK: Check = Check {
     belief: "the target is a storage device",
     page: Page {
         reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in /sys: zram, ram \
-                disks, loop devices on files in memory.",
-        formula: "Fires where any link of the chain is memory; there is no threshold. Where the chain could not be \
-                followed to its end it is not checked.",
+                disks, loop devices on files in memory, whose file is told by its device number also where its name was removed; \
+                and the `stat` file of every device at the end of the chain, from start to stop of every run.",
+        formula: "Fires where all of the chain is memory. Where only some of its ends are, as of a RAID over a disk and a RAM \
+                disk, the requests that each end served are held against one another, and it fires where memory served more than 1 %: \
+                below lies the odd block of metadata. Where the chain could not be followed to its end it is not checked, and the \
+                result is suspect.",
         provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
                 that device.",
         repair: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is). Accept \
@@ -44,6 +53,109 @@ fn look(case: &Case) -> Known<Answer> {
             renames: Some(Rename::Memory(format!("memory ({ram})"))),
         }));
     }
+    let memory = memory_ends(case);
+    if !memory.is_empty() {
+        return partly(case, &memory);
+    }
     case.grounded()?;
     Ok(Answer::Holds("A device that is not memory lies below the target.", evidence([])))
+}
+
+/// Ends of the chain that are memory.
+fn memory_ends<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
+    let mut out: Vec<&Layer> = Vec::new();
+    for layer in case.places().flat_map(|p| p.leaves()).filter(|l| l.ram.is_some()) {
+        if out.iter().all(|l| l.stat_file != layer.stat_file) {
+            out.push(layer);
+        }
+    }
+    out
+}
+
+/// What to say where some ends of the chain are memory and others are not.
+fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
+    let names: Vec<&str> = memory.iter().filter_map(|l| l.ram.as_deref()).collect();
+    let names = names.join(", ");
+    let found = |sentence: String, part: &str, numbers| {
+        Ok(Answer::Finding(Found {
+            severity: Severity::Rename,
+            sentence,
+            cure: "Name a directory or device that lies on disks alone.".into(),
+            evidence: numbers,
+            renames: Some(Rename::Condition(format!("{part} of it memory ({names})"))),
+        }))
+    };
+    let served = match served(case) {
+        Ok(served) => served,
+        Err(why) => {
+            let sentence = format!(
+                "A part of this target is memory ({names}); how much it served was not counted: {why}."
+            );
+            return found(sentence, "a part", evidence([]));
+        }
+    };
+    let all: f64 = served.iter().map(|(_, requests)| requests).sum();
+    let by_memory = served.iter().filter(|(l, _)| l.ram.is_some()).map(|(_, requests)| requests).sum();
+    let part = share(by_memory, all);
+    let mut numbers = evidence([("memory_share", part)]);
+    numbers.extend(served.iter().map(|(l, requests)| (format!("{}_share", l.name), share(*requests, all))));
+    if part <= SERVED_FROM {
+        return Ok(Answer::Holds("A part of the chain is memory, and it served next to nothing.", numbers));
+    }
+    let each: Vec<String> = served
+        .iter()
+        .map(|(l, requests)| format!("{} {}", l.name, show_share(share(*requests, all))))
+        .collect();
+    let sentence = format!(
+        "A part of this target is memory ({names}), not a disk: at the ends of the chain, the requests were served by {}.",
+        each.join(", ")
+    );
+    found(sentence, &show_share(part), numbers)
+}
+
+/// The requests of the job's directions that each end of the chain served.
+fn served<'a>(case: &Case<'a>) -> Known<Vec<(&'a Layer, f64)>> {
+    let of = |layer: &'a Layer| {
+        let done = case.counted(&[layer])?;
+        let flows = [(Kind::Read, done.read), (Kind::Write, done.write)];
+        let ours = flows.into_iter().filter(|(kind, _)| case.does(*kind));
+        Ok((layer, ours.map(|(_, flow)| flow.ios as f64).sum()))
+    };
+    case.leaves()?.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Half of the requests to a loop device on a disk, and this share of all to one on memory.
+#[cfg(test)]
+fn half_in_memory(memory: f64) -> model::record::Record {
+    let mut record = Forge::honest_loop().record();
+    let place = &mut record.header.hosts[0].places[0];
+    let mut twin = place.layers[0].clone();
+    (twin.name, twin.ram, twin.below) = ("loop1".into(), Some("loop1 on tmpfs".into()), Vec::new());
+    twin.stat_file = "/sys/block/loop1/stat".into();
+    place.layers.push(twin);
+    place.tops.push(2);
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let Ok(text) = snapshot.files["/sys/block/loop0/stat"].clone() else { continue };
+        let ios: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
+        let text = format!("{} 0 8 0 0 0 0 0 0 0 0\n", (ios * memory / (1.0 - memory)) as u64);
+        snapshot.files.insert("/sys/block/loop1/stat".into(), Ok(text));
+    }
+    record
+}
+
+#[test]
+fn an_end_of_the_chain_that_is_memory_is_told_with_its_share() {
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &half_in_memory(0.5)) else {
+        panic!("silent")
+    };
+    assert!(f.sentence.contains("loop1 50 %") && f.sentence.contains("vda 50 %"), "{}", f.sentence);
+    assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
+    assert!(matches!(crate::checks::ask_one(&CHECK, &half_in_memory(0.005)), Ok(Answer::Holds(..))));
+    let mut uncounted = half_in_memory(0.5);
+    super::forged::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &uncounted) else { panic!("silent") };
+    assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
 }

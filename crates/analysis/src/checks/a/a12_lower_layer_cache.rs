@@ -7,14 +7,16 @@ use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
-use model::evidence::{BlockFlow, Moment};
+use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::finding::Severity;
 use model::job::Kind;
-use model::machine::Layer;
+use model::machine::{Layer, LayerKind};
 use model::units::{show_bytes, show_share};
 
 /// Share of a layer's bytes that must arrive below.
 const ARRIVES_FROM: f64 = 0.95;
+/// Share of the top's bytes from which a layer by itself is looked at.
+const MATTERS_FROM: f64 = 0.05;
 /// Part of what is missing below that never written bytes have to explain, to be called the cause: reads at random meet about
 /// their share.
 const EXPLAINS_FROM: f64 = 0.9;
@@ -27,7 +29,8 @@ pub(super) const CHECK: Check = Check {
         reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
                 directions that the job uses.",
         formula: "Bytes at the disks / bytes at the top < 95 %: what a layer is asked for must arrive below, or something \
-                between kept it. A loop device answers what was never written in its image without a disk: where the \
+                between kept it. Asked of the whole chain, and of every layer that did more than 5 % of the bytes against what is \
+                directly below it. A loop device answers what was never written in its image without a disk: where the \
                 holes of the image (FIEMAP) explain what is missing, that is named and no cache. A partition and its \
                 disk are one device. RAID levels that write more pass, since only \
                 less than was asked for is a cache.",
@@ -52,19 +55,49 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
-    let kinds = [(Kind::Read, top.read, leaf.read), (Kind::Write, top.write, leaf.write)];
-    let kinds = kinds.into_iter().filter(|(kind, ..)| case.does(*kind));
-    for (kind, above, below) in kinds {
-        let part = share(below.bytes as f64, above.bytes as f64);
-        if above.bytes > 0 && part < ARRIVES_FROM {
-            let why = Why::of(case, kind, 1.0 - part);
-            let sides = ((names(&tops), above), (names(&leaves), below));
-            return Ok(Answer::Finding(found(kind, sides, part, why)));
-        }
+    let whole = kept(case, (&tops, &leaves), &top)?;
+    let of_one = || {
+        steps(case).into_iter().find_map(|(above, below)| kept(case, (&[above], &below), &top).ok().flatten())
+    };
+    if let Some(found) = whole.or_else(of_one) {
+        return Ok(Answer::Finding(found));
     }
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
     Ok(Answer::Holds("What the top device did, the disks below did too.", numbers))
+}
+
+/// Each layer that stands on others, with these.
+fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
+    let of_place = |place: &'a model::machine::Place| {
+        let layers = place.layers.iter().filter(|l| !l.below.is_empty() && l.kind != LayerKind::Partition);
+        layers.map(|l| (l, l.below.iter().filter_map(|i| place.layers.get(*i)).collect()))
+    };
+    case.places().flat_map(of_place).collect()
+}
+
+/// What is to be said where less arrived below than was done above, in a direction of which `all` went a part that matters this way.
+fn kept(
+    case: &Case,
+    (tops, leaves): (&[&Layer], &[&Layer]),
+    all: &BlockStat,
+) -> Known<Option<Found>> {
+    let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
+    for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
+        let (above, below) = (flow(&top, kind), flow(&leaf, kind));
+        let part = share(below.bytes as f64, above.bytes as f64);
+        let matters = above.bytes as f64 > MATTERS_FROM * flow(all, kind).bytes as f64;
+        if matters && part < ARRIVES_FROM {
+            let why = Why::of(case, kind, 1.0 - part);
+            let sides = ((names(tops), above), (names(leaves), below));
+            return Ok(Some(found(kind, sides, part, why)));
+        }
+    }
+    Ok(None)
+}
+
+fn flow(stat: &BlockStat, kind: Kind) -> BlockFlow {
+    if kind == Kind::Write { stat.write } else { stat.read }
 }
 
 /// What answered for the disks.
@@ -188,4 +221,28 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
 fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {
     assert!(matches!(crate::checks::ask_one(&CHECK, &Forge::honest_loop().record()), Ok(Answer::Holds(..))));
     assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+/// An honest disk `vdb` beside a loop device that passes half of its bytes on; `times` as many go to `vdb`.
+#[cfg(test)]
+fn beside_a_disk(times: u64) -> model::record::Record {
+    let mut record = Forge { leaf_share: Some(0.5), ..Forge::honest() }.record();
+    let place = &mut record.header.hosts[0].places[0];
+    let mut disk = place.layers[1].clone();
+    (disk.name, disk.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+    place.layers.push(disk);
+    place.tops.push(2);
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/loop0/stat"].clone().unwrap();
+        let more = text.split_whitespace().map(|w| (w.parse::<u64>().unwrap() * times).to_string());
+        snapshot.files.insert("/sys/block/vdb/stat".into(), Ok(more.collect::<Vec<_>>().join(" ")));
+    }
+    record
+}
+
+#[test]
+fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &beside_a_disk(12)) else { panic!("silent") };
+    assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
+    assert!(matches!(crate::checks::ask_one(&CHECK, &beside_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
 }

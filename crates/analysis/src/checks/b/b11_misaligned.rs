@@ -21,13 +21,13 @@ pub(super) const CHECK: Check = Check {
     name: "MISALIGNED",
     belief: "operations lie on the physical blocks of the disk",
     page: Page {
-        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of a partition, the map of the file's \
+        reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition and `loop/offset` of each loop device of the chain, the map of the file's \
                 extents, and the sizes, offsets and alignments of the plan.",
         formula: "Everything must be a multiple of the largest physical block below. Writes that are not bias: the disk reads \
                   the block, changes a part and writes it again. Reads are a note, since a disk only reads a block more. Sizes \
                   and offsets count for direct I/O alone; the page cache reads and writes whole pages.",
         provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write on a partition \
-                  that begins at sector 63.",
+                  that begins at sector 63; or `losetup -o 512 -f --show IMAGE` above a disk with physical blocks of 4 KiB.",
         repair: "Take `--bs`, `--offset` and `--align` as multiples of the physical block; make the partition anew at a \
                  multiple of 1 MiB. Accept it with `--accept B11` where the application writes such blocks, as old databases do.",
     },
@@ -136,6 +136,12 @@ fn of_devices(case: &Case, block: u64) -> Known<Vec<String>> {
                 out.push(format!("{} begins at sector {sector}", layer.name));
             }
         }
+        if layer.kind == LayerKind::Loop {
+            let byte = layer.device_number("loop/offset")?;
+            if !byte.is_multiple_of(block) {
+                out.push(format!("{} begins at byte {byte} of its file", layer.name));
+            }
+        }
         // Not every kind of device has one.
         if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
             && shift != "0"
@@ -196,6 +202,14 @@ fn an_offset_a_partition_and_extents_count_too() {
         place.layers.insert(0, part);
     });
     assert!(at_63.contains("vda1 begins at sector 63"), "{at_63}");
+    let shifted = with(|r| {
+        let place = &mut r.header.hosts[0].places[0];
+        let mut shifted = place.layers[0].clone();
+        (shifted.name, shifted.kind, shifted.below) = ("loop0".into(), LayerKind::Loop, vec![1]);
+        shifted.device.insert("loop/offset".into(), "512".into());
+        place.layers.insert(0, shifted);
+    });
+    assert!(shifted.contains("loop0 begins at byte 512 of its file"), "{shifted}");
     let small_blocks = with(|r| {
         for state in r.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
             if let Some(Ok(extents)) = &mut state.extents {
