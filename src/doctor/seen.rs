@@ -269,6 +269,7 @@ pub(super) mod tests {
         let extents =
             Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
         let target = TargetState {
+            file: None,
             pages: Ok(Pages { page_bytes: 4096, cached: 0, dirty: Some(0) }),
             extents: Some(Ok(extents)),
             backing: None,

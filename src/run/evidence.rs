@@ -52,10 +52,16 @@ impl Bench {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
+    /// With `extents` how files are stored is asked too, which behind writes would flush them.
     /// After a failure the target may answer nothing at all any more, not even how much of it is cached: it is left alone.
-    pub(super) fn keep_unless_dead(&mut self, moment: Moment, failed: bool) -> Result<(), Failure> {
+    pub(super) fn keep_unless_dead(
+        &mut self,
+        moment: Moment,
+        failed: bool,
+        extents: bool,
+    ) -> Result<(), Failure> {
         if !failed {
-            return self.keep(moment, false).map(drop);
+            return self.keep(moment, extents).map(drop);
         }
         let snapshot = self.watch.take(moment, &[], false);
         self.session.append(&Frame::Evidence(Box::new(snapshot)))

@@ -6,6 +6,7 @@ mod evidence;
 mod precondition;
 mod self_test;
 mod specs;
+mod still;
 mod stored;
 mod supplies;
 mod sweep;
@@ -23,12 +24,14 @@ use machine::cgroup::{self, OwnCgroup};
 use machine::rest;
 use machine::root::Root;
 use machine::snapshot::Watch;
+use model::Known;
 use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::{
-    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, StreamEnd, WorkerEnd,
+    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, Still, StreamEnd,
+    WorkerEnd,
 };
 use model::study::Study;
 use model::units::{show_bytes, show_count};
@@ -36,6 +39,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use still::StillWatch;
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
@@ -366,20 +370,20 @@ impl Bench {
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let stuck = self.follow(&mut crew, &mut collector, start, (opened, total))?;
+        let (stuck, still) = self.follow(&mut crew, &mut collector, start, (opened, total))?;
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
-        self.keep_unless_dead(Moment::Stop, failure.is_some())?;
+        let writes = phase.streams.iter().any(|s| s.access.writes());
+        self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {
             outcome.last.iter().for_each(|block| collector.add(who, block));
             add_totals(&mut collector.streams_mut()[who.stream], &outcome);
             workers.push(worker_end(who, outcome));
         }
-        let writes = phase.streams.iter().any(|s| s.access.writes());
         let sync_ns = if writes && failure.is_none() { self.sync_targets(&mut notes)? } else { None };
         if let Some(rows) = collector.take_rows(u64::MAX) {
             self.session.append(&Frame::Intervals(rows))?;
@@ -393,7 +397,8 @@ impl Bench {
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
             end.data = self.supplies.measured(&stream.data, self.plan.seed);
         }
-        let end = RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, notes };
+        let end =
+            RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(end)
     }
@@ -412,16 +417,17 @@ impl Bench {
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
+        let mut watch = StillWatch::begin();
         let all = self.left();
         while !crew.is_done() {
-            std::thread::sleep(COLLECT_EVERY);
+            watch.sleep(COLLECT_EVERY);
             crew.collect(|who, block| collector.add(who, block));
             if self.stopped() || crew.any_failed() {
                 crew.stop();
             }
             if let Some(why) = crew.stuck() {
-                return Ok(Some(why));
+                return Ok((Some(why), Some(watch.end())));
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
@@ -432,7 +438,7 @@ impl Bench {
             }
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
         }
-        Ok(None)
+        Ok((None, Some(watch.end())))
     }
 
     /// Brings the machine back to rest: nothing of the job's targets, or of any, cached where runs begin cold, nothing left to

@@ -12,6 +12,7 @@ mod contradictions;
 mod disk;
 mod doctor;
 mod evidence;
+mod false_numbers;
 mod fidelity;
 mod group;
 mod history;

@@ -237,6 +237,19 @@ pub(crate) const UNTOLD: &[Scene] = &[
         target: "data",
         ..PLAIN
     },
+    Scene {
+        id: "A23",
+        before: data!(""),
+        beside: "while :; do printf x >> data; sleep 0.05; done",
+        words: "--rw randread --depth 4",
+        target: "data",
+        ..PLAIN
+    },
+    Scene {
+        id: "B20",
+        words: "--rw write --bs 512 --engine sync --depth 1 --cache buffered --size 32m",
+        ..PLAIN
+    },
     Scene { id: "B01", words: "--rw read --bs 4k --depth 32 --batch 16 --size 32m", ..PLAIN },
     Scene {
         id: "B02",

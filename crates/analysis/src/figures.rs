@@ -7,6 +7,7 @@ use crate::case::{Case, Ran};
 use crate::interval::{self, Mean};
 use crate::order;
 use crate::series::{mean, series};
+use crate::windows::too_little;
 use crate::within::half_width;
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -151,12 +152,14 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<[f64; 2]> = case.runs.iter().filter_map(|r| per_second(r, kinds)).collect();
     let mean = |i: usize| interval::mean(&per_run.iter().map(|r| r[i]).collect::<Vec<_>>());
     let (ops, bytes) = (mean(0)?, mean(1)?);
-    let mb = |m: Mean| m.interval.map(|i| i.map(|v| v / MB));
+    let enough = too_little(case).is_none();
+    let given = |m: Mean| m.interval.filter(|_| enough);
+    let mb = |m: Mean| given(m).map(|i| i.map(|v| v / MB));
     (ops.value > 0.0).then(|| Rates {
         iops: ops.value,
         mb_per_s: bytes.value / MB,
         mib_per_s: bytes.value / model::units::MIB as f64,
-        iops_interval: ops.interval,
+        iops_interval: given(ops),
         mb_per_s_interval: mb(bytes),
         iops_median: order::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })

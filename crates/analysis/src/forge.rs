@@ -3,7 +3,7 @@
 //! For: tests of this crate. Not for: looking like any real device; the numbers are round so that tests can say them.
 
 use model::Known;
-use model::evidence::{Extents, Moment, Pages, Probe, Room, Snapshot, TargetState};
+use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, TargetState};
 use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
 use model::kernel_files as kept;
@@ -11,7 +11,7 @@ use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Pl
 use model::plan::{Plan, Promise, Role, Strategy, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, StreamEnd, WorkerEnd, Written,
+    RunStart, SelfTest, Still, StreamEnd, WorkerEnd, Written,
 };
 use model::study::Study;
 use std::collections::BTreeMap;
@@ -281,6 +281,7 @@ impl Forge {
             workers: (0..self.workers).map(worker).collect(),
             sync_ns: self.sync_ns,
             process_ns: Some([(cpu / 2.0) as u64; 2]),
+            still: Some(Ok(Still::default())),
             notes: Vec::new(),
         }
     }
@@ -365,7 +366,10 @@ impl Forge {
         let after = moment == Moment::Stop;
         let moved = self.issued_ops() * u64::from(self.block_bytes);
         let pages = |share: f64| if after { (share * moved.min(span) as f64) as u64 / PAGE } else { 0 };
-        let (cached, dirty) = (pages(self.cached_share.max(self.dirty_share)), Some(pages(self.dirty_share)));
+        // What the device did not deliver through the page cache came from there.
+        let kept = if self.cache == Cache::Buffered { (1.0 - self.delivered).max(0.0) } else { 0.0 };
+        let share = self.cached_share.max(self.dirty_share).max(kept);
+        let (cached, dirty) = (pages(share), Some(pages(self.dirty_share)));
         let part = |share: f64| (share * span as f64) as u64;
         let extents = Extents {
             span_bytes: span,
@@ -379,8 +383,12 @@ impl Forge {
             if self.no_fiemap { Err("Operation not supported (os error 95)".into()) } else { Ok(extents) };
         TargetState {
             pages: Ok(Pages { page_bytes: PAGE, cached, dirty }),
-            extents: (moment != Moment::Stop).then_some(extents),
             backing: None,
+            extents: (moment != Moment::Stop || self.kind_of_job() == Kind::Read).then_some(extents),
+            file: (self.role != Role::Device).then(|| {
+                let (bytes, allocated_bytes) = (span, span - part(self.hole_share));
+                Ok(FileState { device: 65_024, inode: 12, links: 1, bytes, allocated_bytes, modified_ns: 1 })
+            }),
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: (moment == Moment::AfterPrepare).then(|| {
                 let ns: Vec<u64> = (0..64).map(|i| 80_000 + 100 * (i % 7)).collect();
@@ -570,6 +578,7 @@ const QUEUE: &[(&str, &str)] = &[
 ];
 
 fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer {
+    let offset = (kind == LayerKind::Loop).then(|| ("loop/offset".to_owned(), "0".to_owned()));
     Layer {
         name: name.into(),
         number: number.into(),
@@ -578,8 +587,10 @@ fn layer(name: &str, number: &str, kind: LayerKind, below: Vec<usize>) -> Layer 
         stat_file: format!("/sys/block/{name}/stat"),
         queue: QUEUE.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect(),
         device: [("mq", "4"), ("alignment_offset", "0"), ("device/numa_node", "0")]
+            .into_iter()
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .into(),
+            .chain(offset)
+            .collect(),
         below,
         ..Layer::default()
     }

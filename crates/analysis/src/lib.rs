@@ -55,6 +55,7 @@ mod studies;
 mod thermometers;
 mod two_samples;
 mod verdict;
+mod windows;
 mod within;
 
 pub use verdict::exit_code;

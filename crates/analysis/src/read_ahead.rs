@@ -9,12 +9,14 @@ use model::job::{Kind, Pattern, Stream};
 /// Windows of read-ahead for each file that is read: the one under way and the next.
 const WINDOWS: u64 = 2;
 
-/// The largest read-ahead of the disks in bytes; 0 where none is known.
-pub(crate) fn window_bytes(case: &Case) -> u64 {
+/// The largest read-ahead that the disks are set to, in bytes; 0 where none is known.
+pub(crate) fn setting_bytes(case: &Case) -> u64 {
+    largest(case, "read_ahead_kb")
+}
+
+fn largest(case: &Case, file: &str) -> u64 {
     let layers = case.shared().unwrap_or_default();
-    let of = |file| layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0);
-    // A large read makes the window as large as a request may be.
-    of("read_ahead_kb").max(of("max_sectors_kb")).saturating_mul(1024)
+    layers.iter().filter_map(|l| l.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
 
 /// Bytes that may be read ahead and not used when a run ends, of all streams of the phase: devices do not know streams.
@@ -24,7 +26,9 @@ pub(crate) fn unread_bytes(case: &Case) -> u64 {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
         sum.saturating_add(lanes)
     });
-    WINDOWS.saturating_mul(files).saturating_mul(window_bytes(case))
+    // A large read makes the window as large as a request may be.
+    let window = setting_bytes(case).max(largest(case, "max_sectors_kb"));
+    WINDOWS.saturating_mul(files).saturating_mul(window)
 }
 
 /// Whether its reads go through the page cache one behind the other.

@@ -7,12 +7,13 @@ use crate::root::Root;
 use crate::threads::{self, Ours};
 use crate::{extents, limits, mountinfo, pages};
 use model::Known;
-use model::evidence::{Moment, Room, Snapshot, TargetState};
+use model::evidence::{FileState, Moment, Room, SECTOR_BYTES, Snapshot, TargetState};
 use model::kernel_files as kept;
 use model::machine::Machine;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 /// Files of the whole machine and of this process, after those of the devices.
@@ -137,9 +138,26 @@ fn state(root: &Root, target: Option<&File>, with_extents: bool) -> TargetState 
         pages: target.map_or_else(|| Err(nothing()), pages::look),
         extents: with_extents.then(|| target.map_or_else(|| Err(nothing()), extents::look)),
         backing: target.filter(|_| with_extents).and_then(|t| extents::look_behind(root, t)),
+        file: target.map(file_state),
         room: with_extents.then(|| target.map_or_else(|| Err(nothing()), room)),
         probe: None,
     }
+}
+
+/// What a file is and how long.
+fn file_state(file: &File) -> Known<FileState> {
+    let facts = file.metadata().map_err(|e| words(&e))?;
+    if !facts.is_file() {
+        return Err("it is a device and no file in a file system".into());
+    }
+    Ok(FileState {
+        device: facts.dev(),
+        inode: facts.ino(),
+        links: facts.nlink(),
+        bytes: facts.len(),
+        allocated_bytes: facts.blocks().saturating_mul(SECTOR_BYTES),
+        modified_ns: facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec()),
+    })
 }
 
 /// How full the file system of a file is.

@@ -59,12 +59,33 @@ pub struct TargetState {
     /// How the file behind it is stored, where the target is a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Known<Extents>>,
+    /// What the file is and how long, at every moment; `None` in records of a time when nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Known<FileState>>,
     /// How full its file system is; looked at together with the extents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Single reads before the first run, to see what is stored there; `None` where none were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Known<Probe>>,
+}
+
+/// What a file is and how long (fstat). Kernels keep the change cookies of file systems to themselves; the time of the last
+/// change of its data says the same, as finely as the file system keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// Device number of its file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Names that it has.
+    pub links: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Bytes that are allocated for it.
+    pub allocated_bytes: u64,
+    /// When its data were last changed, in ns since 1970.
+    pub modified_ns: i64,
 }
 
 /// How full a file system is (statvfs).

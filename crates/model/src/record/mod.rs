@@ -206,8 +206,23 @@ pub struct RunEnd {
     /// that the kernel works on are in it. `None` where it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
+    /// How long fathom as a whole stood still, by the thread that watches the workers; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still: Option<Known<Still>>,
     /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
     pub notes: Vec<String>,
+}
+
+/// Times for which a thread that only sleeps came back too late and had not waited for a CPU: it was stopped, frozen, or the
+/// machine was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Still {
+    /// How often.
+    pub times: u32,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+    /// All together, in ns.
+    pub total_ns: u64,
 }
 
 impl RunEnd {
@@ -220,6 +235,7 @@ impl RunEnd {
             workers: Vec::new(),
             sync_ns: None,
             process_ns: None,
+            still: None,
             notes: Vec::new(),
         }
     }

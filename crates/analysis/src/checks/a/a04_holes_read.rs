@@ -1,6 +1,7 @@
 //! A04: reads of bytes that were never written.
 //!
-//! For: holes and unwritten extents of the file, seen before the first operation. Not for: compressed or shared extents.
+//! For: holes and unwritten extents of the file, seen before the first operation and after the last. Not for: compressed or shared
+//! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
@@ -18,8 +19,8 @@ pub(super) const CHECK: Check = Check {
     name: "HOLES_READ",
     belief: "the bytes that were read are on the disk",
     page: Page {
-        reads: "The extents of the file at the start of every run (FIEMAP): holes, and extents that were allocated and \
-                never written.",
+        reads: "The extents of the file at the start and the end of every run (FIEMAP): holes, and extents that were \
+                allocated and never written.",
         formula: "Bytes never written / bytes of the file > 0.1 %: that is one block at the end of a file of a few \
                 mebibytes. The kernel answers such reads with zeros and asks no disk, with O_DIRECT as well. Block \
                 devices have no extents; A05 looks at what they hold.",
@@ -38,7 +39,9 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.does(Kind::Read) || !case.on_device() || case.on_block_devices() {
         return Ok(Answer::DoesNotApply);
     }
-    let hollow = hollow_share(case)?;
+    let before = hollow_share(&case.extents()?)?;
+    let after = hollow_share(&case.extents_at_ends()).unwrap_or(before);
+    let (hollow, at_start) = if before > VOID_ABOVE { (before, true) } else { (after, false) };
     let numbers = evidence([("never_written_share", hollow)]);
     if hollow <= VOID_ABOVE {
         return Ok(Answer::Holds("Every byte that was read is stored on the disk.", numbers));
@@ -46,8 +49,9 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Found {
         severity: Severity::Void,
         sentence: format!(
-            "{} of this file was never written: the kernel answered with zeros without asking the disk.",
-            show_share(hollow)
+            "{} of this file {}: the kernel answered with zeros without asking the disk.",
+            show_share(hollow),
+            if at_start { "was never written" } else { "was taken out of it while it was read (a hole)" }
         ),
         cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
             .into(),
@@ -56,10 +60,10 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// The largest share of never written bytes at the start of any run.
-fn hollow_share(case: &Case) -> Known<f64> {
+/// The largest share of never written bytes in any of these maps.
+fn hollow_share(maps: &[model::evidence::Extents]) -> Known<f64> {
     let mut worst: Option<f64> = None;
-    for e in case.extents()? {
+    for e in maps {
         if e.span_bytes > 0 {
             let never = e.hole_bytes as f64 + e.unwritten_bytes as f64;
             worst = Some(worst.unwrap_or(0.0).max(share(never, e.span_bytes as f64)));
@@ -87,6 +91,17 @@ fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
     assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
     let write = Forge { hole_share: 1.0, ..Forge::honest_write() };
     assert_eq!(crate::checks::ask_one(&CHECK, &write.record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn holes_that_come_while_it_is_read_are_found_too() {
+    let record = super::forged::extents(&Forge::honest(), |moment, e| {
+        if moment == model::evidence::Moment::Stop {
+            e.hole_bytes = e.span_bytes / 2;
+        }
+    });
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert!(f.sentence.contains("while it was read"), "{}", f.sentence);
 }
 
 #[test]

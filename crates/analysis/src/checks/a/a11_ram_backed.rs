@@ -64,7 +64,7 @@ fn look(case: &Case) -> Known<Answer> {
 /// Ends of the chain that are memory.
 fn memory_ends<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
     let mut out: Vec<&Layer> = Vec::new();
-    for layer in case.places().flat_map(|p| p.leaves()).filter(|l| l.ram.is_some()) {
+    for layer in case.places().flat_map(model::machine::Place::leaves).filter(|l| l.ram.is_some()) {
         if out.iter().all(|l| l.stat_file != layer.stat_file) {
             out.push(layer);
         }

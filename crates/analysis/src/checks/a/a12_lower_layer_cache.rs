@@ -77,11 +77,7 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 }
 
 /// What is to be said where less arrived below than was done above, in a direction of which `all` went a part that matters this way.
-fn kept(
-    case: &Case,
-    (tops, leaves): (&[&Layer], &[&Layer]),
-    all: &BlockStat,
-) -> Known<Option<Found>> {
+fn kept(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), all: &BlockStat) -> Known<Option<Found>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let (above, below) = (flow(&top, kind), flow(&leaf, kind));

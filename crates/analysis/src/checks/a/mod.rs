@@ -24,6 +24,8 @@ mod a19_above_ceiling;
 mod a20_hdd_too_fast;
 mod a21_shared_extents;
 mod a22_ledger_disagrees;
+mod a23_file_changed;
+mod a24_unaccounted_reads;
 mod coverage;
 #[cfg(test)]
 mod forged;
@@ -54,4 +56,6 @@ pub(super) const CHECKS: &[Check] = &[
     a20_hdd_too_fast::CHECK,
     a21_shared_extents::CHECK,
     a22_ledger_disagrees::CHECK,
+    a23_file_changed::CHECK,
+    a24_unaccounted_reads::CHECK,
 ];

@@ -72,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
     if read.saturating_sub(asked) <= allowed(case) {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
-    let (ahead, disks) = (read_ahead::window_bytes(case), names(&case.shared().unwrap_or_default()));
+    let (ahead, disks) = (read_ahead::setting_bytes(case), names(&case.shared().unwrap_or_default()));
     Ok(Answer::Finding(Found {
         severity: Severity::Biased,
         sentence: format!(

@@ -21,6 +21,7 @@ mod b16_writes_allocate;
 mod b17_idle_tail;
 mod b18_little_violated;
 mod b19_dio_mixed;
+mod b20_pages_read_first;
 mod shared;
 
 use super::Check;
@@ -46,4 +47,5 @@ pub(super) const CHECKS: &[Check] = &[
     b17_idle_tail::CHECK,
     b18_little_violated::CHECK,
     b19_dio_mixed::CHECK,
+    b20_pages_read_first::CHECK,
 ];

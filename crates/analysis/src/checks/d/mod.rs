@@ -27,6 +27,7 @@ mod d22_scheduler_effects;
 mod d23_raid_state;
 mod d24_remote_fs;
 mod d25_container_view;
+mod d26_stood_still;
 
 use super::Check;
 
@@ -57,4 +58,5 @@ pub(super) const CHECKS: &[Check] = &[
     d23_raid_state::CHECK,
     d24_remote_fs::CHECK,
     d25_container_view::CHECK,
+    d26_stood_still::CHECK,
 ];

@@ -6,11 +6,12 @@
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::windows::{LEAST_NS, LEAST_OPS, TooLittle, too_little};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
-use model::units::show_bytes;
+use model::units::{show_bytes, show_ns, show_share};
 
 /// Seconds below which nothing that comes each five seconds can have been seen: ext4 commits its journal and the kernel writes
 /// old pages back in that rhythm.
@@ -27,12 +28,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: \
                   `queue/rotational`, its driver and its capacity.",
-        formula: "The windows of all runs together below 5 s are noted: journal commits and write back come each \
+        formula: "Biased, and without an interval, where the windows hold fewer than 10 operations each on average: a count is off \
+                  by one operation at the edges of its window, and that is 10 % then. The same where windows that end by \
+                  the clock are shorter than 100 ms: a worker may be put off by a tick of the scheduler, 10 ms at most, and that is 10 % \
+                  then. Runs that are short in the same way agree, so their spread does not show either. The windows of all \
+                  runs together below 5 s are noted: journal commits and write back come each \
                   five seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual \
                   machine) are biased where all runs of the result wrote less than a tenth of its capacity, or 100 \
                   GB where that is less: its fast cache (SLC) may have taken all of it. Writes that memory took are \
                   told by A09.",
-        provoke: "`fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
+        provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
                   NVMe drive.",
         repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. \
                   Accept it with --accept E12 where bursts are what your load makes.",
@@ -50,7 +55,32 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
-    let numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
+    let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
+    if let Some(lack) = too_little(case) {
+        let (sentence, cure, number) = match lack {
+            TooLittle::Operations(ops) => (
+                format!(
+                    "A window held {ops:.1} operations on average: one more or less at its edges is {} of the rate, so no \
+                     interval can be given.",
+                    show_share(1.0 / ops)
+                ),
+                format!("Type a longer --time: it takes {LEAST_OPS:.0} operations in each run."),
+                ("operations_per_window", ops),
+            ),
+            TooLittle::Time(ns) => (
+                format!(
+                    "A window was {} long on average: a tick of the scheduler, 10 ms at most, is too much of that, so no interval \
+                     can be given.",
+                    show_ns(ns)
+                ),
+                format!("Type a longer --time: {} and more.", show_ns(LEAST_NS)),
+                ("window_ns", ns),
+            ),
+        };
+        numbers.insert(number.0.into(), number.1);
+        let severity = Severity::Biased;
+        return Ok(Answer::Finding(Found { severity, sentence, cure, evidence: numbers, renames: None }));
+    }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
@@ -100,6 +130,16 @@ use crate::forge::Forge;
 fn the_runs_count_together() {
     assert_eq!(severity(&CHECK, &Forge { runs: 5, ..Forge::honest() }.record()), None);
     assert_eq!(severity(&CHECK, &Forge { runs: 4, ..Forge::honest() }.record()), Some(Severity::Note));
+}
+
+#[test]
+fn windows_of_a_few_operations_bias_and_have_no_interval() {
+    let few = Forge { ops: 1, ..Forge::honest() }.record();
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &few) else { panic!("silent") };
+    assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
+    let report = crate::judge(&few, &crate::Judging::default());
+    assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
+    assert!(report.headline.value.is_some());
 }
 
 #[test]

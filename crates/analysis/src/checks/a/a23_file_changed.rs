@@ -1,0 +1,210 @@
+//! A23: a file that did not stay what it was while it was measured.
+//!
+//! For: its identity, length, names, allocation and last change at the edges of every run, on the descriptor that fathom holds. Not for:
+//! holes by themselves (A04), nor dirty pages that were dropped (A10).
+
+use crate::case::Case;
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::check_id::CheckId;
+use model::evidence::{FileState, Moment, Snapshot, TargetState};
+use model::finding::Severity;
+use model::plan::Role;
+use model::units::show_bytes;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::A23,
+    name: "FILE_CHANGED",
+    belief: "the file stayed the same while it was measured",
+    page: Page {
+        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file at the start and the end \
+                of each run (fstat on the descriptor that fathom holds), and how it is stored (FIEMAP) where the run only \
+                reads. Kernels keep the change cookies of file systems to themselves; the time of the last change takes their place.",
+        formula: "Void where the length changed in a run, or where from one run to the next it is another file. Where a run only reads, \
+                  void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
+                  the last change moved: somebody wrote to it. Biased where a name of the file was removed or given to another \
+                  file in a run: what was measured is no longer what has the name. There is no threshold: nobody else has anything to do in the file.",
+        provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset 0 --length 1m FILE`, \
+                  `truncate -s 1m FILE`, or `mv OTHER FILE`.",
+        repair: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own. \
+                 Nothing makes up for a file that changed, so do not accept this one.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| changed(&crate::forge::Forge::honest(), |f| f.bytes = 4096)),
+    #[cfg(test)]
+    blind: || {
+        let mut record = crate::forge::Forge::honest().record();
+        super::forged::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        record
+    },
+};
+
+/// What became of a file, worst first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Another,
+    Length(u64, u64),
+    Stored,
+    Renamed,
+    Written,
+}
+
+impl Change {
+    fn severity(&self) -> Severity {
+        match self {
+            Self::Another | Self::Length(..) | Self::Stored => Severity::Void,
+            Self::Renamed | Self::Written => Severity::Biased,
+        }
+    }
+
+    fn sentence(&self, path: &str) -> String {
+        match self {
+            Self::Another => format!("{path} is another file than in the run before."),
+            Self::Length(before, after) => format!(
+                "{path} was {} while it was measured: it had {} and then {}.",
+                if after < before { "cut off" } else { "made longer" },
+                show_bytes(*before),
+                show_bytes(*after)
+            ),
+            Self::Stored => format!(
+                "{path} was stored in another way at the end of a run than at its start: bytes were taken out of it or moved, \
+                 while it was only read here."
+            ),
+            Self::Renamed => {
+                format!(
+                    "{path} was removed or given to another file in a run: what was measured is not what has that name now."
+                )
+            }
+            Self::Written => format!("Somebody else wrote to {path} while it was only read here."),
+        }
+    }
+}
+
+fn look(case: &Case) -> Known<Answer> {
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let files: Vec<usize> = case.own_places().map(|(t, _)| t).filter(|t| is_file(case, *t)).collect();
+    if files.is_empty() || !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    if case.runs.is_empty() {
+        return Err(crate::case::no_run());
+    }
+    let mut worst: Option<(Change, usize)> = None;
+    for target in files {
+        // What fathom writes itself changes when and how it is stored, and not its length.
+        let only_read = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.access.writes());
+        for change in changes(case, target, only_read)? {
+            if worst.as_ref().is_none_or(|(known, _)| change < *known) {
+                worst = Some((change, target));
+            }
+        }
+    }
+    let Some((change, target)) = worst else {
+        return Ok(Answer::Holds("The file stayed the same while it was measured.", evidence([])));
+    };
+    let path = case.record.header.plan.targets.get(target).map_or("the file", |t| t.path.as_str());
+    let numbers = match change {
+        Change::Length(before, after) => {
+            evidence([("bytes_before", before as f64), ("bytes_after", after as f64)])
+        }
+        _ => evidence([]),
+    };
+    Ok(Answer::Finding(Found {
+        severity: change.severity(),
+        sentence: change.sentence(path),
+        cure: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own.".into(),
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+fn is_file(case: &Case, target: usize) -> bool {
+    case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
+}
+
+/// What became of a target over all runs.
+fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
+    let mut out = Vec::new();
+    let mut last: Option<FileState> = None;
+    for ran in &case.runs {
+        let start = state(ran.at(Moment::Start)?, target)?;
+        let stop = state(ran.at(Moment::Stop)?, target)?;
+        let (before, after) = (facts(start)?, facts(stop)?);
+        let inode = |f: &FileState| (f.device, f.inode);
+        let another = last.is_some_and(|l| inode(&l) != inode(&before)) || inode(&before) != inode(&after);
+        out.extend(another.then_some(Change::Another));
+        if before.bytes != after.bytes {
+            out.push(Change::Length(before.bytes, after.bytes));
+        }
+        out.extend((after.links < before.links).then_some(Change::Renamed));
+        if only_read {
+            let (then, now) = (start.extents.as_ref(), stop.extents.as_ref());
+            let moved = matches!((then, now), (Some(Ok(a)), Some(Ok(b))) if a != b);
+            // What was allocated beyond the end may be given back by a thread of the file system.
+            let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
+            out.extend((moved || freed).then_some(Change::Stored));
+            out.extend((before.modified_ns != after.modified_ns).then_some(Change::Written));
+        }
+        last = Some(after);
+    }
+    Ok(out)
+}
+
+fn state(snapshot: &Snapshot, target: usize) -> Known<&TargetState> {
+    snapshot.targets.get(target).ok_or_else(|| "the target was not looked at".into())
+}
+
+fn facts(state: &TargetState) -> Known<FileState> {
+    state
+        .file
+        .clone()
+        .unwrap_or_else(|| Err("what the file is was not looked at at the edges of the runs".into()))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// The record with a file that is another way at the end of its last run.
+#[cfg(test)]
+fn changed(forge: &Forge, change: impl Fn(&mut FileState)) -> model::record::Record {
+    let mut record = forge.record();
+    let last = record.runs.last_mut().unwrap();
+    let stops = last.evidence.iter_mut().filter(|s| s.moment != Moment::Start);
+    stops.flat_map(|s| &mut s.targets).filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
+    record
+}
+
+#[test]
+fn length_and_identity_void_a_name_and_a_write_bias() {
+    let at =
+        |forge: &Forge, change: fn(&mut FileState)| crate::checks::severity(&CHECK, &changed(forge, change));
+    let (read, write) = (Forge::honest(), Forge::honest_write());
+    assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
+    assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.inode += 1), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.allocated_bytes -= 4096), Some(Severity::Void));
+    assert_eq!(at(&read, |f| f.modified_ns += 1), Some(Severity::Biased));
+    assert_eq!(at(&read, |f| f.links = 0), Some(Severity::Biased));
+    // Our own writes.
+    assert_eq!(at(&write, |f| f.modified_ns += 1), None);
+    assert_eq!(at(&write, |f| f.allocated_bytes += 4096), None);
+    let another = |f: &mut FileState| f.device += 1;
+    let mut record = Forge::honest().record();
+    for state in record.runs[4].evidence.iter_mut().flat_map(|s| &mut s.targets) {
+        state.file.as_mut().and_then(|f| f.as_mut().ok()).into_iter().for_each(another);
+    }
+    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void), "between two runs");
+}
+
+#[test]
+fn pieces_that_moved_while_it_was_read_are_found_and_a_device_is_not_asked() {
+    let moved = super::forged::extents(&Forge::honest(), |moment, e| {
+        if moment == Moment::Stop {
+            e.count = 2;
+        }
+    });
+    assert_eq!(crate::checks::severity(&CHECK, &moved), Some(Severity::Void));
+    let device = Forge { role: Role::Device, ..Forge::honest() }.record();
+    assert_eq!(crate::checks::ask_one(&CHECK, &device), Ok(Answer::DoesNotApply));
+}

@@ -1,0 +1,177 @@
+//! A24: operations that neither a system call nor a page of the cache accounts for.
+//!
+//! For: bytes that system calls moved by the kernel's count, and pages that must be there where no device delivered. Not for: what
+//! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
+
+use super::a04_holes_read;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::{grown, keyed};
+use model::Known;
+use model::check_id::CheckId;
+use model::evidence::{Moment, TargetState};
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::show_bytes;
+
+const FILE: &str = "/proc/self/io";
+/// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes.
+const COUNTED: &[&str] = &["sync", "vsync", "rw"];
+/// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
+const COUNTED_FROM: f64 = 0.99;
+/// Share of the reads that must be missing at the device before pages are looked for.
+const MISSING_FROM: f64 = 0.5;
+/// Share of what came from memory that must still be there at an edge of a run. Others may evict most of it meanwhile, not all.
+const CACHED_FROM: f64 = 0.01;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::A24,
+    name: "UNACCOUNTED",
+    belief: "the kernel carried out the operations that fathom counted",
+    page: Page {
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync and rw; for \
+                the others and where that is missing, the target's pages in the page cache and the device's counters.",
+        formula: "Void where system calls moved less than 99 % of the bytes that fathom counted: the kernel counts each of them. Void \
+                  too where reads through the page cache are missing at the device by half or more, and less than 1 % of \
+                  them is in the page cache at the start and at the end of the runs: then no page explains them.",
+        provoke: "A library that answers `pread` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine sync --cache buffered \
+                  FILE`. fathom's own tests build one.",
+        repair: "Look at `LD_PRELOAD` and `/etc/ld.so.preload`, and for what else stands between programs and the kernel (`fathom \
+                 doctor`). There is nothing to accept: nothing was read.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| calls([0, 0])),
+    #[cfg(test)]
+    blind: || {
+        let mut record = calls([0, 0]);
+        super::forged::snapshots(&mut record, |s| {
+            s.files.remove(FILE);
+            s.targets.clear();
+        });
+        record
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
+        return Ok(Answer::DoesNotApply);
+    }
+    if !COUNTED.contains(&case.stream.engine.as_str()) {
+        return by_pages(case);
+    }
+    match by_calls(case) {
+        Ok(answer) => Ok(answer),
+        Err(_) if case.does(Kind::Read) && case.on_device() => by_pages(case),
+        Err(why) => Err(why),
+    }
+}
+
+/// By the kernel's count of what system calls moved. Other streams and fathom itself only add to it.
+fn by_calls(case: &Case) -> Known<Answer> {
+    let streams = case.job.phases.get(case.phase).map_or(0, |p| p.streams.len());
+    if streams > 1 {
+        return Err("other streams ran beside it, and the kernel counts them together".into());
+    }
+    for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
+        let issued = case.issued(kind).bytes;
+        let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
+        let moved = moved.sum::<Known<u64>>()?;
+        if (moved as f64) < COUNTED_FROM * issued as f64 {
+            let sentence = format!(
+                "fathom counted {} of {}s, and system calls of this process moved {}: something between fathom and the kernel \
+                 answers in its place.",
+                show_bytes(issued),
+                kind.word(),
+                show_bytes(moved)
+            );
+            return Ok(found(
+                sentence,
+                evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
+            ));
+        }
+    }
+    Ok(Answer::Holds("System calls moved what fathom counted.", evidence([])))
+}
+
+/// By pages: what no device delivered must be somewhere. Direct reads need no page; those that are too fast are told by A18.
+fn by_pages(case: &Case) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+        return Ok(Answer::DoesNotApply);
+    }
+    let (read, delivered) = (case.issued(Kind::Read).bytes, case.delivered_reads()?);
+    let missing = read.saturating_sub(delivered);
+    if share(missing as f64, read as f64) < MISSING_FROM {
+        return Ok(Answer::Holds("The device or the page cache accounts for what was read.", evidence([])));
+    }
+    if case.stream.cache.is_direct() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let from_memory = missing.min(case.span_bytes());
+    let mut most = 0;
+    for moment in [Moment::Start, Moment::Stop] {
+        for state in case.states(moment)?.into_iter().flatten() {
+            most = most.max(cached_bytes(state)?);
+        }
+    }
+    let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most as f64)]);
+    if most as f64 >= CACHED_FROM * from_memory as f64 {
+        return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
+    }
+    let sentence = format!(
+        "{} of reads reached no device, and only {} of the file are in the page cache: nothing that can be seen carried them out.",
+        show_bytes(missing),
+        show_bytes(most)
+    );
+    Ok(found(sentence, numbers))
+}
+
+fn cached_bytes(state: &TargetState) -> Known<u64> {
+    state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
+}
+
+fn found(sentence: String, numbers: crate::checks::Evidence) -> Answer {
+    Answer::Finding(Found {
+        severity: Severity::Void,
+        sentence,
+        cure: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel.".into(),
+        evidence: numbers,
+        renames: None,
+    })
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Reads of the engine sync from the page cache, of which system calls moved so many in each run, and pages so many are there.
+#[cfg(test)]
+fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
+    let cache = model::job::Cache::Buffered;
+    let mut record = Forge { engine: "sync", delivered: 0.0, cache, ..Forge::honest() }.record();
+    super::forged::snapshots(&mut record, |s| {
+        let moved = if s.moment == Moment::Start { 0 } else { moved };
+        s.files.insert(FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
+        s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);
+    });
+    record
+}
+
+#[test]
+fn what_system_calls_moved_is_accounted_for_and_less_is_not() {
+    let of_a_run = 11_000 * 4096;
+    assert_eq!(crate::checks::severity(&CHECK, &calls([of_a_run, 0])), None);
+    assert_eq!(crate::checks::severity(&CHECK, &calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
+}
+
+#[test]
+fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
+    let at = |pages| {
+        let mut record = calls([0, pages]);
+        record.header.plan.jobs[0].phases[0].streams[0].engine = "io_uring".into();
+        crate::checks::severity(&CHECK, &record)
+    };
+    assert_eq!(at(10_000), None);
+    assert_eq!(at(10), Some(Severity::Void));
+    let cold = Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
+    assert!(matches!(crate::checks::ask_one(&CHECK, &cold.record()), Ok(Answer::Holds(..))));
+}

@@ -1,0 +1,157 @@
+//! B20: writes through the page cache that made the kernel read first.
+//!
+//! For: reads of the device in runs that only write, through the page cache above all. Not for: bytes written beyond those asked for (B04), nor parts of a disk's physical
+//! block (B11).
+
+use super::shared::ODD_BYTES;
+use crate::case::{Case, share};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+use model::job::Kind;
+use model::units::{show_bytes, show_share};
+
+/// Reads per write from which a write waits for a read often enough to matter.
+const BIASED_ABOVE: f64 = 0.05;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::B20,
+    name: "PAGES_READ_FIRST",
+    belief: "a write only writes",
+    page: Page {
+        reads: "Bytes that the kernel charged to fathom's own cgroup as reads on the disk in runs that only write, \
+                else what the device read; the sizes and places of the plan, and the size of a page.",
+        formula: "Bytes read by the device / bytes written > 5 %, and more than 1 MiB per run, which is the file system's own reading. \
+                  A write of a part of a page that is not in memory must read the page before it can change it; whole \
+                  pages are never read. The sentence names that cause where the plan has sizes or places that are no multiples of a page.",
+        provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted before each run, \
+                  so each page is read before the first part of it is written.",
+        repair: "Take a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine sync:new`), whose pages \
+                 need not be read. Accept it with `--accept B20` where the application changes parts of old pages.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| reading(0.5)),
+    #[cfg(test)]
+    blind: || {
+        crate::forge::Forge {
+            stat_unreadable: true,
+            cache: model::job::Cache::Buffered,
+            ..crate::forge::Forge::honest_write()
+        }
+        .record()
+    },
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
+    let reads = streams.iter().any(|s| s.kinds().any(|k| k == Kind::Read));
+    if !case.does(Kind::Write) || reads || !case.on_device() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let written = case.issued(Kind::Write).bytes;
+    if written == 0 {
+        return Err("no write completed".into());
+    }
+    let device = case.device()?.read.bytes;
+    let read = case.own().map_or(device, |own| own.bytes[0]);
+    let part = share(read as f64, written as f64);
+    let numbers = evidence([
+        ("written_bytes", written as f64),
+        ("read_bytes", read as f64),
+        ("read_per_written", part),
+    ]);
+    if part <= BIASED_ABOVE || read <= ODD_BYTES.saturating_mul(case.runs.len() as u64) {
+        return Ok(Answer::Holds("The writes made nobody read.", numbers));
+    }
+    if case.own().is_err() {
+        return Err(format!(
+            "the device read {} while nothing but writes were asked for, and for whom was not counted",
+            show_bytes(read)
+        ));
+    }
+    let page = page_bytes(case);
+    let (cause, cure) = if !case.stream.cache.is_direct() && parts_of_pages(case, page) {
+        (
+            format!(
+                ": a write of a part of a page ({}) that is not in memory must read the page first",
+                show_bytes(page)
+            ),
+            format!(
+                "Take a --bs and offsets that are multiples of {}, or write a new file.",
+                show_bytes(page)
+            ),
+        )
+    } else {
+        (": the file system read what it needs for allocating, or a layer to change parts of what it stores".into(), String::new())
+    };
+    Ok(Answer::Finding(Found {
+        severity: Severity::Biased,
+        sentence: format!(
+            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate holds these reads.",
+            show_bytes(read),
+            show_bytes(written),
+            show_share(part)
+        ),
+        cure,
+        evidence: numbers,
+        renames: None,
+    }))
+}
+
+/// Bytes of a page, as the record has it.
+fn page_bytes(case: &Case) -> u64 {
+    let states = case.states(model::evidence::Moment::Start).unwrap_or_default();
+    let pages = states.into_iter().flatten().filter_map(|s| s.pages.as_ref().ok());
+    pages.map(|p| p.page_bytes).max().filter(|b| *b > 0).unwrap_or(4096)
+}
+
+/// Whether operations begin or end within a page.
+fn parts_of_pages(case: &Case, page: u64) -> bool {
+    let access = &case.stream.access;
+    let odd = |bytes: u64| !bytes.is_multiple_of(page);
+    let smallest = u64::from(access.smallest_bytes());
+    odd(access.offset_bytes) || odd(smallest) || odd(u64::from(access.largest_bytes()))
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+
+/// Buffered writes of 512 B, and reads of this share of their bytes that are charged to us.
+#[cfg(test)]
+fn reading(part: f64) -> model::record::Record {
+    let cache = model::job::Cache::Buffered;
+    let mut record = Forge { block_bytes: 512, cache, ..Forge::honest_write() }.record();
+    let (mut runs, bytes) = (0, (11_000.0 * 512.0 * part) as u64);
+    for run in &mut record.runs {
+        for snapshot in &mut run.evidence {
+            let done = (runs + u64::from(snapshot.moment != model::evidence::Moment::Start)) * bytes;
+            for (name, text) in &mut snapshot.files {
+                if name.ends_with("io_service_bytes") {
+                    *text = Ok(format!("254:0 Read {done}\n254:0 Write 0\n"));
+                } else if name.ends_with("io_serviced") {
+                    *text = Ok(format!("254:0 Read {}\n254:0 Write 0\n", done / 4096));
+                } else if let (true, Ok(text)) =
+                    (name.ends_with("/stat") && name.starts_with("/sys/block"), text)
+                {
+                    let (_, rest) = text.split_once(' ').unwrap();
+                    let (_, rest) = rest.split_once(' ').unwrap();
+                    let (_, rest) = rest.split_once(' ').unwrap();
+                    *text = format!("{} 0 {} {rest}", done / 4096, done / 512);
+                }
+            }
+        }
+        runs += 1;
+    }
+    record
+}
+
+#[test]
+fn reads_beside_writes_are_named_with_their_cause_and_the_odd_block_is_not() {
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &reading(1.0)) else { panic!("silent") };
+    assert!(f.sentence.contains("a part of a page (4 KiB)"), "{}", f.sentence);
+    assert!(matches!(crate::checks::ask_one(&CHECK, &reading(0.04)), Ok(Answer::Holds(..))));
+    let direct = crate::checks::ask_one(&CHECK, &Forge::honest_write().record());
+    assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
+}

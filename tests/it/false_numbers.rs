@@ -1,0 +1,275 @@
+//! False numbers: what would be believed, and is named, withheld or cleared of a false suspicion.
+//!
+//! For: chains that end in memory or in the unknown, ledgers that the kernel keeps twice, files that change, operations that never
+//! happened, and a program that stood still. Not for: provocations that a line tells ([`crate::scene`]).
+
+use crate::disk::{Device, Disk, Image};
+use crate::stage::{Report, Stage, fill, is_root, skip, tool, wait};
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::Duration;
+
+const SHORT: &str = "--time 300ms --warmup 50ms --runs 1 --quiet --format json";
+
+/// A loop device on a file of so many MiB in a directory of the disk's, which is a tmpfs; detached with the story.
+fn in_memory(disk: &Disk, mib: usize) -> Device {
+    let script = format!(
+        "mkdir -p memory && mountpoint -q memory || mount -t tmpfs none memory; \
+         head -c {mib}M /dev/urandom > memory/image && losetup --find --show memory/image"
+    );
+    let image = disk.dir.join("memory/image");
+    Device { path: disk.sh(&script).trim().into(), image }
+}
+
+#[track_caller]
+fn not_valid(report: &Report) {
+    assert_ne!(report.verdict(), "VALID", "{report:#?}");
+}
+
+#[test]
+fn half_a_raid_in_memory_is_told_with_its_share() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
+    let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
+    let memory = in_memory(&disk, 320);
+    let (one, other) = (disk.device.display(), memory.path.display());
+    disk.sh(&format!(
+        "mkfs.btrfs -q -f -K -d raid0 -m raid1 {one} {other} && mkdir raid && mount -o device={one},device={other} {one} raid"
+    ));
+    let raid = disk.dir.join("raid");
+    let report =
+        disk.fathom(&stage, &format!("run --rw randread --depth 4 --size 128m {SHORT}"), &raid).report();
+    disk.sh("umount raid");
+    let found = report.must_say("A11", "finding");
+    let part = found["evidence"]["memory_share"].as_f64().unwrap();
+    assert!((0.3..0.7).contains(&part), "{found:#}");
+    assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
+    assert!(report.name().contains("of it memory"), "{}", report.name());
+    not_valid(&report);
+}
+
+#[test]
+fn an_image_whose_name_was_removed_is_found_by_its_number() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::bare(&stage, None) else { return };
+    let memory = in_memory(&disk, 64);
+    disk.sh("rm memory/image");
+    let words = format!("run --rw randread --depth 4 {SHORT}");
+    let report = disk.fathom(&stage, &words, &memory.path).report();
+    let found = report.must_say("A11", "finding");
+    assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
+    // From outside, nobody sees that tmpfs: the chain ends in the unknown, and says so.
+    let report = stage.fathom(&words, &memory.path).report();
+    let unknown = report.must_say("A11", "not_checked");
+    assert!(unknown["sentence"].as_str().unwrap().contains("among the mounts"), "{unknown:#}");
+    assert_eq!(report.verdict(), "SUSPECT", "{report:#?}");
+}
+
+#[test]
+fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    for script in [
+        "mount -t tmpfs none /proc",
+        "mount -t tmpfs none /proc && mkdir -p /proc/self && for f in self/mountinfo self/io meminfo vmstat stat cpuinfo; do \
+         echo 'what 17 - is: this' > /proc/$f; done",
+        "mount -t tmpfs none /sys",
+    ] {
+        let inside = format!("{script} && exec \"$@\"");
+        let prefix =
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", &inside, "sh"].map(str::to_owned);
+        let words = format!("run --rw randread --depth 4 --no-history {SHORT}");
+        let out = wait(&mut stage.command(&prefix, &words, &file));
+        assert!(out.code.is_some_and(|c| c < 4), "{script}: {out:?}");
+        if !out.stdout.is_empty() {
+            not_valid(&out.report());
+        }
+    }
+}
+
+#[test]
+fn operations_that_the_queue_splits_are_not_counted_twice() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 256, Image::Direct) else { return };
+    fill(&device.image, 256);
+    let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
+    for kib in ["64", "1280"] {
+        let _limit = disk.switch("max_sectors_kb", kib);
+        for bs in ["1m", "4m"] {
+            for cache in ["direct", "buffered"] {
+                let words = format!("run --rw read --bs {bs} --depth 4 --cache {cache} {SHORT}");
+                let report = disk.fathom(&stage, &words, &disk.device).report();
+                for id in ["A22", "B03"] {
+                    assert!(!report.says(id, "finding"), "{kib} {bs} {cache}: {:#?}", report.answers(id));
+                }
+            }
+        }
+    }
+    // The same in the cells of a sweep, several streams of reading ahead among them.
+    let _limit = disk.switch("max_sectors_kb", "64");
+    let words = "sweep --rw read --bs 1m,4m --workers 1,4 --cache direct,buffered --time 100ms --warmup 0 --runs 1 --quiet --format json";
+    let report = disk.fathom(&stage, words, &disk.device).report();
+    for id in ["A22", "B03"] {
+        assert!(!report.says(id, "finding"), "{:#?}", report.answers(id));
+    }
+}
+
+#[test]
+fn a_few_operations_or_a_millisecond_are_no_rate() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    for words in ["--rw randread --limit-iops 1 --time 100ms", "--rw randread --time 1ms"] {
+        let words = format!("run {words} --warmup 0 --runs 3 --quiet --format json");
+        let report = stage.fathom(&words, &file).report();
+        assert!(report.0["headline"]["interval"].is_null(), "{words}: {:#}", report.0["headline"]);
+        not_valid(&report);
+    }
+    let words = "run --rw randread --limit-iops 1 --time 100ms --warmup 0 --runs 3 --quiet --format json";
+    assert_eq!(stage.fathom(words, &file).report().must_say("E12", "finding")["severity"], "biased");
+}
+
+#[test]
+fn a_loop_device_that_begins_within_a_block_is_misaligned() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    // A disk whose blocks are 4 KiB, made of a file.
+    let Some(below) = Device::new(&stage, 128, Image::Buffered) else { return };
+    fill(&below.image, 128);
+    let words: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"losetup", &"--sector-size", &"4096", &below.path];
+    if let Err(why) = tool(&words) {
+        return skip(&why);
+    }
+    let shifted = |offset: &str| {
+        let path = tool(&[&"losetup", &"--offset", &offset, &"--find", &"--show", &below.path]);
+        path.map(|path| Device { path: path.trim().into(), image: below.image.clone() })
+    };
+    for (offset, answer) in [("512", "finding"), ("1048576", "holds")] {
+        let device = match shifted(offset) {
+            Ok(device) => device,
+            Err(why) => return skip(&why),
+        };
+        let words = format!("run --rw randread --depth 4 {SHORT}");
+        let report = stage.fathom(&words, &device.path).report();
+        let said = report.must_say("B11", answer);
+        assert!(answer == "holds" || said["sentence"].as_str().unwrap().contains("byte 512"), "{said:#}");
+    }
+}
+
+#[test]
+fn a_program_that_was_stopped_says_that_it_stood_still() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let running =
+        stage.start("run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --quiet --format json", &file);
+    // By now it measures, however slowly it began: the test file is there.
+    std::thread::sleep(Duration::from_millis(1_500));
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::CONT);
+    let report = running.end().report();
+    let found = report.must_say("D26", "finding");
+    let still = found["evidence"]["longest_ns"].as_f64().unwrap();
+    assert!((0.5e9..1.5e9).contains(&still), "{found:#}");
+    not_valid(&report);
+    let words = format!("run --rw randread --depth 4 {SHORT}");
+    stage.fathom(&words, &file).report().must_say("D26", "holds");
+}
+
+/// A library that answers reads in the kernel's place.
+const ANSWERS: &str = "#include <stddef.h>\n#include <string.h>\n#include <sys/types.h>\n\
+    ssize_t pread(int f, void *b, size_t n, off_t o) { (void)f; (void)o; memset(b, 7, n < 8 ? n : 8); return n; }\n\
+    ssize_t pread64(int f, void *b, size_t n, off_t o) { return pread(f, b, n, o); }\n";
+
+#[test]
+fn reads_that_never_reach_the_kernel_have_no_number() {
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    let (source, library) = (stage.path("answers.c"), stage.path("answers.so"));
+    std::fs::write(&source, ANSWERS).unwrap();
+    if let Err(why) = tool(&[&"cc", &"-shared", &"-fPIC", &"-o", &library, &source]) {
+        return skip(&why);
+    }
+    for (cache, preload) in [("buffered", true), ("direct", true), ("buffered", false)] {
+        let words = format!("run --rw randread --engine sync --depth 1 --cache {cache} --no-history {SHORT}");
+        let mut command = stage.command(&[], &words, &file);
+        if preload {
+            command.env("LD_PRELOAD", &library);
+        }
+        let report = wait(&mut command).report();
+        if preload {
+            assert_eq!(report.must_say("A24", "finding")["severity"], "void");
+            assert_eq!(report.verdict(), "INVALID");
+        } else {
+            report.must_say("A24", "holds");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_changed_while_it_is_read_is_found() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    for (script, id) in [
+        ("fallocate --punch-hole --offset 0 --length 32m data", "A04"),
+        ("truncate -s 65m data", "A23"),
+        ("truncate -s 32m data", "A23"),
+        ("cp data other && mv other data", "A23"),
+        ("dd if=/dev/urandom of=data bs=4k count=1 conv=notrunc status=none", "A23"),
+    ] {
+        let file = disk.file("data", 64);
+        disk.sh("sync");
+        let words = "run --rw randread --depth 4 --time 4s --warmup 0 --runs 1 --quiet --format json";
+        let running = disk.start(&stage, words, &file);
+        std::thread::sleep(Duration::from_secs(2));
+        disk.sh(script);
+        let report = running.end().report();
+        report.must_say(id, "finding");
+        not_valid(&report);
+    }
+    let file = disk.file("data", 64);
+    disk.sh("sync");
+    let report = disk.fathom(&stage, &format!("run --rw randread --depth 4 {SHORT}"), &file).report();
+    report.must_say("A23", "holds");
+    assert!(Path::new(&file).is_absolute());
+}
+
+#[test]
+fn writes_of_parts_of_pages_say_that_pages_were_read_first() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let run = |bs: &str| {
+        let words =
+            format!("run --rw write --bs {bs} --engine sync --depth 1 --cache buffered --size 64m {SHORT}");
+        disk.fathom(&stage, &words, &disk.dir).report()
+    };
+    let parts = run("512");
+    let found = parts.must_say("B20", "finding");
+    assert!(found["sentence"].as_str().unwrap().contains("part of a page"), "{found:#}");
+    // The reads that the columns of the devices show are in the ledger too.
+    let read = &parts.0["results"][0]["ledger"]["read"];
+    assert_eq!(read["issued"]["ios"], 0, "{read:#}");
+    assert!(read["layers"][0]["counted"]["bytes"].as_u64().unwrap() > 1 << 20, "{read:#}");
+    let whole = run("4k");
+    assert!(!whole.says("B20", "finding"), "{:#?}", whole.answers("B20"));
+    assert!(whole.0["results"][0]["ledger"]["read"].is_null());
+}
