@@ -3,7 +3,7 @@
 //! For: what A and B are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::{history, session, stdout};
+use crate::{history, input, session, stdout};
 use analysis::Judging;
 use analysis::compare::{Options, compare_sides};
 use model::comparison::{Answer, Comparison, Passing};
@@ -11,7 +11,6 @@ use model::report::{FORMAT, Report};
 use report::Style;
 use report::comparison::Form;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -151,7 +150,7 @@ fn report(file: &Path) -> Result<Report, Failure> {
     }
     let fail = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
     let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(|e| fail(e.to_string()))?;
+    let opened = input::open(file).map_err(|e| fail(e.to_string()))?;
     opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(fail(format!("more than {} MiB, which no report has", MOST_BYTES >> 20)));
@@ -171,7 +170,7 @@ fn report(file: &Path) -> Result<Report, Failure> {
 fn is_json(file: &Path) -> Result<bool, Failure> {
     let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", file.display()));
     let mut start = [0; 64];
-    let read = File::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
+    let read = input::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
     Ok(start[..read].trim_ascii_start().starts_with(b"{"))
 }
 

@@ -3,9 +3,8 @@
 //! For: one message for people on standard error. Not for: findings, which are results.
 
 use crate::stderr;
-use rustix::io::Errno;
-use std::io;
 use std::process::ExitCode;
+pub(crate) use sys::cause;
 
 /// Why there is no report.
 #[derive(Debug)]
@@ -48,20 +47,6 @@ impl Failure {
             _ => stderr::say(&format!("fathom: {}", self.words())),
         }
         ExitCode::from(code)
-    }
-}
-
-/// The likely cause of an error that a limit of this process or a full device makes, behind a semicolon; else nothing.
-pub fn cause(error: &io::Error) -> &'static str {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::FBIG) => "; files may not become that large here (`ulimit -f` shows the limit)",
-        Some(Errno::MFILE) => "; this process may not open more files (`ulimit -n` shows the limit)",
-        Some(Errno::AGAIN) => "; this user may not start more threads (`ulimit -u` shows the limit)",
-        Some(Errno::NOMEM) => {
-            "; this process may not have more memory (`ulimit -v` and, for locked memory, `ulimit -l` show the limits)"
-        }
-        Some(Errno::NOSPC | Errno::DQUOT) => "; make room there, or name another place",
-        _ => "",
     }
 }
 

@@ -2,10 +2,34 @@
 
 use fathom_io::cli::{Cli, Command, SweepSaid};
 use fathom_io::failure::Failure;
-use fathom_io::{compare, doctor, explain, history, plan, run, session, show, verify};
+use fathom_io::spared::Spared;
+use fathom_io::{compare, doctor, explain, history, plan, run, session, show, signals, verify};
+use model::machine::Machine;
+use model::plan::Plan;
+use std::path::Path;
 use std::process::ExitCode;
 
+/// Memory that is refused ends the program in words.
+#[global_allocator]
+static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
+
+/// Stack of the thread that does everything: the first one has what `ulimit -s` left it.
+const STACK_BYTES: usize = 8 << 20;
+/// The exit code that Rust gives after a panic.
+const PANICKED: u8 = 101;
+
 fn main() -> ExitCode {
+    let started = signals::survive_file_limit().and_then(|()| {
+        std::thread::Builder::new().name("fathom".into()).stack_size(STACK_BYTES).spawn(fathom)
+    });
+    match started {
+        // A panic was told where it happened.
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(PANICKED)),
+        Err(e) => Failure::Refused(format!("fathom cannot start a thread: {e}{}", sys::cause(&e))).tell(),
+    }
+}
+
+fn fathom() -> ExitCode {
     let said = match Cli::read() {
         Ok(said) => said,
         Err(code) => return code,
@@ -20,7 +44,7 @@ fn main() -> ExitCode {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
-        Command::Show(args) => args.showing().and_then(|(file, showing)| judge(&file, &showing, None)),
+        Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
         Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
         Command::List(args) => history::list(&args.wish()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
@@ -40,7 +64,8 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     if showing.explain {
         return show::explain(&meant);
     }
-    conclude(&run::measure(meant, request.keep, showing.quiet)?, showing)
+    let outlets = show::outlets(showing, spared(&meant, request.file.as_deref()))?;
+    conclude(&run::measure(meant, request.keep, showing.quiet)?, showing, &outlets)
 }
 
 fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
@@ -52,27 +77,45 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
         SweepSaid::Resume(word, showing) => {
             let before = session::read(&history::find(&word)?)?;
             let (meant, keep) = plan::resume::again(&word, &before)?;
-            conclude(&run::resume(meant, before, keep, showing.quiet)?, &showing)
+            let outlets = show::outlets(&showing, spared(&meant, None))?;
+            conclude(&run::resume(meant, before, keep, showing.quiet)?, &showing, &outlets)
         }
     }
 }
 
-fn conclude(seen: &run::Seen, showing: &show::Showing) -> Result<ExitCode, Failure> {
-    let code = judge(&seen.session, showing, Some(seen))?;
+/// What this call reads or measures, over which no report is written.
+fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared {
+    let mut spared = Spared::of(plan, &machine.places);
+    if let Some(file) = job_file {
+        spared.add(file, "the job file of this call");
+    }
+    spared
+}
+
+fn conclude(seen: &run::Seen, showing: &show::Showing, outlets: &show::Outlets) -> Result<ExitCode, Failure> {
+    let code = judge(&seen.session, showing, outlets, Some(seen));
     if seen.kept {
         history::remember();
     }
-    Ok(code)
+    code
+}
+
+/// Judges a session of before.
+fn again(file: &Path, showing: &show::Showing) -> Result<ExitCode, Failure> {
+    let mut spared = Spared::default();
+    spared.add(file, "the session itself");
+    judge(file, showing, &show::outlets(showing, spared)?, None)
 }
 
 fn judge(
-    file: &std::path::Path,
+    file: &Path,
     showing: &show::Showing,
+    outlets: &show::Outlets,
     seen: Option<&run::Seen>,
 ) -> Result<ExitCode, Failure> {
     let record = session::read(file)?;
-    let kept = seen.is_none_or(|s| s.kept);
-    let report = show::judge(&record, kept.then_some(file), showing);
-    show::report(&report, showing)?;
+    let kept = seen.is_none_or(|s| s.kept).then_some(file);
+    let report = show::judge(&record, kept, showing);
+    show::report(&report, showing, outlets, kept)?;
     Ok(show::exit_code(&report, seen))
 }

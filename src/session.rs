@@ -2,19 +2,26 @@
 //!
 //! For: the truth on disk before anything is concluded from it. Not for: what a frame holds (crate `model`), nor judging.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cause};
+use crate::{input, stderr};
 use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
+use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Extension of session files.
 pub(crate) const EXTENSION: &str = "fathom";
 /// Size at which a session stops keeping its course (intervals and evidence inside windows); ends of runs are always kept.
 const LIMIT_BYTES: u64 = 64 << 20;
+
+/// What comes behind a directory for data.
+const BELOW: &str = "fathom/sessions";
+/// Bits of a mode by which others than the owner may write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// An open session file.
 #[derive(Debug)]
@@ -23,44 +30,60 @@ pub struct Session {
     path: PathBuf,
     bytes: u64,
     left_out: u64,
+    /// Whether it has a name and stays.
+    kept: bool,
+    /// Whether it is in memory, where nothing can refuse it but memory.
+    in_memory: bool,
+    /// Runs that are whole in it.
+    runs: u32,
 }
 
 impl Session {
-    /// Creates the file of a session that began at `started` (a file name part), in the user's data directory, or in the
-    /// directory for temporary files where there is none.
+    /// Creates the file of a session, which stays where `keep` says so.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where neither can be written.
-    pub fn create(started: &str) -> Result<Self, Failure> {
+    /// [`Failure::Refused`] where neither a file nor memory can be had.
+    pub fn open(started: &str, keep: bool) -> Result<Self, Failure> {
+        if keep { Self::create(started) } else { Self::create_unkept() }
+    }
+
+    /// Creates the file of a session that began at `started` (a file name part), in the user's data directory, or in the
+    /// directory for temporary files where that cannot be written. Where none can, it is said, and the session is gone when this
+    /// is dropped.
+    fn create(started: &str) -> Result<Self, Failure> {
         let mut problems = Vec::new();
         for dir in directories() {
             match Self::create_in(&dir, started) {
-                Ok(session) => return Ok(session),
-                Err(e) => problems.push(format!("{}: {e}", dir.display())),
+                Ok(session) => {
+                    if let Some(home) = home().filter(|home| *home != dir) {
+                        stderr::say(&format!(
+                            "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory of yours",
+                            home.display(),
+                            dir.display()
+                        ));
+                    }
+                    return Ok(session);
+                }
+                Err(e) => problems.push(format!("{}: {e}{}", dir.display(), cause(&e))),
             }
         }
-        Err(Failure::Refused(format!(
-            "the session file cannot be written ({}); set XDG_DATA_HOME to a directory of yours",
+        stderr::say(&format!(
+            "fathom: this session cannot be kept ({}); it is measured as with --no-history. Set XDG_DATA_HOME to a directory of yours",
             problems.join("; ")
-        )))
+        ));
+        Self::create_unkept()
     }
 
     /// Creates the file of a session that nobody wants to keep: it has no name, and is gone when this is dropped or the
-    /// process has ended, however it ends.
-    ///
-    /// # Errors
-    /// [`Failure::Refused`] where the directory for temporary files cannot be written.
-    pub fn create_unkept() -> Result<Self, Failure> {
-        let begun = tempfile::tempfile().and_then(|file| {
-            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            Self::begin(file, path)
-        });
-        begun.map_err(|e| {
-            Failure::Refused(format!(
-                "--no-history: a file in {} cannot be written: {e}; set TMPDIR to a directory of yours",
-                std::env::temp_dir().display()
-            ))
-        })
+    /// process has ended, however it ends. It is in memory where no temporary file can be made.
+    fn create_unkept() -> Result<Self, Failure> {
+        let (file, in_memory) = match tempfile::tempfile() {
+            Ok(file) => (file, false),
+            Err(_) => (memory().map_err(|e| no_memory(&e))?, true),
+        };
+        let path = path_of(&file);
+        let unkept = Self { file, path, bytes: 0, left_out: 0, kept: false, in_memory, runs: 0 };
+        unkept.begin().map_err(|e| no_memory(&e))
     }
 
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
@@ -69,12 +92,12 @@ impl Session {
         let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
         // Only so that others see that it is still being written; not every file system has locks.
         let _ = file.lock();
-        Self::begin(file, path)
+        Self { file, path, bytes: 0, left_out: 0, kept: true, in_memory: false, runs: 0 }.begin()
     }
 
-    fn begin(mut file: File, path: PathBuf) -> io::Result<Self> {
-        file.write_all(MAGIC.as_bytes())?;
-        Ok(Self { file, path, bytes: MAGIC.len() as u64, left_out: 0 })
+    fn begin(mut self) -> io::Result<Self> {
+        self.put(MAGIC.as_bytes())?;
+        Ok(self)
     }
 
     /// Where it lies.
@@ -82,15 +105,26 @@ impl Session {
         &self.path
     }
 
+    /// Whether it stays.
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// Runs that are whole in it.
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
+
     /// Frames left out because the file had reached its limit.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Appends a frame: in the hands of the kernel when this returns, so a crash of fathom loses nothing.
+    /// Appends a frame: in the hands of the kernel when this returns, so a crash of fathom loses nothing. Where the file refuses,
+    /// the session goes on in memory.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where the file cannot be written: a full disk, mostly.
+    /// [`Failure::Refused`] where memory has no room either.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Failure> {
         let line = frame::encode(frame).map_err(|e| self.refuse(&e))?;
         if self.bytes + line.len() as u64 > LIMIT_BYTES
@@ -99,17 +133,52 @@ impl Session {
             self.left_out += 1;
             return Ok(());
         }
-        self.file.write_all(line.as_bytes()).map_err(|e| self.refuse(&e))?;
-        self.bytes += line.len() as u64;
+        self.put(line.as_bytes()).map_err(|e| self.refuse(&e))?;
+        self.runs += u32::from(matches!(frame, Frame::RunEnd(_)));
         Ok(())
     }
 
     /// Makes what was appended survive a crash of the machine. Never inside a measured window.
     ///
     /// # Errors
-    /// [`Failure::Refused`] where the disk refuses.
-    pub fn sync(&self) -> Result<(), Failure> {
-        self.file.sync_data().map_err(|e| self.refuse(&e))
+    /// [`Failure::Refused`] where the disk refuses, and memory has no room.
+    pub fn sync(&mut self) -> Result<(), Failure> {
+        match self.file.sync_data() {
+            Err(e) if !self.in_memory => self.go_on_in_memory(&e).map_err(|e| self.refuse(&e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(e) = self.file.write_all(bytes) {
+            if self.in_memory {
+                return Err(e);
+            }
+            self.go_on_in_memory(&e)?;
+            self.file.write_all(bytes)?;
+        }
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// What was measured must not be lost with the file: a full disk, mostly.
+    fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
+        let mut memory = memory()?;
+        // Asked before the other descriptor is closed, whose path may be all that leads to the bytes.
+        io::copy(&mut File::open(&self.path)?.take(self.bytes), &mut memory)?;
+        if self.kept {
+            // A torn frame at its end would be dropped by whoever reads it; without one nobody has to.
+            let _ = self.file.set_len(self.bytes);
+            stderr::say(&format!(
+                "fathom: the session file {} cannot be written: {why}{}; what was measured before stays in it, and the report that \
+                 comes now is all there will be of the rest",
+                self.path.display(),
+                cause(why)
+            ));
+        }
+        self.path = path_of(&memory);
+        (self.file, self.kept, self.in_memory) = (memory, false, true);
+        Ok(())
     }
 
     fn refuse(&self, error: &dyn std::fmt::Display) -> Failure {
@@ -117,12 +186,38 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Without a header it would be a session of nothing.
+        if self.kept && self.bytes <= MAGIC.len() as u64 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A file in memory.
+fn memory() -> io::Result<File> {
+    Ok(File::from(memfd_create("fathom-session", MemfdFlags::CLOEXEC)?))
+}
+
+/// A name for a file that has none, as long as it is open.
+fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+fn no_memory(error: &io::Error) -> Failure {
+    Failure::Refused(format!("memory has no room for what is measured: {error}{}", cause(error)))
+}
+
 /// Reads a session back.
 ///
 /// # Errors
-/// [`Failure::Usage`] for anything but a session file, with what is wrong with it.
+/// [`Failure::Usage`] for anything but a session file, with what is wrong with it; [`Failure::Refused`] where nothing was measured.
 pub fn read(path: &Path) -> Result<Record, Failure> {
-    load(path).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+    load(path).map_err(|e| {
+        let words = format!("{}: {e}", path.display());
+        if matches!(e, Unreadable::Headless) { Failure::Refused(words) } else { Failure::Usage(words) }
+    })
 }
 
 /// Reads a session back.
@@ -139,28 +234,35 @@ pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
 /// # Errors
 /// Where it cannot be read, or is larger than any session.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(io::Error::other(format!(
-            "more than {} MiB, which no session file has",
-            MAX_FILE_BYTES >> 20
-        )));
-    }
-    Ok(bytes)
+    input::read(path, MAX_FILE_BYTES)
 }
 
 /// Whether a fathom that lives is still writing to it.
 pub(crate) fn is_running(path: &Path) -> bool {
     let locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    File::open(path).is_ok_and(locked)
+    input::open(path).is_ok_and(locked)
 }
 
-/// Where sessions may lie, best first.
+/// Where sessions may lie, best first. Our directory among the temporary files is one of them only where the user's own cannot be
+/// written: everybody sees its name, and what lies there is not asked for by whoever has another place.
 pub(crate) fn directories() -> Vec<PathBuf> {
+    let home = home();
+    let usable = home.as_deref().is_some_and(is_usable);
+    home.into_iter().chain(shared().filter(|_| !usable)).collect()
+}
+
+/// The directory in the user's own data.
+fn home() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
-    home.into_iter().chain(shared()).map(|d| d.join("fathom/sessions")).collect()
+    home.map(|d| d.join(BELOW))
+}
+
+/// Whether a directory can be made and written to, as far as can be told without doing it.
+fn is_usable(dir: &Path) -> bool {
+    let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
+    let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+    there.is_some_and(|d| d.is_dir() && writable(d))
 }
 
 /// Makes a directory for sessions, which are nobody else's business.
@@ -168,16 +270,16 @@ pub(crate) fn create_directory(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Our directory among the temporary files; none where somebody else has made one of that name.
+/// Our directory among the temporary files; none where somebody else has made one of that name, or may write to it.
 fn shared() -> Option<PathBuf> {
-    let user = std::fs::metadata("/proc/self").ok().map(|m| owner(&m));
-    let name = user.map_or_else(|| "nobody".into(), |u| u.to_string());
-    let dir = std::env::temp_dir().join(format!("fathom-{name}"));
-    let ours = dir.symlink_metadata().map_or(true, |m| m.is_dir() && Some(owner(&m)) == user);
-    ours.then_some(dir)
+    let user = rustix::process::geteuid().as_raw();
+    let dir = std::env::temp_dir().join(format!("fathom-{user}"));
+    let facts = dir.symlink_metadata();
+    let ours = facts.map_or(true, |m| m.is_dir() && m.uid() == user && m.mode() & OTHERS_WRITE == 0);
+    ours.then(|| dir.join(BELOW))
 }
 
-fn owner(metadata: &std::fs::Metadata) -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    metadata.uid()
+/// Whether a file of the history is the user's: root may read those of everybody, and has not asked for them.
+pub(crate) fn is_own(facts: &std::fs::Metadata) -> bool {
+    facts.uid() == rustix::process::geteuid().as_raw()
 }

@@ -4,11 +4,14 @@
 
 use crate::failure::Failure;
 use crate::history;
+use crate::output::{self, Outlet, Replace, Rules};
 use crate::run::Seen;
 use crate::signals::INTERRUPTED;
+use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
 use model::check_id::CheckId;
+use model::name;
 use model::plan::{MissingRung, Plan, Strategy};
 use model::record::Record;
 use model::report::Report;
@@ -28,6 +31,8 @@ pub struct Showing {
     pub format: String,
     /// Files to write too.
     pub outputs: Vec<PathBuf>,
+    /// What they may replace.
+    pub replace: Replace,
     /// Findings that the user accepts.
     pub accept: Vec<CheckId>,
     /// Show the ledger of each result.
@@ -44,6 +49,7 @@ impl Showing {
         Self {
             format: format.into(),
             outputs: Vec::new(),
+            replace: Replace::Text,
             accept: Vec::new(),
             ledger: false,
             quiet: true,
@@ -63,23 +69,63 @@ pub fn judge(record: &Record, file: Option<&Path>, showing: &Showing) -> Report 
     analysis::judge(record, &judging)
 }
 
-/// Prints the report and writes the files that were asked for.
+/// Where a report goes beside standard output, decided before anything is measured.
+#[derive(Debug)]
+pub struct Outlets {
+    all: Vec<Outlet>,
+    rules: Rules,
+}
+
+/// Decides where the report goes.
 ///
 /// # Errors
-/// [`Failure::Refused`] where a file cannot be written. A closed pipe is nobody's error.
-pub fn report(judged: &Report, showing: &Showing) -> Result<(), Failure> {
+/// As [`output::decide_all`].
+pub fn outlets(showing: &Showing, spared: Spared) -> Result<Outlets, Failure> {
+    let rules = Rules { flag: "-o", spared, replace: showing.replace };
+    Ok(Outlets { all: output::decide_all(&showing.outputs, &rules)?, rules })
+}
+
+/// Prints the report and writes the files that were asked for. What one of them refuses does not keep the others from it.
+///
+/// # Errors
+/// [`Failure::Refused`] where one could not be written, with where the report is instead; a closed pipe is nobody's error.
+pub fn report(
+    judged: &Report,
+    showing: &Showing,
+    outlets: &Outlets,
+    kept: Option<&Path>,
+) -> Result<(), Failure> {
     let style = |colour| Style { colour, ledger: showing.ledger, course: showing.explain };
-    for path in &showing.outputs {
-        let format =
-            report::by_extension(path).ok_or_else(|| Failure::Usage(format!("-o {}", path.display())))?;
-        std::fs::write(path, (format.render)(judged, style(false))).map_err(|e| {
-            Failure::Refused(format!("-o {}: {e}; the session file has everything", path.display()))
-        })?;
-    }
     let format = report::find(&showing.format)
         .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
+    let mut refused = Vec::new();
+    let mut written = false;
+    for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
+        let format = report::by_extension(outlet.said()).unwrap_or(format);
+        let bytes = stdout::harmless(&(format.render)(judged, style(false)), format.is_json());
+        match outlet.write(&bytes, &outlets.rules) {
+            Ok(()) => written = true,
+            Err(why) => refused.push(why.words().to_owned()),
+        }
+    }
     let render = |colour| (format.render)(judged, style(colour));
-    if format.is_json() { stdout::json(render(false)) } else { stdout::coloured(render) }
+    let printed = if format.is_json() { stdout::json(render(false)) } else { stdout::coloured(render) };
+    match printed {
+        Ok(()) => written = true,
+        Err(why) => refused.push(why.words().to_owned()),
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let instead = match kept {
+        Some(session) => {
+            format!("the session is kept; `fathom show {}` prints the report", name::shown(session))
+        }
+        None if written => "the report is where else it was asked for".into(),
+        // The last place where it can be had.
+        None => format!("nothing else keeps the report:\n{}", String::from_utf8_lossy(&render(false))),
+    };
+    Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }
 
 /// 130 after a signal, 3 where the run failed, else what the findings say.

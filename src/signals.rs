@@ -1,14 +1,22 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second leaves at once.
+//! SIGINT, SIGTERM, SIGHUP, and SIGXCPU of a limit on CPU time: the first asks for an orderly end, the second leaves at once.
 //!
 //! For: one thread that reads them, so that no I/O call is interrupted. Not for: what an orderly end is.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Exit code after a signal: 128 + SIGINT, whichever it was.
 pub const INTERRUPTED: u8 = 130;
+
+/// Lets a write beyond the limit on file sizes fail with an error, which can be told, instead of ending the program.
+///
+/// # Errors
+/// Where the handler cannot be installed.
+pub fn survive_file_limit() -> std::io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(|_| ())
+}
 
 /// Starts the thread. The flag becomes true at the first signal; at the second, `leave` runs and the process ends.
 ///
@@ -17,7 +25,7 @@ pub const INTERRUPTED: u8 = 130;
 pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGXCPU])?;
     std::thread::Builder::new().name("fathom-signals".into()).spawn(move || {
         for _ in signals.forever() {
             if asked.swap(true, Ordering::Relaxed) {

@@ -4,12 +4,12 @@
 //! ([`crate::output`]), nor words about what is going on ([`crate::stderr`]).
 
 use crate::failure::{Failure, cause};
+use crate::stream::{has_colours, write};
 use model::visible::{visible, visible_json};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
 
+/// The end of a line in CSV.
+const LINE_END: &str = "\r\n";
 /// Its number.
 const NUMBER: i32 = 1;
 
@@ -18,7 +18,7 @@ const NUMBER: i32 = 1;
 /// # Errors
 /// [`Failure::Refused`] where it cannot be written. A pipe that nobody reads any more is nobody's error.
 pub fn text(text: &str) -> Result<(), Failure> {
-    bytes(visible(text).as_bytes())
+    bytes(&harmless(text.as_bytes(), false))
 }
 
 /// Prints text with colours on a terminal: what renders it is told whether they are wanted.
@@ -59,33 +59,21 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// A document as it may reach a terminal, which whoever reads a file of it does: text, or JSON that says the same.
 pub(crate) fn harmless(document: &[u8], is_json: bool) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
-    let shown = if is_json { visible_json(&text) } else { visible(&text) };
-    shown.into_owned().into_bytes()
-}
-
-/// Whether colours are wanted on a stream: on a terminal, and not where `NO_COLOR` is set.
-pub(crate) fn has_colours(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
-/// Writes all of it to a file of any kind, waiting where it was opened without.
-pub(crate) fn write(file: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
-    let file: BorrowedFd<'_> = file.as_fd();
-    while !bytes.is_empty() {
-        match rustix::io::write(file, bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                let mut room = [PollFd::from_borrowed_fd(file, PollFlags::OUT)];
-                rustix::io::retry_on_intr(|| poll(&mut room, None))?;
-            }
-            Err(e) => return Err(e.into()),
-        }
+    if is_json {
+        return visible_json(&text).into_owned().into_bytes();
     }
-    Ok(())
+    // The ends of lines in CSV are two characters, which together do no more than end a line.
+    let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
+    lines.join(LINE_END).into_bytes()
 }
 
 fn closed() -> io::Error {
     io::Error::other("it was closed when fathom was started")
+}
+
+#[test]
+fn ends_of_lines_stay_and_what_acts_on_a_terminal_does_not() {
+    let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), false)).unwrap_or_default();
+    assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
+    assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
 }

@@ -8,6 +8,7 @@ use machine::root::Root;
 use machine::safety;
 use machine::test_file::TestFile;
 use model::job::Cache;
+use model::name;
 use model::plan::{Plan, Role, Target};
 use std::fs::File;
 use std::path::Path;
@@ -38,7 +39,7 @@ impl Ready {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, Failure> {
         let target = plan.targets[index].clone();
-        let path = Path::new(&target.path);
+        let path = &name::path(&target.path);
         let (made, handle) = match target.role {
             Role::None => (None, None),
             Role::Made => {
@@ -114,7 +115,7 @@ impl Ready {
             // What we made is ours as long as it is open, whatever becomes of its name.
             Role::Made | Role::None => Ok(()),
             Role::File | Role::Device => {
-                let path = Path::new(&self.target.path);
+                let path = &name::path(&self.target.path);
                 Ok(safety::must_be_at(root, path, self.target.identity.as_ref())?)
             }
         }
@@ -125,9 +126,9 @@ impl Ready {
     /// # Errors
     /// Why it cannot be opened like this: no direct I/O, no right to write, something else in its place.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
-        let path = Path::new(&self.target.path);
+        let path = &name::path(&self.target.path);
         if write && !self.target.writable {
-            return Err(Failure::Refused(format!("{} was planned for reading only", path.display())));
+            return Err(Failure::Refused(format!("{} was planned for reading only", name::shown(path))));
         }
         let planned = self.target.identity.as_ref();
         let refuse = |e| refuse_flags(path, cache, &e);
@@ -147,16 +148,16 @@ impl Ready {
 fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     let cure = match error.kind() {
         std::io::ErrorKind::PermissionDenied => format!("; {}", sys::user::of_others()),
-        _ => String::new(),
+        _ => sys::cause(error).to_owned(),
     };
-    Failure::Refused(format!("{} cannot be opened: {error}{cure}", path.display()))
+    Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
 }
 
 fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
     if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
         return Failure::Refused(format!(
             "{}: its file system refuses direct I/O ({error}); type --cache buffered, and know that this measures the page cache",
-            path.display()
+            name::shown(path)
         ));
     }
     refuse(path, error)

@@ -1,6 +1,7 @@
 //! Flags that several commands share.
 
 use crate::failure::Failure;
+use crate::output::{self, Replace};
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use clap::builder::PossibleValuesParser;
@@ -12,6 +13,7 @@ use model::plan::Hook;
 use model::wish::keys::{self, Group, Key};
 use model::wish::line::LINE_KEYS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
+use std::ffi::OsString;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -155,7 +157,7 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
     keys: Keys<C>,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME")]
-    destroy: Vec<String>,
+    destroy: Vec<OsString>,
     /// Withhold every number unless this block device (name, path or serial) is below each target
     #[arg(long, value_name = "NAME")]
     expect_device: Option<String>,
@@ -174,9 +176,13 @@ pub(super) struct ShowingArgs {
     /// Form of the report on standard output
     #[arg(long, default_value = "text", value_parser = format_names())]
     format: String,
-    /// Write the report to a file too, its form by the extension; may be repeated
+    /// Write the report to a file too, its form by the extension; a FIFO, a terminal, /dev/fd/N or - gets the one of --format. May be
+    /// repeated. A file is replaced as a whole where it is empty or text
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
+    /// Let -o replace a file that is no text, too. Nothing lets it replace a target, a session, or what lies below a target
+    #[arg(long, requires = "output")]
+    force: bool,
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
     #[arg(long, value_name = "ID", value_parser = acceptable)]
     accept: Vec<CheckId>,
@@ -213,13 +219,13 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
         file: Option<PathBuf>,
     ) -> Request {
         Request {
-            command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
+            command: std::env::args_os().map(model::name::text).collect(),
             work,
             job: self.keys.job,
             file,
             flags: self.keys.said,
             targets: targets.into_iter().collect(),
-            destroy: self.destroy,
+            destroy: self.destroy.iter().map(model::name::text).collect(),
             hook: self.test_hook.map(Into::into),
             against: None,
             keep: !self.no_history,
@@ -231,7 +237,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
 impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for path in &self.output {
-            if report::by_extension(path).is_none() {
+            if report::by_extension(path).is_none() && !output::is_stream(path) {
                 let known: Vec<&str> = report::FORMATS.iter().map(|f| f.extension).collect();
                 let known = known.join(", .");
                 return Err(Failure::Usage(format!(
@@ -244,6 +250,7 @@ impl ShowingArgs {
             format: self.format,
             outputs: self.output,
             accept: self.accept,
+            replace: Replace::by(self.force),
             ledger: self.ledger,
             quiet: self.quiet,
             explain,

@@ -6,18 +6,22 @@ use std::path::PathBuf;
 
 /// Hand sessions on: as they are, for `fathom import` on another machine, or as reports.
 ///
-/// Each is written under its id, with its tags and notes beside it, and the names are printed. Nothing is written over.
+/// Each is written under its id, with its tags and notes beside it, and the names are printed. In a directory nothing is written
+/// over; the file for one session is replaced as a whole, unless it is a session or no text.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`
     #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Where to: a directory, the file for one session, or - for standard output
+    /// Where to: a directory; for one session also a file, a FIFO, or - for standard output
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     output: PathBuf,
     /// Form [default: by the extension of the file, else session]
     #[arg(long, value_parser = forms())]
     format: Option<String>,
+    /// Replace a file that is no text, too
+    #[arg(long)]
+    force: bool,
     /// Print the JSON schema of a report instead, for programs that read one
     #[arg(long)]
     schema: bool,
@@ -32,7 +36,7 @@ fn forms() -> PossibleValuesParser {
 impl Args {
     /// What was said; `None` where the schema is asked for.
     pub fn wish(self) -> Option<Export> {
-        let wish = Export { sessions: self.sessions, form: self.format, to: self.output };
+        let wish = Export { sessions: self.sessions, form: self.format, to: self.output, force: self.force };
         (!self.schema).then_some(wish)
     }
 }

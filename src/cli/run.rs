@@ -2,11 +2,11 @@
 
 use super::common::{Every, Measuring, ShowingArgs};
 use crate::failure::Failure;
+use crate::input;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use dialect::job::MAX_FILE_BYTES;
 use model::wish::JobWish;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ fn read(path: &Path) -> Result<JobWish, Failure> {
     let mut bytes = Vec::new();
     // One byte more than it may have is enough to know that it has too many.
     let most = MAX_FILE_BYTES as u64 + 1;
-    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|e| match e.kind() {
+    input::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Failure::Usage(format!(
             "{name} does not exist, and its name is that of a job file; type the path of one, or a target's"
         )),

@@ -8,6 +8,7 @@ use model::job::Cache;
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
 use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish, keys};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Write, read back, and name every block that was lost, torn, misplaced or changed.
@@ -62,7 +63,7 @@ pub struct Args {
     cached: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial)
     #[arg(long, value_name = "NAME")]
-    destroy: Option<String>,
+    destroy: Option<OsString>,
     /// Form of the result
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -106,7 +107,7 @@ impl Args {
                 time_ns: self.time,
                 sync_every: self.sync_every,
                 seed: self.seed,
-                destroy: self.destroy,
+                destroy: self.destroy.as_deref().map(model::name::text),
                 state: self.state,
             }),
         };

@@ -3,21 +3,21 @@
 //! For: files that `fathom import` and other programs read. Not for: laying a report out (crate `report`).
 
 use super::{find, id, words};
-use crate::failure::Failure;
+use crate::failure::{Failure, cause};
+use crate::output::{self, Replace, Rules};
 use crate::session::{self, EXTENSION};
 use crate::show::{self, Showing};
+use crate::spared::Spared;
 use crate::stdout;
-use model::visible::visible_name;
+use crate::whole::{self, Readers};
+use model::name;
 use report::{Format, Style};
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The form that is the session file itself.
 pub const FORM: &str = "session";
-/// Standard output as a place.
-const STANDARD_OUTPUT: &str = "-";
 
 /// What is to be handed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +26,13 @@ pub struct Export {
     pub sessions: Vec<String>,
     /// [`FORM`], or the name of a format of reports; `None` for what the extension of the file says.
     pub form: Option<String>,
-    /// A file, a directory, or `-` for standard output.
+    /// A directory, or a file or stream for one session.
     pub to: PathBuf,
+    /// Whether a file that is no text may be replaced.
+    pub force: bool,
 }
 
-/// Writes each session, and prints where. Nothing is written over.
+/// Writes each session, and prints where. In a directory nothing is written over.
 ///
 /// # Errors
 /// [`Failure::Usage`] for words that mean no session and places that are taken, [`Failure::Refused`] where a file cannot be
@@ -38,28 +40,47 @@ pub struct Export {
 pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
     let sessions = wish.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
     let format = format(wish)?;
-    if wish.to == Path::new(STANDARD_OUTPUT) {
-        let [only] = sessions.as_slice() else { return Err(several(&wish.to)) };
-        stdout::bytes(&bytes(only, format)?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let into = is_directory(&wish.to);
-    if into {
-        std::fs::create_dir_all(&wish.to).map_err(|e| refuse(&wish.to, &e))?;
-    } else if sessions.len() > 1 {
+    if is_directory(&wish.to) {
+        into_directory(&sessions, format, &wish.to)?;
+    } else if let [only] = sessions.as_slice() {
+        into_file(only, format, wish)?;
+    } else {
         return Err(several(&wish.to));
     }
-    for session in &sessions {
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes each under its id. Nothing is written over.
+fn into_directory(sessions: &[PathBuf], format: Option<&Format>, dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
+    for session in sessions {
         let extension = format.map_or(EXTENSION, |f| f.extension);
-        let name = format!("{}.{extension}", id(session));
-        let place = if into { wish.to.join(name) } else { wish.to.clone() };
+        let place = dir.join(format!("{}.{extension}", id(session)));
         create(&place, &bytes(session, format)?)?;
-        stdout::text(&format!("{}\n", visible_name(place.as_os_str())))?;
         if format.is_none() {
             hand_on_words(session, &place)?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Writes one as `-o` of a measurement does: a file is replaced as a whole, and a stream is written to.
+fn into_file(session: &Path, format: Option<&Format>, wish: &Export) -> Result<(), Failure> {
+    let mut spared = Spared::default();
+    spared.add(session, "the session itself");
+    spared.add(&words::beside(session), "what is said about the session");
+    let rules = Rules { flag: "-o", spared, replace: Replace::by(wish.force) };
+    let outlet = rules.decide(&wish.to)?;
+    outlet.write(&bytes(session, format)?, &rules)?;
+    if output::is_stream(&wish.to) {
+        return Ok(());
+    }
+    tell(&wish.to)?;
+    if format.is_none() { hand_on_words(session, &wish.to) } else { Ok(()) }
+}
+
+fn tell(place: &Path) -> Result<(), Failure> {
+    stdout::text(&format!("{}\n", name::shown(place)))
 }
 
 /// The JSON schema of the report.
@@ -82,6 +103,7 @@ fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
         };
     }
     let named = wish.to.extension().filter(|e| *e != EXTENSION && !is_directory(&wish.to));
+    let named = named.filter(|_| !output::is_stream(&wish.to) || report::by_extension(&wish.to).is_some());
     match (named, report::by_extension(&wish.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
@@ -111,21 +133,19 @@ fn hand_on_words(session: &Path, place: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let place = words::beside(place);
-    let bytes = std::fs::read(words::beside(session)).map_err(|e| refuse(&place, &e))?;
-    create(&place, &bytes)?;
-    stdout::text(&format!("{}\n", visible_name(place.as_os_str())))?;
-    Ok(())
+    let bytes = serde_json::to_vec_pretty(&said).map_err(|e| refuse(&place, &e.into()))?;
+    create(&place, &bytes)
 }
 
 fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let written = File::create_new(place).and_then(|mut file| file.write_all(bytes));
-    written.map_err(|e| match e.kind() {
+    whole::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
             "{} is there already and stays as it is; remove it, or type another -o",
             place.display()
         )),
         _ => refuse(place, &e),
-    })
+    })?;
+    tell(place)
 }
 
 /// A directory that is there, or a name that ends as one.
@@ -141,5 +161,5 @@ fn several(to: &Path) -> Failure {
 }
 
 fn refuse(place: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("{} cannot be written: {error}", place.display()))
+    Failure::Refused(format!("{} cannot be written: {error}{}", name::shown(place), cause(error)))
 }

@@ -17,7 +17,7 @@ pub(super) const WORDS: &str = ".words.json";
 pub(super) struct Files {
     /// By id. Of two with one id the first directory's.
     pub(super) by_id: BTreeMap<String, Found>,
-    /// Directories that could not be read, with the reason.
+    /// Directories that could not be read, with the reason, and what was left out.
     pub(super) problems: Vec<String>,
 }
 
@@ -58,6 +58,7 @@ impl Files {
     pub(super) fn look_in(&mut self, dir: &Path) -> io::Result<()> {
         let mut words = BTreeMap::new();
         let mut found = Vec::new();
+        let mut others = 0;
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else { continue };
@@ -67,6 +68,10 @@ impl Files {
                 continue;
             };
             if id.is_empty() || !facts.is_file() {
+                continue;
+            }
+            if !session::is_own(&facts) {
+                others += usize::from(session.is_some());
                 continue;
             }
             if session.is_some() {
@@ -83,13 +88,17 @@ impl Files {
             };
             self.by_id.entry(id.clone()).or_insert(Found { id, path, stamp });
         }
+        if others > 0 {
+            let left = format!("{others} of the sessions in {} are other users'", dir.display());
+            self.problems.push(format!("{left} and left out; `fathom show FILE` shows one"));
+        }
         Ok(())
     }
 
     /// The file of a session, found without looking at the others.
     pub(super) fn of(id: &str) -> Option<PathBuf> {
         let mut paths = session::directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
-        paths.find(|p| p.is_file())
+        paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))
     }
 
     /// Bytes of all of them.

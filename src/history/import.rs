@@ -3,12 +3,13 @@
 //! For: copies that are whole or not there, each checked before. Not for: reports, which hold too little to be judged again.
 
 use super::files::Files;
-use super::{id, remember, whole, words};
+use super::{id, remember, words};
 use crate::failure::Failure;
 use crate::session::{self, EXTENSION};
 use crate::stdout;
+use crate::whole::{self, Readers};
+use model::name;
 use model::record::{Record, frame};
-use model::visible::visible_name;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,8 +23,8 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
     for path in paths {
         match one(path) {
-            Ok(said) => stdout::text(&format!("{}: {said}\n", visible_name(path.as_os_str())))?,
-            Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", path.display())),
+            Ok(said) => stdout::text(&format!("{}: {said}\n", name::shown(path)))?,
+            Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", name::shown(path))),
             Err(other) => return Err(other),
         }
     }
@@ -46,7 +47,7 @@ fn one(path: &Path) -> Result<String, Failure> {
     let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", place.display()));
     // The words first: once the session is there, it is not imported again.
     words::write(&place, &said).map_err(|e| refuse(&e))?;
-    match whole::create(&place, &bytes) {
+    match whole::create(&place, &bytes, Readers::Owner) {
         Ok(()) if torn => Ok(format!("imported as {id}; its last frame is torn and left out")),
         Ok(()) => Ok(format!("imported as {id}")),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => same_id(&id, &place, &bytes),

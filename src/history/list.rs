@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::{session, stderr, stdout};
 use model::report::{Ending, Headline};
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
-use model::visible::visible_name;
+use model::visible::visible;
 use std::process::ExitCode;
 
 /// Entries that a person is shown where no number was said.
@@ -208,7 +208,7 @@ fn value(headline: &Headline) -> String {
 
 /// What a file holds must not move the cursor of a terminal, nor end a row.
 fn printable(text: &str) -> String {
-    visible_name(text.as_ref())
+    visible(text).replace('\n', "\\n")
 }
 
 fn foot(entries: &[Entry], all: u64, files: &Files) -> String {

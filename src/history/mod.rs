@@ -16,7 +16,6 @@ mod fingerprint;
 mod import;
 mod index;
 mod list;
-mod whole;
 mod words;
 
 pub use dates::{since, until};

@@ -3,12 +3,12 @@
 //! For: a small file that is whole at every moment. Not for: what may be said (`model::words`).
 
 use super::files::WORDS;
-use super::{find, id, remember, whole};
+use super::{find, id, remember};
 use crate::failure::Failure;
-use crate::{stderr, stdout};
+use crate::{input, stderr, stdout, whole};
 use model::words::Words;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,9 +83,8 @@ pub(super) fn read(session: &Path) -> Result<Words, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("{name} beside it cannot be read: {why}; repair it or move it away")
     };
-    let mut text = String::new();
-    match File::open(&path).and_then(|f| f.take(MOST_BYTES).read_to_string(&mut text)) {
-        Ok(_) => Words::parse(&text).map_err(|e| wrong(&e)),
+    match input::text(&path, MOST_BYTES) {
+        Ok(text) => Words::parse(&text).map_err(|e| wrong(&e)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Words::default()),
         Err(e) => Err(wrong(&e)),
     }

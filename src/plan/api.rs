@@ -213,7 +213,7 @@ impl Ground<'_> {
         let operations = if random { (blocks / 2).max(1) } else { blocks };
         let size = Sizes::Fixed(work.block_bytes);
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            stream.target = vec![self.said.to_string_lossy().into_owned()];
+            stream.target = vec![model::name::text(&self.said)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);
             stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size.clone() });

@@ -239,7 +239,7 @@ impl Ground<'_> {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", rung.name, rung.work));
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
-            stream.target = vec![path.to_string_lossy().into_owned()];
+            stream.target = vec![model::name::text(path)];
             stream.rw = Some(rw);
             stream.cache = Some(cache);
             stream.bs = Some(self.bs.clone());

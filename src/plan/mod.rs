@@ -8,6 +8,7 @@ mod api;
 mod cycle;
 mod engine;
 pub mod interfaces;
+mod job_file;
 mod layers;
 mod limit;
 mod origins;
@@ -337,7 +338,7 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A path as it is shown.
+/// A path as text that leads to it again.
 fn shown(path: &std::path::Path) -> Cow<'_, str> {
-    path.to_string_lossy()
+    Cow::Owned(model::name::text(path))
 }

@@ -101,7 +101,7 @@ fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
     let align =
         if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
-    Ok(Some(Ground { role: found.role, path: path.display().to_string(), bytes, align }))
+    Ok(Some(Ground { role: found.role, path: model::name::text(&path), bytes, align }))
 }
 
 fn stream(job: &JobWish) -> StreamWish {

@@ -19,7 +19,7 @@ pub fn again(word: &str, before: &Record) -> Result<((Plan, Machine), bool), Fai
     if old.study.grid().is_none() {
         return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
     }
-    let cli = Cli::try_parse_from(&old.command)
+    let cli = Cli::try_parse_from(old.command.iter().map(|word| model::name::of_text(word)))
         .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
     let Command::Sweep(args) = cli.command else { return Err(refuse("its command line is no sweep")) };
     let SweepSaid::Measure(mut request, _) = args.said()? else {

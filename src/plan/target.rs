@@ -12,6 +12,7 @@ use machine::root::Root;
 use model::identity::Identity;
 use model::job::{FALLOCATE, GROW, Job, Line, NEW, Sharing, Sizes, Stream};
 use model::machine::{Layer, Place};
+use model::name;
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
 use std::os::unix::fs::FileTypeExt;
@@ -60,7 +61,7 @@ impl<'a> Targets<'a> {
         let paths: Vec<PathBuf> = if draft.paths.is_empty() {
             self.request.targets.clone()
         } else {
-            draft.paths.iter().map(PathBuf::from).collect()
+            draft.paths.iter().map(|p| name::path(p)).collect()
         };
         if !draft.engine.moves_bytes {
             self.touch_nothing(draft, &paths, origins)?;
@@ -160,6 +161,7 @@ impl<'a> Targets<'a> {
                 .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
             target.bytes = target.bytes.max(bytes);
         } else {
+            super::job_file::refuse(said, target)?;
             check_size(said, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
                 Some(size) => (size, "said"),
@@ -193,9 +195,9 @@ impl<'a> Targets<'a> {
         let is_it = |t: &Target| t.identity.as_ref().is_some_and(|i| i.is_same(&what));
         let known = self.found.iter().position(|(t, _)| is_it(t));
         if let Some(target) = known.and_then(|at| Some(&mut self.found.get_mut(at)?.0)) {
-            let name = shown(said).into_owned();
-            if Path::new(&target.path) != path && !target.other_names.contains(&name) {
-                target.other_names.push(name);
+            let typed = shown(said).into_owned();
+            if name::path(&target.path) != path && !target.other_names.contains(&typed) {
+                target.other_names.push(typed);
             }
         }
         Ok(known)
@@ -213,7 +215,7 @@ impl<'a> Targets<'a> {
             self.nothing = Some(Target { bytes, ..was.clone() });
             return Ok(NOTHING);
         }
-        let path = Path::new(&was.path);
+        let path = &name::path(&was.path);
         let (now, place) = look(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
@@ -481,7 +483,7 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 }
 
 pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {
-    let path = said.display();
+    let path = name::shown(said);
     match error.kind() {
         std::io::ErrorKind::NotFound => Failure::Usage(format!(
             "{path} does not exist; name a directory (a test file is made in it), an existing file or a block device"

@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod ending;
 mod evidence;
 mod precondition;
 mod self_test;
@@ -30,8 +31,7 @@ use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::{
-    self, End, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, Still, StreamEnd,
-    WorkerEnd,
+    self, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, Still, StreamEnd, WorkerEnd,
 };
 use model::study::Study;
 use model::units::{show_bytes, show_count};
@@ -100,7 +100,7 @@ fn begin(
     quiet: bool,
 ) -> Result<Seen, Failure> {
     let root = Root::real();
-    // Before any thread starts, so that every thread is counted.
+    // Before any worker starts, so that every one is counted.
     let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
         cgroup::enter(&root)
     } else {
@@ -115,7 +115,7 @@ fn begin(
         machine::test_file::remove_all_now();
         cgroup::leave_now();
     })
-    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}")))?;
+    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     let live = Live::new(quiet);
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
@@ -125,6 +125,9 @@ fn begin(
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
     let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
+    // Before anything is made or written, so that nothing is measured that nobody can keep.
+    let started = jiff::Zoned::now();
+    let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
     name_leftovers(&plan, &live);
     sweep::tell(&plan, &live);
     let mut targets = Vec::new();
@@ -140,12 +143,6 @@ fn begin(
     }
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
-    let started = jiff::Zoned::now();
-    let session = if keep {
-        Session::create(&started.strftime("%Y%m%d-%H%M%S").to_string())?
-    } else {
-        Session::create_unkept()?
-    };
     let watch = Watch::new(root.clone(), &machine, epoch);
     let self_test = self_test::self_test(&plan, &supplies, clock);
     let mut bench = Bench {
@@ -164,12 +161,7 @@ fn begin(
         left: None,
         refused: Vec::new(),
     };
-    let trials = bench.hold_trials();
-    if trials.is_err() {
-        // Without a header it would be a session of nothing.
-        let _ = std::fs::remove_file(bench.session.path());
-    }
-    let trials = trials?;
+    let trials = bench.hold_trials()?;
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -181,8 +173,14 @@ fn begin(
     };
     bench.session.append(&Frame::Header(Box::new(header)))?;
     bench.session.append(&Frame::Evidence(Box::new(before)))?;
-    let ending = bench.all(earlier)?;
-    bench.close(ending, keep)
+    let ending = match bench.all(earlier) {
+        // What was measured before is not lost with what came after it.
+        Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
+            RunEnding::Failed(why)
+        }
+        ending => ending?,
+    };
+    bench.close(ending)
 }
 
 /// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
@@ -190,8 +188,8 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
     let mut dirs: Vec<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
     dirs.dedup();
-    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(dir.as_ref())) {
-        let path = left.path.display();
+    for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(&model::name::path(dir))) {
+        let path = model::name::shown(&left.path);
         live.say(&format!(
             "a killed run left {path} ({}); remove it with: rm '{path}'",
             show_bytes(left.bytes)
@@ -203,7 +201,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
 fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) else { continue };
-        if let Ok(found) = machine::resolve::resolve_open(root, handle, target.path.as_ref()) {
+        if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
             *place = found;
         }
     }
@@ -515,24 +513,6 @@ impl Bench {
         }
         self.keep(Moment::IdleEnd, false)?;
         Ok(())
-    }
-
-    /// Ends the session file.
-    fn close(mut self, ending: RunEnding, kept: bool) -> Result<Seen, Failure> {
-        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
-        if self.session.left_out() > 0 {
-            notes.push(format!(
-                "the session file reached its limit; {} frames of its course were left out",
-                self.session.left_out()
-            ));
-        }
-        let interrupted = ending == RunEnding::Interrupted;
-        let failed = matches!(ending, RunEnding::Failed(_));
-        let clock_drift_ppm = self.clock.drift_ppm();
-        self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
-        self.session.sync()?;
-        let session = self.session.path().to_owned();
-        Ok(Seen { session, kept, interrupted, failed, _targets: self.targets, _file: self.session })
     }
 
     fn stopped(&self) -> bool {

@@ -3,12 +3,12 @@
 //! For: reading such files once, before anything is measured. Not for: making data (crate `model`) nor targets.
 
 use crate::failure::Failure;
+use crate::input;
 use model::job::Data;
 use model::payload::{self, Maker};
 use model::plan::Plan;
 use model::record::Written;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -63,6 +63,8 @@ fn read(path: &str) -> Result<Arc<[u8]>, Failure> {
         Failure::Usage(format!("--data {path}: {e}; name a file that can be read"))
     };
     let mut bytes = Vec::new();
-    File::open(path).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(|e| fail(&e))?;
+    input::open(path.as_ref())
+        .and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes))
+        .map_err(|e| fail(&e))?;
     if bytes.is_empty() { Err(fail(&"it is empty")) } else { Ok(bytes.into()) }
 }

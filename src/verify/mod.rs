@@ -95,14 +95,14 @@ pub fn verify(wish: &Wish) -> Result<ExitCode, Failure> {
     let work = match &wish.task {
         Task::Check(file) => Meant::Check(Box::new(state::read(file)?)),
         Task::Write(to_write) => {
-            to_write.state.as_deref().map_or(Ok(()), state::refuse_existing)?;
+            to_write.state.as_deref().map_or(Ok(()), state::decide)?;
             Meant::Write(to_write)
         }
     };
     let (plan, machine) = plan::plan(&request(wish, &work))?;
     refuse_made(&plan, &work)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
-        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}")))?;
+        .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The thread that watches them reads them, so that no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
     let mut bench = Bench::prepare(wish, plan, machine, &work, stop)?;
@@ -129,7 +129,7 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         Meant::Check(state) => {
             let v = &state.verification;
             let (offset, size) = (Some(v.offset_bytes), Some(v.span_bytes()));
-            (Rw::Randread, v.block_bytes, offset, size, None, None, Some(PathBuf::from(&state.target)))
+            (Rw::Randread, v.block_bytes, offset, size, None, None, Some(model::name::path(&state.target)))
         }
     };
     let size_of_block = Sizes::Fixed(block_bytes);
@@ -145,7 +145,7 @@ fn request(wish: &Wish, work: &Meant) -> Request {
     };
     let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
     Request {
-        command: std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect(),
+        command: std::env::args_os().map(model::name::text).collect(),
         work: Work::Job,
         job: JobWish { seed, phases: vec![phase], ..JobWish::default() },
         file: None,
@@ -217,7 +217,7 @@ impl Bench {
         let ready = ready?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();
         if let Some(handle) = ready.handle().filter(|_| target.role == Role::Made)
-            && let Ok(found) = machine::resolve::resolve_open(&root, handle, target.path.as_ref())
+            && let Ok(found) = machine::resolve::resolve_open(&root, handle, &model::name::path(&target.path))
         {
             place = found;
         }
@@ -400,9 +400,8 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     let errors = failures.counts.keys().map(|(_, errno)| io::Error::from_raw_os_error(*errno));
     errors.into_iter().find_map(|error| {
         let cure = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                "make room, or type a smaller --size"
-            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or type a smaller --size",
+            ErrorKind::FileTooLarge => "type a smaller --size, or raise `ulimit -f`",
             ErrorKind::InvalidInput | ErrorKind::Unsupported => {
                 "type --cache buffered, or another --engine or --bs"
             }

@@ -3,9 +3,12 @@
 //! For: one small file that is whole at every moment and as new as the last sync. Not for: what is in it (`model::verification`).
 
 use crate::failure::Failure;
+use crate::input;
+use crate::output::{Replace, Rules};
+use crate::spared::Spared;
+use crate::whole::{self, Readers};
 use model::verification::{Mark, State};
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Far above any state: larger files are something else.
@@ -14,8 +17,6 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Keeps a state on disk.
 pub(super) struct Keeper {
     path: PathBuf,
-    /// Where the next state is written before it takes the place of the last one.
-    beside: PathBuf,
     state: State,
 }
 
@@ -28,13 +29,8 @@ impl Keeper {
         refuse_existing(path)?;
         // The directory is opened again and again, whatever the working directory is.
         let path = std::path::absolute(path).map_err(|e| refuse(path, &e))?;
-        let mut beside = path.clone().into_os_string();
-        beside.push(".new");
-        let keeper = Self { path, beside: beside.into(), state };
-        // What has this name now is somebody's; from here on it is ours.
-        File::create_new(&keeper.beside).map_err(|e| refuse(&keeper.beside, &e))?;
-        keeper.put().map_err(|e| refuse(&keeper.path, &e))?;
-        Ok(keeper)
+        whole::create(&path, state.text().as_bytes(), Readers::Umask).map_err(|e| refuse(&path, &e))?;
+        Ok(Self { path, state })
     }
 
     /// Keeps a new mark: it is stable when this returns.
@@ -43,22 +39,23 @@ impl Keeper {
     /// Why it is not.
     pub(super) fn keep(&mut self, mark: Mark) -> Result<(), String> {
         self.state.mark = mark;
-        self.put().map_err(|e| format!("--state {}: {e}; nothing more was written", self.path.display()))
-    }
-
-    /// Beside it first, then in its place: at no moment is there half a state.
-    fn put(&self) -> io::Result<()> {
-        let mut file = File::create(&self.beside)?;
-        file.write_all(self.state.text().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&self.beside, &self.path)?;
-        // The new name is stable only with its directory.
-        self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+        let was = self.path.metadata().ok();
+        whole::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
+            .map_err(|e| format!("--state {}: {e}; nothing more was written", self.path.display()))
     }
 }
 
+/// Decides before anything is touched whether a state can be kept there.
+///
+/// # Errors
+/// Where something has that name, or no file can be made there.
+pub(super) fn decide(path: &Path) -> Result<(), Failure> {
+    refuse_existing(path)?;
+    Rules { flag: "--state", spared: Spared::default(), replace: Replace::Text }.decide(path).map(|_| ())
+}
+
 /// Refuses a name that is taken: it may be the only thing that can still judge an earlier crash.
-pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+fn refuse_existing(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -77,9 +74,8 @@ fn refuse(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// What is wrong with it.
 pub(super) fn read(path: &Path) -> Result<State, Failure> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|f| f.take(MOST_BYTES).read_to_string(&mut text));
+    let read = input::text(path, MOST_BYTES);
     let usage = |why: String| Failure::Usage(format!("--check {}: {why}", path.display()));
-    read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
+    let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
     State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
 }

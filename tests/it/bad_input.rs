@@ -97,13 +97,13 @@ fn what_is_no_session_is_not_shown() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_said_and_the_measurement_kept() {
+fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let stage = Stage::new();
     let words =
         "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o /nonexistent/report.json";
     let out = stage.fathom(words, Path::new(""));
-    refused(&out, 3, &["/nonexistent/report.json", "session file"]);
-    assert_eq!(stage.sessions().len(), 1);
+    refused(&out, 2, &["/nonexistent/report.json", "another name"]);
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
 }
 
 #[test]

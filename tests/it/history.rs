@@ -239,7 +239,7 @@ fn a_session_travels_with_its_words_and_is_never_written_over() {
     let whole = here.must("export last -o -");
     assert_eq!(whole.as_bytes(), std::fs::read(here.session(&ids[1])).unwrap());
     assert!(here.must("export last -o - --format text").starts_with("VALID"));
-    here.must_not(2, &format!("export last -o {}", report.display()), &["is there already"]);
+    here.must_not(2, &format!("export last -o {}", out.display()), &["is there already"]);
     here.must_not(
         2,
         &format!("export {} last -o {}", ids[0], here.path("one.json").display()),

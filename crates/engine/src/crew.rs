@@ -119,7 +119,9 @@ impl Crew {
         for spec in specs {
             match crew.start(spec) {
                 Ok(hand) => crew.hands.push(hand),
-                Err(e) => crew.gate.fail(&format!("a thread cannot be started: {e}; type fewer --workers")),
+                Err(e) => crew
+                    .gate
+                    .fail(&format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e))),
             }
         }
         if let Err(why) = crew.gate.all_ready(count) {
@@ -157,7 +159,7 @@ impl Crew {
             task.spec.files = match copies {
                 Ok(copies) => copies,
                 Err(e) => {
-                    let error = format!("worker {} cannot have its files: {e}", who.worker);
+                    let error = format!("worker {} cannot have its files: {e}{}", who.worker, sys::cause(&e));
                     gate.fail(&error);
                     return Outcome::failed(error);
                 }

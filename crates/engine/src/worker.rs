@@ -145,7 +145,8 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
-            let error = format!("worker {} cannot set up {}: {e}", task.spec.worker, task.spec.engine.name);
+            let (name, cause) = (task.spec.engine.name, sys::cause(&e));
+            let error = format!("worker {} cannot set up {name}: {e}{cause}", task.spec.worker);
             task.link.gate.fail(&error);
             return Outcome::failed(error);
         }

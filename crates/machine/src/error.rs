@@ -57,7 +57,7 @@ impl MachineError {
                 "{shown} cannot be {what}: the kernel says it is in use, perhaps mounted in a container; \
                  find its user with `lsof` or `findmnt`"
             )),
-            _ => Self::Refused(format!("{shown} cannot be {what}: {error}")),
+            _ => Self::Refused(format!("{shown} cannot be {what}: {error}{}", sys::cause(error))),
         }
     }
 }

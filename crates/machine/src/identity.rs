@@ -37,6 +37,11 @@ pub fn of_facts(facts: &Metadata) -> Identity {
     of_numbers(facts.dev(), facts.ino())
 }
 
+/// What is behind a loop device, by its kernel name; `None` where it is none, or nobody can tell.
+pub fn behind(root: &Root, name: &str) -> Option<Identity> {
+    loops::of(root, name)?.backing.ok()
+}
+
 /// The same with all that tells a device from another one that has had its number.
 pub fn marked(root: &Root, what: Identity) -> Identity {
     match what {

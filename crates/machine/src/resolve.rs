@@ -85,7 +85,7 @@ fn finish(stack: Stack<'_>, path: &Path, found: Below) -> Place {
     let blind: Vec<String> = found.blind.into_iter().chain(stack.blind.iter().cloned()).collect();
     let (layers, tops) = stack.into_order(&found.tops);
     Place {
-        path: path.to_string_lossy().into_owned(),
+        path: model::name::text(path),
         file_system: None,
         layers,
         tops,

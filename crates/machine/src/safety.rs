@@ -188,8 +188,9 @@ pub fn may_write_file(
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
-    let named =
-        destroy.map(Path::new).is_some_and(|d| d == said || d == absolute || d == path || is_same(d, path));
+    let named = destroy
+        .map(model::name::path)
+        .is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
     if facts.len() == 0 || named {
         return Ok(());
     }

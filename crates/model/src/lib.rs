@@ -19,6 +19,7 @@ pub mod kernel_files;
 pub mod ledger;
 pub mod load;
 pub mod machine;
+pub mod name;
 pub mod payload;
 pub mod plan;
 pub mod profile;

@@ -6,10 +6,12 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod aio;
+pub mod allocator;
 pub mod arena;
 pub mod blkid;
 pub mod cachestat;
 pub mod calls;
+mod cause;
 pub mod clock;
 mod fault;
 pub mod fiemap;
@@ -30,5 +32,7 @@ pub mod standard;
 pub mod stdio;
 pub mod stream;
 pub mod thread;
+
+pub use cause::cause;
 mod tracefs;
 pub mod user;

@@ -245,7 +245,7 @@ impl Growing<'_> {
         let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
         let first = |count: u32| -> Vec<String> {
             let used = self.grounds.iter().take(count as usize);
-            used.map(|g| g.path.to_string_lossy().into_owned()).collect()
+            used.map(|g| model::name::text(&g.path)).collect()
         };
         let Crew { workers, targets, of_last } = point.crew;
         for PhaseWish { streams, .. } in &mut job.phases {

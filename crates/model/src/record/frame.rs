@@ -20,7 +20,7 @@ pub enum Unreadable {
     #[error("this is no session file: its first line is not 'fathom session 1'")]
     NoMagic,
     /// A beginning without its first frame.
-    #[error("it ends before its header does, as where fathom was killed right after it began")]
+    #[error("fathom was killed before the first run, so there is nothing in it")]
     Headless,
     /// The file itself.
     #[error(transparent)]

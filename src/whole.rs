@@ -1,9 +1,11 @@
 //! Files that are there whole or not at all, whenever the machine stops.
 //!
-//! For: small files and copies in the history's own directory. Not for: session files that are being measured, which grow.
+//! For: what is written at once: reports, copies, small files of the history. Not for: session files that are being measured,
+//! which grow, nor deciding what may be written ([`crate::output`]).
 
-use std::fs::File;
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::NamedTempFile;
@@ -13,14 +15,23 @@ const NAMELESS: (&str, &str) = (".fathom-", ".new");
 /// What has no name of its own after this time was left by a fathom that was killed.
 const LEFT_AFTER: Duration = Duration::from_secs(3600);
 
+/// Who may read a file that was not there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Whom the umask lets.
+    Umask,
+}
+
 /// Makes a file.
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] where there is one of that name, or why it cannot be made.
-pub(super) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = directory(path);
     clear(dir);
-    nameless(dir, bytes)?.persist_noclobber(path).map_err(|e| e.error)?;
+    nameless(dir, bytes, readers)?.persist_noclobber(path).map_err(|e| e.error)?;
     sync(dir)
 }
 
@@ -28,22 +39,47 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// Why it cannot be made; then the old one is as it was.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = directory(path);
-    nameless(dir, bytes)?.persist(path).map_err(|e| e.error)?;
+    nameless(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
     sync(dir)
 }
 
+/// Makes a file for everybody, in the place of the one that has its name, whose mode and owner it gets.
+///
+/// # Errors
+/// As [`replace`].
+pub(crate) fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
+    let dir = directory(path);
+    clear(dir);
+    let file = nameless(dir, bytes, Readers::Umask)?;
+    if let Some(was) = was {
+        // Another owner is given only by those who may; the mode comes behind, because giving takes bits of it away.
+        let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
+        file.as_file().set_permissions(was.permissions())?;
+    }
+    file.persist(path).map_err(|e| e.error)?;
+    // It has its name already: what the directory refuses now takes nothing away.
+    let _ = sync(dir);
+    Ok(())
+}
+
 /// The directory that a file is in.
-pub(super) fn directory(path: &Path) -> &Path {
+pub(crate) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
         _ => Path::new("."),
     }
 }
 
-fn nameless(dir: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix(NAMELESS.0).suffix(NAMELESS.1).tempfile_in(dir)?;
+fn nameless(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::Umask => 0o666,
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(NAMELESS.0).suffix(NAMELESS.1).permissions(Permissions::from_mode(mode));
+    let mut file = builder.tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)
@@ -73,11 +109,19 @@ fn clear(dir: &Path) {
 fn a_file_is_made_once_and_replaced_whole() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("a");
-    create(&path, b"one")?;
-    assert_eq!(create(&path, b"two").map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
+    create(&path, b"one", Readers::Owner)?;
+    let again = create(&path, b"two", Readers::Umask);
+    assert_eq!(again.map_err(|e| e.kind()), Err(io::ErrorKind::AlreadyExists));
     assert_eq!(std::fs::read(&path)?, b"one");
     replace(&path, b"three")?;
     assert_eq!(std::fs::read(&path)?, b"three");
+    assert_eq!(path.metadata()?.mode() & 0o777, 0o600);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o664))?;
+    replace_as(&path, b"four", Some(&path.metadata()?))?;
+    assert_eq!(
+        (std::fs::read(&path)?.as_slice(), path.metadata()?.mode() & 0o777),
+        (b"four".as_slice(), 0o664)
+    );
     assert_eq!(std::fs::read_dir(dir.path())?.count(), 1);
     Ok(())
 }
@@ -93,7 +137,7 @@ fn what_killed_processes_left_goes_with_the_next_file_and_what_is_new_stays() ->
             file.set_modified(long_ago)?;
         }
     }
-    create(&dir.path().join("a"), b"")?;
+    create(&dir.path().join("a"), b"", Readers::Owner)?;
     assert_eq!([old, new, other].map(|p| p.exists()), [false, true, true]);
     Ok(())
 }

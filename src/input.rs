@@ -1,0 +1,107 @@
+//! Input files: the one way to open what somebody named to be read whole.
+//!
+//! For: sessions, reports, job files, contents and states, whatever is behind their names. Not for: targets, nor kernel files that
+//! fathom reads by itself (crate `machine`).
+//!
+//! A FIFO blocks for ever where nobody writes, a device may never end or do something when it is opened, and some files of the
+//! kernel give their text only once.
+
+use rustix::fs::{FsWord, OFlags, fstatfs};
+use std::fs::{File, FileType};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// File systems whose files are answers of the kernel, by the numbers of `linux/magic.h`.
+const KERNEL: [(FsWord, &str); 5] = [
+    (0x9fa0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0x6462_6720, "debugfs"),
+    (0x7472_6163, "tracefs"),
+    (0x6367_7270, "cgroup"),
+];
+
+/// Opens a regular file.
+///
+/// # Errors
+/// What it is instead, or why it cannot be opened.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // Before it is opened, which may do something, and once more for what has the name then.
+    regular(std::fs::metadata(path)?.file_type())?;
+    let waits_never = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(waits_never).open(path)?;
+    regular(file.metadata()?.file_type())?;
+    let system = fstatfs(&file).map(|facts| facts.f_type)?;
+    match KERNEL.iter().find(|(number, _)| *number == system) {
+        Some((_, name)) => Err(io::Error::other(format!(
+            "it is a file of the kernel's ({name}), which may never end; copy its text into a regular file and name that"
+        ))),
+        None => Ok(file),
+    }
+}
+
+/// The bytes of a regular file, where there are no more than so many.
+///
+/// # Errors
+/// As [`open`], and for more bytes.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {}", model::units::show_bytes(most))));
+    }
+    Ok(bytes)
+}
+
+/// The text of a regular file, where there are no more than so many bytes.
+///
+/// # Errors
+/// As [`read`], and for bytes that are no UTF-8.
+pub(crate) fn text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// What a file is that is no regular file, and stays unread.
+pub(crate) fn kind(kind: FileType) -> &'static str {
+    match kind {
+        k if k.is_dir() => "a directory",
+        k if k.is_fifo() => "a FIFO",
+        k if k.is_socket() => "a socket",
+        k if k.is_char_device() => "a character device",
+        k if k.is_block_device() => "a block device",
+        _ => "no regular file",
+    }
+}
+
+fn regular(of: FileType) -> io::Result<()> {
+    if of.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("it is {}; name a regular file", kind(of))))
+}
+
+#[test]
+fn what_is_no_regular_file_is_named_and_nothing_waits() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)?;
+    let socket = dir.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket)?;
+    let why = |path: &Path| read(path, 10).map_or_else(|e| e.to_string(), |_| "read".into());
+    let table = [
+        (fifo.as_path(), "a FIFO"),
+        (socket.as_path(), "a socket"),
+        (dir.path(), "a directory"),
+        (Path::new("/dev/zero"), "a character device"),
+        (Path::new("/proc/self/maps"), "of the kernel's (proc)"),
+    ];
+    for (path, word) in table {
+        assert!(why(path).contains(word), "{}", why(path));
+    }
+    let file = dir.path().join("file");
+    std::fs::write(&file, "0123456789")?;
+    assert_eq!((read(&file, 10)?.len(), why(&file)), (10, "read".into()));
+    std::fs::write(&file, "0123456789a")?;
+    assert!(why(&file).contains("more than 10 B"), "{}", why(&file));
+    Ok(())
+}

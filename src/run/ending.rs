@@ -1,0 +1,48 @@
+//! Ending: the last frame of a session, and what is said where it is not the end that was planned.
+//!
+//! For: closing the session file, whatever ended the measurement. Not for: deciding when it ends.
+
+use super::{Bench, Seen};
+use crate::failure::Failure;
+use crate::live::Live;
+use crate::stderr;
+use crate::target::Ready;
+use model::record::{End, Frame, RunEnding};
+
+impl Bench {
+    /// Ends the session file.
+    pub(super) fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
+        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        if self.session.left_out() > 0 {
+            notes.push(format!(
+                "the session file reached its limit; {} frames of its course were left out",
+                self.session.left_out()
+            ));
+        }
+        let interrupted = ending == RunEnding::Interrupted;
+        let failed = matches!(ending, RunEnding::Failed(_));
+        if let RunEnding::Failed(why) = &ending {
+            self.tell_failure(why);
+        }
+        let clock_drift_ppm = self.clock.drift_ppm();
+        self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
+        self.session.sync()?;
+        let (session, kept) = (self.session.path().to_owned(), self.session.is_kept());
+        Ok(Seen { session, kept, interrupted, failed, _targets: self.targets, _file: self.session })
+    }
+
+    /// Says why it ended, and that what was measured before is not lost.
+    fn tell_failure(&self, why: &str) {
+        let before = match (self.session.runs(), self.session.is_kept()) {
+            (0, _) => String::new(),
+            (n, true) => {
+                let id = crate::history::id(self.session.path());
+                format!("; the {n} runs that were recorded are kept: `fathom show {id}`")
+            }
+            (n, false) => format!("; the report has the {n} runs that were recorded"),
+        };
+        let words = format!("fathom: {why}{before}");
+        // `--quiet` keeps progress away, and this is none.
+        if matches!(self.live, Live::Bar(_)) { self.live.say(&words) } else { stderr::say(&words) }
+    }
+}

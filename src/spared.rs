@@ -1,0 +1,60 @@
+//! Spared: what a call reads or measures, and so never writes over.
+//!
+//! For: telling such a file under whichever name, by its device and inode. Not for: what else may not be written over
+//! ([`crate::output`]).
+
+use machine::identity::of_facts;
+use machine::root::Root;
+use model::identity::Identity;
+use model::job::Data;
+use model::machine::Place;
+use model::name;
+use model::plan::{Plan, Role};
+use std::fs::Metadata;
+use std::path::Path;
+
+/// What a call reads or measures, by device and inode, and so never writes over.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    files: Vec<(Identity, String)>,
+}
+
+impl Spared {
+    /// What a plan touches: its targets, what lies below them, and the files that say what is written.
+    pub fn of(plan: &Plan, places: &[Place]) -> Self {
+        let mut spared = Self::default();
+        for target in plan.targets.iter().filter(|t| t.role == Role::File) {
+            spared.add(&name::path(&target.path), "a target of this call");
+        }
+        for layer in places.iter().flat_map(|p| &p.layers) {
+            let what = format!("the file behind {}, which is below a target", layer.name);
+            if let Some(file) = machine::identity::behind(&Root::real(), &layer.name) {
+                spared.files.push((file, what.clone()));
+            }
+            if let Some(file) = &layer.backing_file {
+                spared.add(Path::new(file), &what);
+            }
+        }
+        for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
+            if let Data::File(path) = &stream.data {
+                spared.add(Path::new(path), "the content that is written");
+            }
+        }
+        spared
+    }
+
+    /// One more; what is not there needs no sparing.
+    pub fn add(&mut self, path: &Path, what: &str) {
+        if let Ok(facts) = path.metadata()
+            && facts.is_file()
+        {
+            self.files.push((of_facts(&facts), what.into()));
+        }
+    }
+
+    /// What a file is to this call, where it is to be spared.
+    pub fn what(&self, facts: &Metadata) -> Option<&str> {
+        let this = of_facts(facts);
+        self.files.iter().find(|(file, _)| file.is_same(&this)).map(|(_, what)| what.as_str())
+    }
+}

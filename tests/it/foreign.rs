@@ -1,0 +1,171 @@
+//! Foreign: names and words of others that are no text, act on a terminal, never end, or are meant for another tool.
+
+use crate::output::{RUN, says, shell};
+use crate::stage::{Stage, wait};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+#[test]
+fn names_that_are_no_text_are_measured_and_shown_escaped() {
+    let stage = Stage::new();
+    let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff\x1b[31m\n"));
+    std::fs::create_dir(&odd).unwrap();
+    for words in [
+        RUN,
+        "bench --profile real --size 16m --time 60ms --warmup 0 --runs 1 --quiet",
+        "doctor",
+        "run --explain --size 16m",
+    ] {
+        let out = stage.fathom(words, &odd);
+        assert!(matches!(out.code, Some(0 | 1)), "{words}: {out:?}");
+        assert!(!out.stdout.contains('\u{1b}') && !out.stderr.contains('\u{1b}'), "{out:?}");
+    }
+    let explained = stage.fathom("run --explain --size 16m", &odd);
+    assert!(explained.stdout.contains(r"odd\xff\x1b[31m\x0a"), "{explained:?}");
+    let file = odd.join(OsStr::from_bytes(b"file\xfe"));
+    crate::stage::fill(&file, 16);
+    let run = "run --time 60ms --warmup 0 --runs 1 --quiet";
+    assert!(matches!(stage.fathom(run, &file).code, Some(0 | 1)));
+    let against = stage.fathom(&format!("{run} --against last"), &file);
+    assert!(matches!(against.code, Some(0 | 1)), "{against:?}");
+    let list = shell(&stage, "\"$F\" list");
+    assert!(list.stdout.contains(r"file\xfe") || list.stdout.contains("..."), "{list:?}");
+}
+
+#[test]
+fn control_characters_reach_no_terminal() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    let evil = "\u{1b}]0;x\u{7}\r\u{9b}31m";
+    let job = stage.path(&format!("job{evil}.toml"));
+    std::fs::write(&job, "size = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n").unwrap();
+    let mut run = stage.command(&[], "run --quiet", &job);
+    assert!(matches!(wait(run.arg(&here)).code, Some(0 | 1)));
+    let typed = wait(stage.command(&[], "show", Path::new("")).arg(evil));
+    let flag = wait(stage.command(&[], "run", Path::new("")).arg(format!("--{evil}")));
+    let value = wait(stage.command(&[], "run", Path::new("")).args(["--bs", evil]));
+    let missing = wait(stage.command(&[], "run", Path::new("")).arg(format!("/none/{evil}")));
+    let output = wait(stage.command(&[], RUN, &here).args(["-o", &format!("/none/{evil}.json")]));
+    assert!(wait(stage.command(&[], "note last", Path::new("")).arg("a plain note")).code == Some(0));
+    // A crafted session: the same frames with another title, machine and note.
+    let session = stage.sessions().remove(0);
+    let text = std::fs::read_to_string(&session).unwrap();
+    let crafted: String = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| match line.split_once(' ') {
+            Some((_, json)) if at > 0 => {
+                let mut frame: serde_json::Value = serde_json::from_str(json).unwrap();
+                taint(&mut frame, evil);
+                let json = frame.to_string();
+                format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let file = stage.path("20261121-161226-crafted.fathom");
+    std::fs::write(&file, crafted).unwrap();
+    let mut outcomes = vec![typed, flag, value, missing, output];
+    for words in ["show", "show --format json", "show --format csv", "show --ledger --explain", "import"] {
+        outcomes.push(stage.fathom(words, &file));
+    }
+    for line in [
+        "\"$F\" list",
+        "\"$F\" list --format json",
+        "\"$F\" list --format csv",
+        "\"$F\" show last -o r.txt && cat r.txt",
+    ] {
+        outcomes.push(shell(&stage, line));
+    }
+    let both = format!("compare {}", session.display());
+    for form in ["text", "json", "markdown"] {
+        outcomes.push(stage.fathom(&format!("{both} --format {form}"), &file));
+    }
+    for out in outcomes {
+        let acts = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(!out.stdout.replace("\r\n", "\n").contains(acts) && !out.stderr.contains(acts), "{out:?}");
+        assert!(!out.stderr.contains("panicked"), "{out:?}");
+    }
+}
+
+/// Puts words behind every text of a frame that people are shown and nothing is decided by.
+fn taint(value: &mut serde_json::Value, words: &str) {
+    let serde_json::Value::Object(fields) = value else {
+        if let serde_json::Value::Array(all) = value {
+            for each in all {
+                taint(each, words);
+            }
+        }
+        return;
+    };
+    for (key, value) in fields.iter_mut() {
+        match value {
+            serde_json::Value::String(text)
+                if ["title", "name", "path", "model", "serial", "sentence", "why", "kernel", "note"]
+                    .contains(&key.as_str()) =>
+            {
+                text.push_str(words);
+            }
+            other => taint(other, words),
+        }
+    }
+}
+
+#[test]
+fn inputs_that_never_end_are_refused() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    let fifo = stage.path("fifo.json");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let socket = stage.path("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
+    let endless: [(&Path, &str); 6] = [
+        (&fifo, "a FIFO"),
+        (Path::new("/dev/zero"), "a character device"),
+        (Path::new("/proc/kmsg"), "of the kernel's"),
+        (Path::new("/proc/self/mountinfo"), "of the kernel's"),
+        (&socket, "a socket"),
+        (&here, "a directory"),
+    ];
+    for (path, word) in endless {
+        for words in ["import", "show", "compare last", "verify --check", "export -o -", "tag --remove x"] {
+            let (words, tail) = if words.starts_with("tag") { ("tag", " word") } else { (words, "") };
+            let out = shell(&stage, &format!("timeout 20 \"$F\" {words} {}{tail}", path.display()));
+            if words == "tag" {
+                assert_ne!(out.code, Some(124), "{out:?}");
+                continue;
+            }
+            assert!(matches!(out.code, Some(2 | 3)), "{words} {}: {out:?}", path.display());
+            assert!(out.stderr.contains(word), "{words} {}: {out:?}", path.display());
+        }
+        let out = stage.fathom(&format!("{RUN} --rw write --data {}", path.display()), &here);
+        assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains(word), "{out:?}");
+    }
+    let link = stage.path("job.toml");
+    symlink("/proc/kmsg", &link).unwrap();
+    let out = stage.fathom("run", &link);
+    assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains("of the kernel's"), "{out:?}");
+}
+
+#[test]
+fn a_job_file_of_another_tool_is_no_disk() {
+    let stage = Stage::new();
+    let table = [
+        ("a.fio", "[global]\nrw=read\n", "fathom run JOB.toml"),
+        ("b.icf", "Version 1.1.0\n", "fathom run JOB.toml"),
+    ];
+    for (name, text, word) in table {
+        let path = stage.path(name);
+        std::fs::write(&path, text.repeat(100)).unwrap();
+        says(&stage.fathom(RUN, &path), 2, &["job file", word]);
+    }
+    let toml = stage.path("c.toml");
+    std::fs::write(&toml, "size = \"16m\"\n").unwrap();
+    says(&stage.fathom("bench --quiet", &toml), 2, &["fathom run", "c.toml"]);
+    // The name alone decides nothing: this one is data.
+    let data = stage.file("data.fio", 16);
+    assert!(matches!(stage.fathom("run --time 60ms --warmup 0 --runs 1 --quiet", &data).code, Some(0 | 1)));
+}

@@ -1,0 +1,139 @@
+//! Kept: what was measured stays or is printed, whatever refuses, and sessions belong to whoever made them.
+
+use crate::output::{RUN, shell};
+use crate::stage::{Outcome, Stage, is_root, wait};
+use std::path::Path;
+
+#[test]
+fn limits_of_the_process_are_errors_with_a_cause() {
+    let stage = Stage::new();
+    let table: [(&str, &str, &[&str]); 6] = [
+        ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
+        ("-f 1000", "verify --size 16m \"$D\"", &["ulimit -f"]),
+        ("-n 8", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -n"]),
+        ("-v 60000", "run --size 16m --time 60ms --runs 1 --bs 1m --depth 64 \"$D\"", &["ulimit -v"]),
+        ("-v 20000", "run --size 16m --time 60ms --runs 1 \"$D\"", &[]),
+        ("-s 64", "explain A01", &[]),
+    ];
+    for (limit, command, words) in table {
+        let out = shell(&stage, &format!("ulimit {limit}; \"$F\" {command}"));
+        println!("{limit}: {command}: {:?} {}", out.code, out.stderr);
+        assert!(matches!(out.code, Some(0..=3)), "{limit} {command}: {out:?}");
+        assert!(!out.stderr.contains("panicked"), "{out:?}");
+        for word in words {
+            assert!(out.stderr.contains(word), "'{word}' is not in {out:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_place_for_sessions_it_is_measured_and_said() {
+    let stage = Stage::new();
+    let nowhere = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere TMPDIR=/proc/nowhere";
+    let out = shell(&stage, &format!("{nowhere} \"$F\" {RUN} \"$D\""));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert!(out.stderr.contains("cannot be kept") && out.stderr.contains("XDG_DATA_HOME"), "{out:?}");
+    assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "{out:?}");
+    let unasked = shell(&stage, &format!("{nowhere} \"$F\" {RUN} --no-history \"$D\""));
+    assert!(matches!(unasked.code, Some(0 | 1)) && !unasked.stderr.contains("kept"), "{unasked:?}");
+}
+
+#[test]
+fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let line = "mount -t tmpfs -o size=24k none small && XDG_DATA_HOME=$PWD/small \"$F\" RUN \"$D\"";
+    stage.folder("cwd/small");
+    let line = line.replace("RUN", RUN);
+    let prefix = ["unshare", "-m", "--propagation", "private", "bash", "-c", &line].map(str::to_owned);
+    let mut command = stage.command(&prefix, "", Path::new(""));
+    command
+        .env("F", env!("CARGO_BIN_EXE_fathom"))
+        .env("D", stage.folder("here"))
+        .current_dir(stage.folder("cwd"));
+    let out = wait(&mut command);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert!(out.stderr.contains("No space left") && out.stderr.contains("make room"), "{out:?}");
+    assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "{out:?}");
+}
+
+#[test]
+fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no_other() {
+    let stage = Stage::new();
+    let nobody_home = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere";
+    let kept = shell(
+        &stage,
+        &format!("{nobody_home} \"$F\" {RUN} \"$D\" && {nobody_home} \"$F\" list --format json"),
+    );
+    assert!(kept.stderr.contains("is kept in"), "{kept:?}");
+    let list = |out: &Outcome| out.stdout.matches("\"started\"").count();
+    assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 1);
+    assert_eq!(list(&shell(&stage, "\"$F\" list --format json")), 0, "this one has a place of its own");
+    if is_root() {
+        // What is there under our name but not ours is nobody's.
+        let shared = stage.path("tmp").join("fathom-0");
+        std::os::unix::fs::chown(&shared, Some(65534), Some(65534)).unwrap();
+        assert_eq!(list(&shell(&stage, &format!("{nobody_home} \"$F\" list --format json"))), 0);
+    }
+}
+
+#[test]
+fn sessions_of_other_users_are_left_out_and_said() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    for _ in 0..2 {
+        assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
+    }
+    let sessions = stage.sessions();
+    std::os::unix::fs::chown(&sessions[1], Some(65534), Some(65534)).unwrap();
+    let list = shell(&stage, "\"$F\" list --format json");
+    assert_eq!(list.stdout.matches("\"started\"").count(), 1, "{list:?}");
+    assert!(list.stderr.contains("other users"), "{list:?}");
+    let last = shell(&stage, "\"$F\" show last --format json");
+    let first = sessions[0].file_stem().unwrap().to_string_lossy().into_owned();
+    assert!(last.stdout.contains(&first), "{last:?}");
+    assert!(
+        matches!(stage.fathom("show", &sessions[1]).code, Some(0 | 1)),
+        "asked for by its path it is shown"
+    );
+}
+
+#[test]
+fn a_session_killed_before_its_first_run_is_called_that() {
+    let stage = Stage::new();
+    let dir = stage.folder("xdg/fathom/sessions");
+    std::fs::write(dir.join("20261121-161226-1.fathom"), "fathom session 1\n").unwrap();
+    for command in ["show last", "export last -o r.json", "compare last last"] {
+        let out = shell(&stage, &format!("\"$F\" {command}"));
+        assert!(matches!(out.code, Some(2 | 3)), "{out:?}");
+        assert!(
+            out.stderr.contains("killed before the first run") || command.starts_with("compare"),
+            "{out:?}"
+        );
+        assert!(!out.stderr.contains("damaged"), "{out:?}");
+    }
+    assert_eq!(shell(&stage, "\"$F\" show last").code, Some(3));
+    let list = shell(&stage, "\"$F\" list");
+    assert!(list.stdout.contains("cut") && list.stdout.contains("killed before the first run"), "{list:?}");
+}
+
+#[test]
+fn what_was_measured_before_a_target_went_is_kept_and_said() {
+    let stage = Stage::new();
+    let file = stage.file("data", 32);
+    let words = "run --rw randread --time 300ms --warmup 0 --runs 40";
+    let mut running = stage.start(words, &file);
+    running.until_it_says("run 3 of");
+    std::fs::remove_file(&file).unwrap();
+    let out = running.end();
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(out.stderr.contains("are kept: `fathom show "), "{out:?}");
+    let report = stage.show().report();
+    assert_eq!(report.0["ending"]["how"], "failed");
+    assert!(report.0["results"][0]["runs"].as_array().unwrap().len() >= 2, "{report:#?}");
+}

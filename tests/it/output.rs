@@ -1,0 +1,340 @@
+//! Output: where reports go, what is never written over, and streams that take nothing. No measurement is lost without a word, and
+//! nothing that somebody needs is replaced.
+
+use crate::disk::{Device, Image};
+use crate::stage::{Outcome, Stage, is_root, names, wait};
+use std::fs::Permissions;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// One short run of a small file.
+pub(crate) const RUN: &str = "run --size 16m --time 60ms --warmup 0 --runs 1 --quiet";
+
+/// Runs a line of shell in which `$F` is the program and `$D` an empty directory.
+pub(crate) fn shell(stage: &Stage, line: &str) -> Outcome {
+    let mut command = stage.command(&["bash".into(), "-c".into(), line.into()], "", Path::new(""));
+    command
+        .env("F", env!("CARGO_BIN_EXE_fathom"))
+        .env("D", stage.folder("here"))
+        .current_dir(stage.folder("cwd"));
+    wait(&mut command)
+}
+
+#[track_caller]
+pub(crate) fn says(out: &Outcome, code: i32, words: &[&str]) {
+    assert_eq!(out.code, Some(code), "{out:?}");
+    for word in words {
+        assert!(out.stderr.contains(word), "'{word}' is not in {out:?}");
+    }
+}
+
+#[test]
+fn a_target_is_never_a_report_under_any_name() {
+    let stage = Stage::new();
+    let data = stage.path("data.json");
+    std::fs::write(&data, "text ".repeat(1 << 20)).unwrap();
+    let [hard, soft] = ["hard.json", "soft.json"].map(|n| stage.path(n));
+    std::fs::hard_link(&data, &hard).unwrap();
+    symlink(&data, &soft).unwrap();
+    let before = std::fs::read(&data).unwrap();
+    for name in [&data, &hard, &soft] {
+        for force in ["", "--force"] {
+            let words = format!(
+                "run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {force} -o {}",
+                name.display()
+            );
+            says(&stage.fathom(&words, &data), 2, &["a target of this call", "type another name"]);
+        }
+    }
+    // The shell's own way of writing over it.
+    let appended = format!(
+        "\"$F\" run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {0} >> {0}",
+        data.display()
+    );
+    says(&shell(&stage, &appended), 2, &["a target of this call"]);
+    assert!(std::fs::read(&data).unwrap() == before);
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new(), "it was refused before anything was measured");
+}
+
+#[test]
+fn inputs_sessions_and_their_directory_are_never_reports() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
+    let session = stage.sessions().remove(0);
+    let copy = stage.path("copy.txt");
+    std::fs::copy(&session, &copy).unwrap();
+    let content = stage.path("content.txt");
+    std::fs::write(&content, "what is written ".repeat(1000)).unwrap();
+    let beside = session.with_file_name("report.json");
+    let table: [(&Path, &str, &str); 3] = [
+        (&copy, "a session", ""),
+        (&beside, "among the sessions", ""),
+        (&content, "content that is written", "--rw write --data"),
+    ];
+    for (path, word, more) in table {
+        let data = if more.is_empty() { String::new() } else { format!("{more} {}", content.display()) };
+        let out = stage.fathom(&format!("{RUN} {data} --force -o {}", path.display()), &here);
+        says(&out, 2, &[word]);
+    }
+    let job = stage.path("job.toml");
+    std::fs::write(&job, "size = \"16m\"\ntime = \"50ms\"\nruns = 1\n").unwrap();
+    let link = stage.path("job.json");
+    symlink(&job, &link).unwrap();
+    let out = stage.fathom(&format!("run {} --quiet -o {}", job.display(), link.display()), &here);
+    says(&out, 2, &["the job file of this call"]);
+    let shown = stage.fathom(&format!("show --force -o {}", copy.display()), &session);
+    says(&shown, 2, &["a session"]);
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&session).unwrap());
+    assert_eq!(stage.sessions().len(), 1);
+}
+
+#[test]
+fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    let report = stage.path("r.json");
+    std::fs::write(&report, "an old one").unwrap();
+    std::fs::set_permissions(&report, Permissions::from_mode(0o640)).unwrap();
+    let inode = report.metadata().unwrap().ino();
+    let link = stage.path("latest.json");
+    symlink("r.json", &link).unwrap();
+    assert!(matches!(stage.fathom(&format!("{RUN} -o {}", link.display()), &here).code, Some(0 | 1)));
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let facts = report.metadata().unwrap();
+    assert_eq!(facts.mode() & 0o7777, 0o640);
+    assert_ne!(facts.ino(), inode, "it is another file: whoever read the old one reads it to its end");
+    assert!(std::fs::read_to_string(&report).unwrap().starts_with('{'));
+
+    let picture = stage.path("picture.txt");
+    std::fs::write(&picture, b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+    says(&stage.fathom(&format!("{RUN} -o {}", picture.display()), &here), 2, &["no text", "--force"]);
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let forced = stage.fathom(&format!("{RUN} --force -o {}", picture.display()), &here);
+    assert!(matches!(forced.code, Some(0 | 1)), "{forced:?}");
+    let text = std::fs::read_to_string(&picture).unwrap();
+    assert!(
+        text.starts_with("VALID") || text.starts_with("SUSPECT") || text.starts_with("INVALID"),
+        "{text}"
+    );
+    // A file that two names mean would have one of two reports.
+    let twice = stage.fathom(&format!("{RUN} -o {} -o {}", report.display(), link.display()), &here);
+    says(&twice, 2, &["goes already"]);
+    assert_eq!(names(&stage.path("")).iter().filter(|p| p.to_string_lossy().contains(".new")).count(), 0);
+}
+
+#[test]
+fn no_block_device_is_a_report_whatever_the_way_to_it() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    let here = stage.folder("here");
+    let before = device.checksum();
+    let link = stage.path("r.json");
+    symlink(&device.path, &link).unwrap();
+    let node = stage.path("n.json");
+    let number = device.path.metadata().unwrap().rdev();
+    let kind = rustix::fs::FileType::BlockDevice;
+    rustix::fs::mknodat(rustix::fs::CWD, &node, kind, 0o600.into(), number).unwrap();
+    for path in [&link, &node] {
+        says(&stage.fathom(&format!("{RUN} --force -o {}", path.display()), &here), 2, &["a block device"]);
+    }
+    let dev = device.path.display();
+    for line in [
+        format!("\"$F\" {RUN} \"$D\" > {dev}"),
+        format!("\"$F\" explain > {dev}"),
+        format!("\"$F\" {RUN} -o /dev/fd/5 \"$D\" 5<> {dev}"),
+    ] {
+        let out = shell(&stage, &line);
+        assert!(matches!(out.code, Some(2 | 3)) && out.stderr.contains("block device"), "{line}: {out:?}");
+    }
+    // What lies below a target is no report either.
+    let below = stage.path("below.json");
+    std::fs::hard_link(&device.image, &below).unwrap();
+    let out = stage
+        .fathom(&format!("run --time 50ms --runs 1 --quiet --force -o {}", below.display()), &device.path);
+    says(&out, 2, &["below a target"]);
+    assert_eq!(device.checksum(), before);
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn streams_are_written_to_as_they_are() {
+    let stage = Stage::new();
+    let lines: [(&str, &str); 6] = [
+        ("\"$F\" RUN --format json -o - \"$D\"", "{"),
+        ("\"$F\" RUN -o >(cat > got) \"$D\" > /dev/null; sleep 0.3; cat got", "VALID"),
+        ("\"$F\" RUN --format csv -o /dev/fd/7 \"$D\" 7> got > /dev/null; cat got", "name"),
+        ("mkfifo f.json; (cat f.json > got) & \"$F\" RUN -o f.json \"$D\" > /dev/null; wait; cat got", "{"),
+        ("\"$F\" RUN -o /dev/null --format json \"$D\"; [ -c /dev/null ] || echo gone >&2", "{"),
+        ("\"$F\" RUN -o /dev/stdout --format json \"$D\" | cat", "{"),
+    ];
+    for (line, begin) in lines {
+        let out = shell(&stage, &format!("rm -f got f.json; {}", line.replace("RUN", RUN)));
+        let first = out.stdout.lines().next().unwrap_or_default();
+        assert!(first.contains(begin), "{line}: {out:?}");
+        assert!(!out.stderr.contains("gone"), "{out:?}");
+        if begin == "{" {
+            let report: Result<serde_json::Value, _> = serde_json::from_str(&out.stdout);
+            assert!(report.is_ok(), "{line}: once, and whole: {}", out.stdout);
+        }
+    }
+    assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    for more in ["", "--no-history"] {
+        let out = stage.fathom(&format!("{RUN} {more} -o /nonexistent/r.json"), &here);
+        says(&out, 2, &["/nonexistent", "another name"]);
+        let out = stage.fathom(&format!("{RUN} {more} -o {}/", here.display()), &here);
+        assert_eq!(out.code, Some(2), "{out:?}");
+        let proc = stage.fathom(&format!("{RUN} {more} -o /proc/r.json"), &here);
+        says(&proc, 3, &["/proc/r.json cannot be written"]);
+    }
+    assert_eq!((names(&here), stage.sessions()), (Vec::new(), Vec::new()));
+    let state = stage.fathom("verify --quiet --state /nonexistent/s --destroy f", &stage.file("f", 1));
+    says(&state, 2, &["--state", "/nonexistent"]);
+}
+
+#[test]
+fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    // As containers have it: one file that is a mount of its own.
+    let [inside, outside] = ["inside.json", "outside.json"].map(|n| stage.path(n));
+    std::fs::write(&inside, "old and longer ".repeat(100_000)).unwrap();
+    std::fs::write(&outside, "").unwrap();
+    let line =
+        format!("mount --bind {0} {1} && \"$F\" {RUN} -o {1} \"$D\"", inside.display(), outside.display());
+    let prefix = ["unshare", "-m", "--propagation", "private", "bash", "-c", &line].map(str::to_owned);
+    let mut command = stage.command(&prefix, "", Path::new(""));
+    let out = wait(command.env("F", env!("CARGO_BIN_EXE_fathom")).env("D", &here));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&inside).unwrap()).unwrap();
+    assert!(report["results"].is_array());
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let line = "mount -t tmpfs -o size=64k none small && cp /dev/null small/r.json && echo old > small/r.json && \
+                head -c 60k /dev/zero > small/fill; \"$F\" RUN --no-history -o small/r.json \"$D\"; code=$?; cat small/r.json >&2; \
+                ls -A small >&2; exit $code";
+    stage.folder("cwd/small");
+    let line = line.replace("RUN", RUN);
+    let prefix = ["unshare", "-m", "--propagation", "private", "bash", "-c", &line].map(str::to_owned);
+    let mut command = stage.command(&prefix, "", Path::new(""));
+    command
+        .env("F", env!("CARGO_BIN_EXE_fathom"))
+        .env("D", stage.folder("here"))
+        .current_dir(stage.folder("cwd"));
+    let out = wait(&mut command);
+    says(&out, 3, &["r.json cannot be written", "old\n"]);
+    assert!(!out.stderr.contains(".new"), "{out:?}");
+    assert!(out.stdout.contains("VALID") || out.stdout.contains("SUSPECT"), "the report is printed: {out:?}");
+}
+
+#[test]
+fn every_command_ends_in_words_where_a_stream_takes_nothing() {
+    let stage = Stage::new();
+    assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
+    let commands = [
+        "run --size 16m --time 60ms --warmup 0 --runs 1 \"$D\"",
+        "run --size 16m --explain \"$D\"",
+        "bench --help",
+        "--version",
+        "list",
+        "list --format json",
+        "show last",
+        "compare last last",
+        "export last -o -",
+        "export --schema",
+        "explain",
+        "explain A01 --format json",
+        "doctor \"$D\"",
+        "api --list",
+        "sweep --list --size 16m \"$D\"",
+        "tag last word",
+        "note last word",
+        "verify --size 4m --passes 1 \"$D\"",
+    ];
+    for command in commands {
+        let normal = shell(&stage, &format!("\"$F\" {command}"));
+        for (streams, is_output) in [
+            ("> /dev/full", true),
+            (">&-", true),
+            ("2> /dev/full", false),
+            ("2>&-", false),
+            ("> /dev/full 2> /dev/full", true),
+        ] {
+            let out = shell(&stage, &format!("\"$F\" {command} {streams}"));
+            let fails = is_output && !normal.stdout.is_empty();
+            let expected = if fails { Some(3) } else { normal.code };
+            assert_eq!(out.code, expected, "{command} {streams}: {out:?}");
+            if fails && !streams.contains("2>") {
+                assert!(
+                    out.stderr.contains("standard output cannot be written"),
+                    "{command} {streams}: {out:?}"
+                );
+            }
+            assert!(!out.stderr.contains("panicked"), "{out:?}");
+        }
+        // Nobody reads: that is nobody's error.
+        let piped = shell(&stage, &format!("\"$F\" {command} | true; exit ${{PIPESTATUS[0]}}"));
+        assert_eq!(piped.code, normal.code, "{command}: {piped:?}");
+        assert!(
+            !piped.stderr.contains("panicked") && !piped.stderr.contains("cannot be written"),
+            "{piped:?}"
+        );
+    }
+}
+
+#[test]
+fn a_report_that_nothing_keeps_goes_where_it_can_still_be_read() {
+    let stage = Stage::new();
+    let kept = shell(&stage, &format!("\"$F\" {RUN} \"$D\" > /dev/full"));
+    says(&kept, 3, &["the session is kept", "fathom show"]);
+    assert_eq!(stage.sessions().len(), 1);
+    let nowhere = shell(&stage, &format!("\"$F\" {RUN} --no-history \"$D\" > /dev/full"));
+    says(&nowhere, 3, &["nothing else keeps the report", "VALID"]);
+}
+
+#[test]
+fn an_export_is_whole_or_not_there() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
+    stage.folder("cwd/small");
+    let line = "mount -t tmpfs -o size=16k none small && \"$F\" export last -o small/; code=$?; ls -A small; exit $code";
+    let prefix = ["unshare", "-m", "--propagation", "private", "bash", "-c", line].map(str::to_owned);
+    let mut command = stage.command(&prefix, "", Path::new(""));
+    command.env("F", env!("CARGO_BIN_EXE_fathom")).current_dir(stage.folder("cwd"));
+    let out = wait(&mut command);
+    says(&out, 3, &["cannot be written"]);
+    assert_eq!(out.stdout, "", "nothing torn is left");
+    let twice =
+        ["export last -o out/", "export last -o out/"].map(|words| shell(&stage, &format!("\"$F\" {words}")));
+    assert_eq!((twice[0].code, twice[1].code), (Some(0), Some(2)), "{twice:?}");
+    // The one file of a pipeline is replaced as -o of a measurement does.
+    for _ in 0..2 {
+        assert_eq!(shell(&stage, "\"$F\" export last -o r.json").code, Some(0));
+    }
+    says(
+        &shell(&stage, "\"$F\" export last -o s.fathom && \"$F\" export last -o s.fathom"),
+        2,
+        &["a session"],
+    );
+}
