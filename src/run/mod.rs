@@ -333,31 +333,27 @@ impl Bench {
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
-        let compares_interfaces = matches!(self.plan.study, Study::Interfaces(_));
         // Whoever competes touches the same blocks in the same order as the others of its round.
-        let course = if compares_interfaces { start.repeat as usize } else { done };
+        let competes = matches!(self.plan.study, Study::Interfaces(_));
+        let course = if competes { start.repeat as usize } else { done };
+        let in_sweep = self.plan.study.grid().is_some();
         if let Err(why) = self.targets_still_there(start.job) {
-            return if done == 0 {
-                Err(why)
-            } else {
-                Ok(RunEnd::without(RunEnding::Failed(why.words().into())))
-            };
+            let ended = RunEnd::without(RunEnding::Failed(why.words().into()));
+            return if done == 0 { Err(why) } else { Ok(ended) };
         }
         let specs = match self.specs(&phase, start.phase, done, course) {
-            Err(why) if self.plan.study.grid().is_some() => {
-                return self.cannot_begin(start, why.words().into());
-            }
+            Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
             // What was measured is kept, whatever became of the target.
             Err(why) if done > 0 => return Ok(RunEnd::without(RunEnding::Failed(why.words().into()))),
             specs => specs?,
         };
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
-            Err(why) if self.plan.study.grid().is_some() => return self.cannot_begin(start, why),
+            Err(why) if in_sweep => return self.cannot_begin(start, why),
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
             Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
         };
-        if compares_interfaces {
+        if competes {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
         }

@@ -120,8 +120,7 @@ pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     out
 }
 
-/// The loads that a job was measured at: one where it says its own pace. None where the strategy was to choose them and did not
-/// come so far.
+/// The loads that a job was measured at: one where it says its own pace, none where the strategy did not come so far.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();

@@ -467,16 +467,10 @@ pub(crate) fn curve(closed: &Forge, loads: &[(u64, Forge)]) -> Record {
         run.start.job = run.start.job.min(1);
     }
     let promise = Promise { quantile: 0.99, latency_ns: Some(1_000_000), arrivals: Arrivals::Poisson };
-    self::promise(&mut record, promise);
+    crate::studies::promise(&mut record, promise);
     record.header.plan.jobs.truncate(2);
     record.header.self_test.ceilings.retain(|c| c.job < 2);
     record
-}
-
-/// Makes a record's question that of a load curve.
-pub(crate) fn promise(record: &mut Record, promise: Promise) {
-    record.header.plan.strategy = Strategy::Limit(promise);
-    record.header.plan.study = Study::Limit(promise);
 }
 
 /// What an honest machine says of itself.

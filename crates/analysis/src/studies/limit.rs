@@ -377,7 +377,7 @@ fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
 fn without_a_promise_a_latency_is_quoted_with_its_load() {
     let mut record = curve(&Forge::honest(), &loads(&MEASURED));
     let arrivals = model::job::Arrivals::Poisson;
-    crate::forge::promise(&mut record, Promise { quantile: 0.99, latency_ns: None, arrivals });
+    super::promise(&mut record, Promise { quantile: 0.99, latency_ns: None, arrivals });
     let report = judge(&record, &Judging::default());
     assert_eq!(report.headline.name, "p99 at 70 % of capacity (7,000/s), 4K random read, direct");
     assert!((report.headline.value.unwrap() / 400.0 - 1.0).abs() < 0.01 && report.headline.unit == "us");

@@ -89,6 +89,13 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
     }
 }
 
+/// Makes a record's question that of a load curve.
+#[cfg(test)]
+pub(crate) fn promise(record: &mut Record, promise: model::plan::Promise) {
+    record.header.plan.strategy = model::plan::Strategy::Limit(promise);
+    record.header.plan.study = Study::Limit(promise);
+}
+
 #[cfg(test)]
 use crate::forge::{Forge, curve};
 

@@ -27,7 +27,7 @@ const OF_WRITES: [Weight; 3] =
 const OF_BOTH: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
-/// The card.
+/// Results under the tool's names, with a score where the tool has one.
 pub(super) fn card(form: &Form, answered: &[Answered], results: &[Measured]) -> Card {
     let cell = |row: &FormRow, spot: &Option<Spot>| {
         let spot = spot.as_ref()?;
