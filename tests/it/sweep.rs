@@ -89,6 +89,28 @@ fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
 }
 
 #[test]
+fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
+    let stage = Stage::new();
+    let words = format!("{SIM} --rw read,write --bs 4k..64k --depth 1..8 --exhaustive --runs 1 --time 20ms");
+    let once = sweep(&stage.fathom(&words, nothing()));
+    for (at, work) in ["read", "write"].into_iter().enumerate() {
+        assert_eq!(shape(&once["winner"][work]), (64 << 10, 8), "{:#}", once["works"]);
+        // Twenty cells are too few for five runs of the reference, and it says what settles it.
+        let said = &once["works"][at];
+        assert_eq!((&said["chosen"], &said["decided"]), (&"cannot_tell".into(), &false.into()), "{said:#}");
+        assert!(said["sentence"].as_str().unwrap().contains("--exhaustive --runs 2"), "{said:#}");
+    }
+    let one = stage.fathom(&format!("{SIM} --rw read --bs 4k --depth 4"), nothing());
+    let (report, one) = (one.report().0, sweep(&one));
+    assert_eq!(
+        (&one["works"][0]["chosen"], one["winner"].get("read")),
+        (&"no_choice".into(), None),
+        "{one:#}"
+    );
+    assert!((number(&report["headline"]["value"]) / 163.84 - 1.0).abs() < 0.02, "{:#}", report["headline"]);
+}
+
+#[test]
 fn the_text_says_who_wins_and_draws_the_map() {
     let stage = Stage::new();
     let words = "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet";
@@ -110,7 +132,7 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
     running.signal(rustix::process::Signal::INT);
     let cut = running.end();
     assert_eq!(cut.code, Some(130), "{cut:?}");
-    assert!(cut.stdout.contains("none has won yet"), "{}", cut.stdout);
+    assert!(cut.stdout.contains("CANNOT TELL") && cut.stdout.contains("--resume last"), "{}", cut.stdout);
     let first = stage.sessions();
     let kept = std::fs::read(&first[0]).unwrap();
 

@@ -41,6 +41,7 @@ mod notes;
 mod order;
 mod ratio;
 mod read_ahead;
+mod proportion;
 #[cfg(test)]
 mod reference;
 mod seconds;

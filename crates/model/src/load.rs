@@ -53,7 +53,8 @@ pub struct LoadPoint {
     pub device_depth: Option<f64>,
     /// What became of the load.
     pub state: LoadState,
-    /// Whether the promise was kept at this load; `None` where none was asked for or too few operations tell.
+    /// Whether the latency target was met at this load, at 95 %; `None` where none was asked for, runs do not tell, or the
+    /// percentile is withheld.
     pub kept: Option<bool>,
 }
 
@@ -90,9 +91,9 @@ pub struct Kept {
     pub percentile: String,
     /// What it must not exceed in ns.
     pub latency_ns: u64,
-    /// The highest load that kept it; `None` where none did.
+    /// The highest load below the first miss that was shown to meet it, at 95 %; `None` where none was.
     pub kept_iops: Option<u64>,
-    /// The lowest load above that which broke it; `None` where none did.
+    /// The first miss: the lowest load that was shown to miss it, at 95 %; `None` where none was.
     pub broken_iops: Option<u64>,
 }
 

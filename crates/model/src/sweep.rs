@@ -321,6 +321,12 @@ impl Sweep {
     pub fn is_in_order(&self) -> bool {
         self.search == IN_ORDER
     }
+
+    /// The cell of a work that has no other.
+    pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
+        let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
+        mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
+    }
 }
 
 /// What one cell gave.
@@ -359,11 +365,17 @@ pub struct CellFigures {
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
+    /// What is known of the winner.
+    #[serde(default)]
+    pub chosen: Chosen,
     /// Whether every other cell was shown to be no more than 3 % faster than the winner, and the winner could repeat what it
     /// won by.
     pub decided: bool,
     /// How it ended, in a sentence.
     pub sentence: String,
+    /// Cells that cannot be told from the winner, the one first that most may beat it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Setting>,
     /// Runs of its cells.
     pub runs: usize,
     /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together;
@@ -376,6 +388,21 @@ pub struct Work {
     /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth, or the
     /// winner could not repeat what it won by.
     pub knees: Vec<Knee>,
+}
+
+/// What a search knows of the winner of a work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Chosen {
+    /// No other cell is more than 3 % faster.
+    Fastest,
+    /// The best of what was measured, and others may be more than 3 % faster.
+    Tied,
+    /// Too few runs, or a target that changed meanwhile.
+    #[default]
+    CannotTell,
+    /// Nothing was sought: one cell, or cells in order.
+    NoChoice,
 }
 
 /// What the setting of a well-known program loses.

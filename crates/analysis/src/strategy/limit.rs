@@ -5,12 +5,14 @@
 //!
 //! First the closed loop, which tells the capacity. Then an open loop at fixed shares of it, in rounds of random order. Then
 //! loads around the knee. Then, with a promise, bisection on the logarithm of the load between the highest that kept it and the
-//! lowest above that broke it. A load whose runs disagree is measured again; in the end all of its operations together decide.
+//! lowest above that broke it. A load whose runs disagree is measured again. The search follows what all operations of a load say
+//! together ([`Point::keeps`]); what is answered in the end has to hold at 95 % ([`Point::meets`]).
 
 use super::{Budget, Next, Summary, rounds};
 use crate::case::falls_short;
 use crate::interval;
 use crate::knee::{self, Cost};
+use crate::proportion::{self, Part};
 use model::histogram::Histogram;
 use model::plan::Promise;
 
@@ -139,6 +141,20 @@ impl Point<'_> {
         Some(self.latency.supported_quantile_ns(promise.quantile)? <= most_ns)
     }
 
+    /// Whether the latency target is met at this load, at 95 % by what its runs say; `None` where that cannot be told.
+    pub(crate) fn meets(&self, promise: &Promise) -> Option<bool> {
+        let most_ns = promise.latency_ns?;
+        if self.is_overloaded(promise) {
+            return Some(false);
+        }
+        let part = |run: &&Summary| Part {
+            beyond: run.latency.counts().filter(|(ns, _)| *ns > most_ns).map(|(_, count)| count).sum(),
+            all: run.latency.count(),
+        };
+        let parts: Vec<Part> = self.runs.iter().map(part).collect();
+        proportion::is_within(&parts, 1.0 - promise.quantile)
+    }
+
     /// Whether each run says of the promise what all of them say together.
     fn agrees(&self, promise: &Promise) -> bool {
         let kept = self.keeps(promise);
@@ -179,10 +195,13 @@ fn fresh(points: &[Point], rate: u64) -> Option<u64> {
     (points.len() < MOST_LOADS && points.iter().all(|p| p.offered != rate)).then_some(rate)
 }
 
-/// The highest load that kept the promise, and the lowest above it that broke it.
-pub(crate) fn bracket(points: &[Point], promise: &Promise) -> (Option<u64>, Option<u64>) {
+/// The highest load that kept the promise below the first that surely broke it, and the lowest above that load that broke it.
+fn bracket(points: &[Point], promise: &Promise) -> (Option<u64>, Option<u64>) {
     let all = || points.iter().map(|p| (p.offered, p.keeps(promise)));
-    let kept = all().filter(|(_, kept)| *kept == Some(true)).map(|(rate, _)| rate).max();
+    let missed = |p: &&Point| p.keeps(promise) == Some(false) && p.meets(promise) == Some(false);
+    let first_miss = points.iter().find(missed).map_or(u64::MAX, |p| p.offered);
+    let kept =
+        all().filter(|(rate, kept)| *kept == Some(true) && *rate < first_miss).map(|(rate, _)| rate).max();
     let above = |rate: u64| kept.is_none_or(|k| rate > k);
     (kept, all().filter(|(rate, kept)| *kept == Some(false) && above(*rate)).map(|(rate, _)| rate).min())
 }

@@ -18,10 +18,10 @@ use model::sweep::{Grid, SAME, Search as How, Setting};
 
 /// Runs of a winner after it has won, and of whatever it is held against: enough for an interval worth printing.
 pub const FRESH: usize = 5;
-/// Every so many runs one is of the reference cell.
+/// Every so many runs of a work one more is of its reference cell.
 pub const REFERENCE_EVERY: usize = 12;
 /// Cheaper cells that are tried against a winner, the cheapest first.
-const RIVALS: usize = 3;
+const CHEAPER: usize = 3;
 /// Runs without which no cell wins: what was seen once may have been lucky once.
 const TWICE: usize = 2;
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
@@ -30,6 +30,8 @@ const LESS_CPU: f64 = 0.9;
 const SUPPOSED: (f64, f64) = (0.05, 2.0);
 /// Chance at which a cell that is faster than the leader is given up wrongly: one side, once.
 const WRONGLY: f64 = 0.01;
+/// Degrees of freedom without which nobody knows by how much runs of one cell differ: five runs of one cell have these.
+pub const FEWEST_REPEATS: usize = 4;
 
 /// One run of one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -158,10 +160,17 @@ pub struct Race {
 pub struct Closed {
     /// Index of the winning lane; `None` where every cell failed.
     pub winner: Option<usize>,
-    /// Other cells that may be more than 3 % faster for all that is known.
-    pub open: usize,
     /// Cheaper lanes that may be as fast, the cheapest first.
-    rivals: Vec<usize>,
+    cheaper: Vec<usize>,
+}
+
+/// Lanes that cannot be told from the winner, by all of its runs, those that most may beat it first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rivals {
+    /// Indices of the lanes that may be faster.
+    pub within_noise: Vec<usize>,
+    /// How many of them, from the first on, may be more than 3 % faster.
+    pub open: usize,
 }
 
 /// The search as far as it came.
@@ -229,13 +238,27 @@ impl<'g> Search<'g> {
     /// The job to measure next; `None` where nothing is left.
     pub fn next(&self) -> Option<usize> {
         let pick = self.unseen().or_else(|| self.undecided()).or_else(|| self.unproven())?;
-        let reference = self.reference().filter(|_| self.done % REFERENCE_EVERY == REFERENCE_EVERY - 1);
-        Some(reference.unwrap_or(pick))
+        Some(self.due_reference().unwrap_or(pick))
     }
 
-    /// The cell that is measured again and again: the one in the middle of the first way through the first work.
+    /// The reference cell of the first work, by which it is seen whether the target changes.
     pub fn reference(&self) -> Option<usize> {
-        let lanes = &self.races.first()?.lanes;
+        self.reference_of(self.races.first()?)
+    }
+
+    /// A reference cell whose turn it is: each work has its own, since writes repeat themselves less well than reads.
+    fn due_reference(&self) -> Option<usize> {
+        let due = |race: &Race| {
+            let job = self.reference_of(race)?;
+            let extra = self.times(job).checked_sub(self.least())?;
+            (extra < race.tries() / REFERENCE_EVERY).then_some(job)
+        };
+        self.races.iter().find_map(due)
+    }
+
+    /// The cell of a work that is measured again and again: the one in the middle of the first way through it.
+    fn reference_of(&self, race: &Race) -> Option<usize> {
+        let lanes = &race.lanes;
         let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
         let sound = || lanes.iter().filter(|l| !l.failed);
         let first = way(sound().next()?);
@@ -309,8 +332,8 @@ impl<'g> Search<'g> {
         if race.lanes[leader].logs.len() < TWICE {
             return Some(race.lanes[leader].job);
         }
-        let spread = Spread::of(&race.lanes);
-        let unsure = |at: usize| spread.of_mean(&race.lanes[at]);
+        let spread = Spread::supposed(&race.lanes);
+        let unsure = |at: usize| spread.of_mean(&race.lanes[at].logs);
         let at = if unsure(leader) > unsure(challenger) { leader } else { challenger };
         Some(race.lanes[at].job)
     }
@@ -414,13 +437,13 @@ impl Race {
         self.running().max_by(|a, b| a.1.mean().total_cmp(&b.1.mean())).map(|(at, _)| at)
     }
 
-    /// By how much each other lane may at most be faster than one, as a logarithm.
-    fn gaps(&self, leader: usize) -> Vec<(usize, f64)> {
-        let spread = Spread::of(&self.lanes);
-        let best = &self.lanes[leader];
+    /// By how much each other lane may at most be faster than one, as a logarithm. Of that one all runs count: those that
+    /// chose it alone would flatter it.
+    fn gaps(&self, leader: usize, spread: &Spread) -> Vec<(usize, f64)> {
+        let best = [self.lanes[leader].logs.as_slice(), &self.lanes[leader].fresh].concat();
         let gap = |lane: &Lane| {
-            let error = (spread.of_mean(lane) + spread.of_mean(best)).sqrt();
-            lane.mean() - best.mean() + spread.factor * error
+            let error = (spread.of_mean(&lane.logs) + spread.of_mean(&best)).sqrt();
+            lane.mean() - mean(&best) + spread.factor * error
         };
         self.running().filter(|(at, _)| *at != leader).map(|(at, lane)| (at, gap(lane))).collect()
     }
@@ -428,23 +451,47 @@ impl Race {
     /// The leader, the lane that may beat it by most, and by how much; `None` where there are no two.
     fn contest(&self) -> Option<(usize, usize, f64)> {
         let leader = self.leader()?;
-        let (at, gap) = self.gaps(leader).into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (at, gap) = self
+            .gaps(leader, &Spread::supposed(&self.lanes))
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some((leader, at, gap))
     }
 
     /// Whether surely no lane is more than 3 % faster than the leader, or none is left that could be.
     fn is_decided(&self) -> bool {
         let Some(leader) = self.leader() else { return true };
+        if self.lanes.len() == 1 {
+            return true;
+        }
         let nearest = self.contest().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
-        self.lanes[leader].logs.len() >= TWICE && nearest <= SAME.ln_1p()
+        self.lanes[leader].logs.len() >= TWICE && self.knows_its_noise() && nearest <= SAME.ln_1p()
     }
 
+    /// Any cell may win, also one that was measured once: its fresh runs tell whether it was only lucky.
     fn close(&self) -> Closed {
-        let twice = self.running().filter(|(_, l)| l.logs.len() >= TWICE);
-        let best = twice.max_by(|a, b| a.1.mean().total_cmp(&b.1.mean())).map(|(at, _)| at);
-        let winner = best.or_else(|| self.leader());
-        let open = winner.map_or(0, |w| self.gaps(w).iter().filter(|g| g.1 > SAME.ln_1p()).count());
-        Closed { winner, open, rivals: winner.map_or_else(Vec::new, |w| self.cheaper(w)) }
+        let winner = self.leader();
+        Closed { winner, cheaper: winner.map_or_else(Vec::new, |w| self.cheaper(w)) }
+    }
+
+    /// The cells that may be as fast as the winner, now that it has fresh runs too; `None` before it was chosen.
+    pub fn rivals(&self) -> Option<Rivals> {
+        let winner = self.closed.as_ref()?.winner?;
+        let mut gaps = self.gaps(winner, &self.noise());
+        gaps.retain(|(_, gap)| *gap > 0.0);
+        gaps.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let open = gaps.iter().take_while(|(_, gap)| *gap > SAME.ln_1p()).count();
+        Some(Rivals { within_noise: gaps.into_iter().map(|(at, _)| at).collect(), open })
+    }
+
+    /// What it is judged by: what was seen, or where that is too little what is supposed.
+    fn noise(&self) -> Spread {
+        if self.knows_its_noise() { Spread::seen(&self.lanes) } else { Spread::supposed(&self.lanes) }
+    }
+
+    /// Whether enough runs repeat one another to know by how much runs of one cell differ.
+    pub fn knows_its_noise(&self) -> bool {
+        repeats(&self.lanes).1 >= FEWEST_REPEATS as f64
     }
 
     /// Lanes that cost less than one and look as fast, the cheapest first.
@@ -457,7 +504,7 @@ impl Race {
         let near = |l: &Lane| l.mean() >= best.mean() + (1.0 - SAME).ln();
         let mut all: Vec<(usize, &Lane)> = self.running().filter(|(_, l)| costs_less(l) && near(l)).collect();
         all.sort_by(|a, b| a.1.cost().partial_cmp(&b.1.cost()).unwrap_or(std::cmp::Ordering::Equal));
-        all.into_iter().take(RIVALS).map(|(at, _)| at).collect()
+        all.into_iter().take(CHEAPER).map(|(at, _)| at).collect()
     }
 
     /// By how much runs of one cell differ: the standard deviation of their logarithms, of all cells together; `None` where no
@@ -472,33 +519,37 @@ impl Race {
         self.lanes.get(self.closed.as_ref()?.winner?)
     }
 
-    /// By which factor the winner's fresh runs differ from those that chose it, as a logarithm; `None` before it has them.
-    pub fn shift(&self) -> Option<f64> {
+    /// By which factor the winner's fresh runs fell behind those that chose it, as a logarithm, where that is more than 3 % and
+    /// more than the luck by which it was chosen: then the target changed. `None` otherwise.
+    pub fn fall(&self) -> Option<f64> {
         let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
-        Some(mean(&winner.fresh) - winner.mean())
+        let spread = self.noise();
+        let luck = spread.factor * (spread.of_mean(&winner.logs) + spread.of_mean(&winner.fresh)).sqrt();
+        let shift = mean(&winner.fresh) - winner.mean();
+        (shift < (1.0 - SAME).ln() && shift < -luck).then_some(shift)
     }
 
-    /// The first rival that held, once it was measured beside the winner; else the winner. `None` without one.
+    /// The first cheaper lane that held, once it was measured beside the winner; else the winner. `None` without one.
     pub fn cheapest(&self) -> Option<&Lane> {
         let winner = self.winner()?;
-        let rivals = self.closed.as_ref()?.rivals.iter().filter_map(|at| self.lanes.get(*at));
-        Some(rivals.take_while(|l| l.is_tried()).find(|l| l.holds_against(winner)).unwrap_or(winner))
+        let cheaper = self.closed.as_ref()?.cheaper.iter().filter_map(|at| self.lanes.get(*at));
+        Some(cheaper.take_while(|l| l.is_tried()).find(|l| l.holds_against(winner)).unwrap_or(winner))
     }
 
     /// Lanes that are measured after the race, with how many fresh runs each has to have.
     fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
         let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
         let mut out: Vec<(&Lane, usize)> = self.yardsticks.iter().map(|y| (y, FRESH)).collect();
-        let rivals = closed.rivals.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
-        // One rival after another, each with fresh runs of the winner beside it.
-        let trying = rivals.take_while(|(at, _)| *at == 0 || !time_is_up);
+        let cheaper = closed.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
+        // One cheaper cell after another, each with fresh runs of the winner beside it.
+        let trying = cheaper.take_while(|(at, _)| *at == 0 || !time_is_up);
         let mut rounds = 1;
-        for (at, rival) in trying {
-            if !rival.is_tried() {
-                out.push((rival, FRESH));
+        for (at, lane) in trying {
+            if !lane.is_tried() {
+                out.push((lane, FRESH));
             }
             rounds = at + 1;
-            if !rival.is_tried() || rival.holds_against(winner) {
+            if !lane.is_tried() || lane.holds_against(winner) {
                 break;
             }
         }
@@ -540,17 +591,28 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(lanes: &[Lane]) -> Self {
+    /// With a guess that repeats correct: for the choice of what to measure next, from the first run on.
+    fn supposed(lanes: &[Lane]) -> Self {
         let (squares, degrees) = repeats(lanes);
         let (deviation, weight) = SUPPOSED;
-        let pooled = (weight * deviation * deviation + squares) / (weight + degrees);
-        Self { pooled, factor: student::quantile(1.0 - WRONGLY, weight + degrees).unwrap_or(f64::INFINITY) }
+        Self::of(weight * deviation * deviation + squares, weight + degrees)
     }
 
-    /// Variance of a lane's mean: its own spread counts as far as it has repeats, that of all cells for the rest.
-    fn of_mean(&self, lane: &Lane) -> f64 {
-        let n = lane.logs.len().max(1) as f64;
-        let own = (SUPPOSED.1 * self.pooled + squares(&lane.logs)) / (SUPPOSED.1 + n - 1.0);
+    /// By what repeats say alone: for what is concluded.
+    fn seen(lanes: &[Lane]) -> Self {
+        let (squares, degrees) = repeats(lanes);
+        Self::of(squares, degrees)
+    }
+
+    fn of(squares: f64, degrees: f64) -> Self {
+        let factor = student::quantile(1.0 - WRONGLY, degrees).unwrap_or(f64::INFINITY);
+        Self { pooled: squares / degrees, factor }
+    }
+
+    /// Variance of the mean of a cell's runs: their own spread counts as far as it has repeats, that of all cells for the rest.
+    fn of_mean(&self, runs: &[f64]) -> f64 {
+        let n = runs.len().max(1) as f64;
+        let own = (SUPPOSED.1 * self.pooled + squares(runs)) / (SUPPOSED.1 + n - 1.0);
         own / n
     }
 }

@@ -125,6 +125,8 @@ fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise
         }
         percentiles.insert((*name).to_owned(), value.filter(|_| own.is_none()));
     }
+    let withheld =
+        state == LoadState::Late && percentiles.get(&rank(promise.quantile)).copied().flatten().is_none();
     let depths: Vec<f64> = figures.runs.iter().filter_map(|r| Some(r.device?.depth_mean)).collect();
     LoadPoint {
         result: 0,
@@ -137,10 +139,11 @@ fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise
         lateness_p99_ns: late.quantile_ns(0.99),
         device_depth: (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / depths.len() as f64),
         state,
+        // A latency that is withheld meets nothing, and misses nothing either: the lateness may be all of it.
         kept: match state {
             LoadState::Void => None,
             LoadState::Overload => promise.latency_ns.map(|_| false),
-            LoadState::Served | LoadState::Late => point.keeps(promise),
+            LoadState::Served | LoadState::Late => point.meets(promise).filter(|_| !withheld),
         },
     }
 }
@@ -153,11 +156,11 @@ fn lateness(answered: &Answered) -> Histogram {
     whole
 }
 
-/// Up to which load the promise was kept, among those that nothing voids.
+/// Up to which load the target was met, below the first load that missed it, among those that nothing voids.
 fn kept(points: &[LoadPoint], promise: &Promise, latency_ns: u64) -> Kept {
     let that = |said: bool| points.iter().filter(move |p| p.kept == Some(said)).map(|p| p.offered_iops);
-    let kept_iops = that(true).max();
-    let broken_iops = that(false).filter(|iops| kept_iops.is_none_or(|kept| *iops > kept)).min();
+    let broken_iops = that(false).min();
+    let kept_iops = that(true).filter(|iops| broken_iops.is_none_or(|broken| *iops < broken)).max();
     Kept { percentile: rank(promise.quantile), latency_ns, kept_iops, broken_iops }
 }
 
@@ -190,42 +193,54 @@ fn latency_at(point: &LoadPoint, rank: &str) -> String {
 }
 
 fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
-    let Kept { percentile: rank, latency_ns, .. } = kept;
-    let limit = show_ns(*latency_ns as f64);
-    let load = |iops: u64| {
-        let latency = at(curve, iops).map(|p| latency_at(p, rank)).unwrap_or_default();
-        format!("{} a second ({latency})", show_count(iops as f64))
+    let target = format!("p{} within {}", kept.percentile, show_ns(kept.latency_ns as f64));
+    let load = |p: &LoadPoint| {
+        format!("{} a second ({})", show_count(p.offered_iops as f64), latency_at(p, &kept.percentile))
     };
-    let broken = kept.broken_iops.map(&load);
-    let late = kept.broken_iops.and_then(|iops| at(curve, iops)).is_some_and(|p| p.state == LoadState::Late);
-    let late = if late {
-        " There the hand-overs were late (E10): with more --depth or --workers the storage may bear more."
-    } else {
-        ""
+    let [met, missed] = [kept.kept_iops, kept.broken_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
+    let between = unsettled(curve, kept);
+    let settle = |p: &LoadPoint| {
+        let cure = if p.state == LoadState::Late {
+            "more --depth or --workers"
+        } else {
+            "a longer --time or more --runs"
+        };
+        format!("at {} it cannot be told; {cure} would", load(p))
     };
-    let broken_below =
-        curve.points.iter().rev().find(|p| {
-            p.kept == Some(false) && kept.kept_iops.is_some_and(|highest| p.offered_iops < highest)
-        });
-    let below = broken_below
-        .map_or_else(String::new, |p| format!(" A lower load broke it too: {}.", load(p.offered_iops)));
-    match (kept.kept_iops.map(&load), broken) {
-        (Some(kept), Some(broken)) => {
-            format!("p{rank} stays within {limit} up to {kept}; {broken} break it.{below}{late}")
+    let open = between.map_or_else(String::new, |p| format!(" In between, {}.", settle(p)));
+    match (met, missed, between) {
+        (Some(met), Some(missed), _) => {
+            format!("Highest load with {target}: {}; {} misses it.{open}", load(met), load(missed))
         }
-        (Some(kept), None) => {
-            format!("p{rank} stays within {limit} up to {kept}, the highest load that was offered.{below}")
+        (Some(met), None, Some(next)) => {
+            format!("{target} holds at {} and below; {}.", load(met), settle(next))
         }
-        (None, Some(broken)) => {
-            format!("No load that was offered keeps p{rank} within {limit}; {broken} break it.{late}")
+        (Some(met), None, None) => {
+            format!("{target} holds at {}, the highest load that was offered.", load(met))
         }
-        (None, None) if curve.points.iter().all(|p| p.state == LoadState::Void) => {
-            format!("Whether any load keeps p{rank} within {limit} is not known: findings void all of them.")
+        (None, Some(missed), None) => {
+            format!("No load that was offered has {target}; {} misses it.", load(missed))
         }
-        (None, None) => {
-            format!("Whether any load keeps p{rank} within {limit} is not known; type a longer --time.")
+        (None, Some(missed), Some(next)) => format!(
+            "Whether any load has {target} cannot be told: {} misses it, and {}.",
+            load(missed),
+            settle(next)
+        ),
+        (None, None, Some(next)) => {
+            format!("Whether any load has {target} cannot be told: {}.", settle(next))
+        }
+        (None, None, None) => {
+            format!("Whether any load has {target} is not known: findings void all of them.")
         }
     }
+}
+
+/// The lowest load above the answer, and below the first miss, that says neither.
+fn unsettled<'c>(curve: &'c LoadCurve, kept: &Kept) -> Option<&'c LoadPoint> {
+    let above = |p: &&LoadPoint| kept.kept_iops.is_none_or(|met| p.offered_iops > met);
+    let below = |p: &&LoadPoint| kept.broken_iops.is_none_or(|missed| p.offered_iops < missed);
+    let open = curve.points.iter().filter(above).filter(below);
+    open.filter(|p| p.kept.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
 fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
@@ -370,7 +385,22 @@ fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
     let report = judged(&with);
     let load = curve_of(&report);
     assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
-    assert!(load.sentence.contains("E10") && load.sentence.contains("lateness"), "{}", load.sentence);
+    assert!(load.sentence.contains("--depth") && load.sentence.contains("lateness"), "{}", load.sentence);
+    assert_eq!(load.points[3].kept, None, "it neither met the target nor missed it");
+}
+
+#[test]
+fn a_load_above_the_first_miss_is_no_answer() {
+    let odd = [(2_000, 100_000), (5_000, 1_500_000), (7_000, 400_000), (9_000, 2_000_000)];
+    let report = judged(&loads(&odd));
+    let promise = report.limit.as_ref().unwrap().promise.as_ref().unwrap();
+    assert_eq!(
+        (promise.kept_iops, promise.broken_iops),
+        (Some(2_000), Some(5_000)),
+        "{}",
+        report.verdict_reason
+    );
+    assert_eq!(report.headline.value, Some(2_000.0));
 }
 
 #[test]
@@ -393,7 +423,8 @@ fn a_promise_that_nothing_keeps_has_no_number_and_says_why() {
     let report = judged(&loads(&[(2_000, 3_000_000), (5_000, 4_000_000)]));
     assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
     assert!(report.verdict_reason.contains("No load") && report.verdict_reason.contains("2,000"));
-    let unsaid = judged(&loads(&[(20, 3_000_000), (50, 4_000_000)]));
+    let unsaid = judged(&loads(&[(20, 300_000), (50, 400_000)]));
+    assert_eq!((unsaid.verdict, unsaid.headline.value), (Verdict::Invalid, None), "met by luck, perhaps");
     assert!(unsaid.verdict_reason.contains("--time"), "{}", unsaid.verdict_reason);
 }
 

@@ -8,12 +8,15 @@ use crate::findings::Answered;
 use crate::interval;
 use crate::strategy::sweep::{Lane, Race, Search, samples};
 use crate::student;
+use choice::choice;
 use model::job::Pattern;
 use model::record::Record;
 use model::report::{Deduction, Headline, Measured, Verdict};
 use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work};
-use model::units::{MIB, show_block, show_count, show_share};
+use model::sweep::{
+    CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
+};
+use model::units::{MIB, show_block, show_share};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -22,6 +25,7 @@ const MOST_SPREAD: f64 = 0.1;
 /// Runs of the reference from which a line through them says something.
 const FEWEST_LOOKS: usize = 4;
 
+mod choice;
 mod in_order;
 
 /// One axis of a grid: its name, its value in a setting, the setting without it, and how a value is shown.
@@ -94,8 +98,8 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[Answered]) -> Swee
         seconds: search.spent_ns() as f64 / 1e9,
         budget_seconds,
         skipped: grid.skipped.clone(),
-        winner: of_works(Race::winner),
-        cheapest: of_works(Race::cheapest),
+        winner: of_works(|race| race.winner().filter(|_| race.lanes.len() > 1)),
+        cheapest: of_works(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
         works: search.races.iter().map(|r| work(grid, r, &cells, of)).collect(),
         reference: search.reference().and_then(|job| reference(grid, job, &runs)),
         cells,
@@ -127,6 +131,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
 
 fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> Option<CellFigures>) -> Work {
     let winner = race.winner();
+    let choice = choice(grid, race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
     let by_winner = |lane: &Lane| ratio(winner?.told_by(), lane.told_by());
     let losses = race.yardsticks.iter().filter_map(|lane| {
@@ -135,59 +140,21 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     });
     // Most cells were measured once: what they say of an axis is no better than a run.
     let best = winner
-        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && !fell(race))
+        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        decided: race.closed.as_ref().is_some_and(|c| c.winner.is_some() && c.open == 0) && !fell(race),
-        sentence: sentence(grid, race),
+        decided: choice.chosen == Chosen::Fastest,
+        chosen: choice.chosen,
+        sentence: choice.sentence,
+        rivals: choice.rivals,
         runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
         yardsticks: losses.collect(),
         spread: race.spread(),
         knees: best.map_or_else(Vec::new, |b| AXES.iter().filter_map(|a| knee(a, b, &mine)).collect()),
     }
-}
-
-/// Whether the winner could not repeat what it won by: the target became slower, or was fast when it was the winner's turn. What
-/// was concluded from runs at different times does not hold then.
-fn fell(race: &Race) -> bool {
-    race.shift().is_some_and(|shift| shift < (1.0 - SAME).ln())
-}
-
-fn sentence(grid: &Grid, race: &Race) -> String {
-    let all = race.lanes.len();
-    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
-    let how = match (&race.closed, grid.search) {
-        (None, _) => return format!("{seen} of {all} cells were measured, and none has won yet."),
-        (Some(closed), _) if closed.winner.is_none() => {
-            return format!("None of {all} cells could be measured.");
-        }
-        (Some(_), _) if fell(race) => format!(
-            "nothing is sure: the winner gave {} less afterwards than while it was chosen, so the target changes; sweep again when it is quiet",
-            show_share(-race.shift().unwrap_or(0.0).exp_m1())
-        ),
-        (Some(closed), _) if closed.open == 0 => "surely no other cell is more than 3 % faster".into(),
-        (Some(closed), How::Exhaustive | How::InOrder(_)) => {
-            format!("{} may be more than 3 % faster for all that their runs say", others(closed.open))
-        }
-        (Some(closed), How::Adaptive { .. }) => {
-            format!(
-                "the time was up; {} may be more than 3 % faster for all that is known",
-                others(closed.open)
-            )
-        }
-    };
-    let failed = if seen < all { format!(" ({} could not be measured)", all - seen) } else { String::new() };
-    let spread =
-        race.spread().map_or_else(String::new, |s| format!(", runs of one cell differ by {}", show_share(s)));
-    let cells = if seen == 1 { "cell" } else { "cells" };
-    format!("{seen} {cells}{failed}{spread}: {how}.")
-}
-
-fn others(count: usize) -> String {
-    if count == 1 { "1 other cell".into() } else { format!("{} other cells", show_count(count as f64)) }
 }
 
 /// One rate by another; `None` where one has fewer than three runs.
@@ -255,7 +222,8 @@ fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -
 
 /// The results that the conclusions rest on, each once.
 pub(crate) fn finalists<'m>(sweep: &Sweep, results: &'m [Measured]) -> Vec<&'m Measured> {
-    let cells = || sweep.winner.values().chain(sweep.cheapest.values());
+    let only = || sweep.works.iter().filter_map(|w| sweep.only_cell(&w.name));
+    let cells = || sweep.winner.values().chain(sweep.cheapest.values()).chain(only());
     // A job of several streams has several results, and the cell names the first.
     let first = |r: &Measured| cells().filter_map(|c| results.get(c.result?)).any(|first| first.job == r.job);
     results.iter().filter(|r| sweep.is_in_order() || first(r)).collect()
@@ -276,7 +244,7 @@ fn best<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
             |a: &&CellFigures, b: &&CellFigures| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal);
         return most.rev().max_by(more).or(measured().next());
     }
-    sweep.works.iter().find_map(|w| sweep.winner.get(&w.name))
+    sweep.works.iter().find_map(|w| sweep.winner.get(&w.name).or_else(|| sweep.only_cell(&w.name)))
 }
 
 /// Its result.

@@ -19,7 +19,7 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
     }
     out.table_of(&table);
     out.line(
-        "Latencies count from when an operation should have begun; - = too few to say, late, or overload.",
+        "Latencies count from when an operation should have begun; - = not enough samples, late, or overload.",
     );
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
@@ -65,7 +65,7 @@ fn cells(point: &LoadPoint, curve: &LoadCurve) -> [String; HEADINGS.len()] {
     ]
 }
 
-/// `kept`, `overload, broken`, ...; with the promised percentile where no column has it.
+/// `met`, `overload, missed`, ...; with the percentile of the target where no column has it.
 fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut words = Vec::new();
     let rank = rank(curve);
@@ -80,7 +80,11 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
         LoadState::Overload => words.push("overload".into()),
         LoadState::Void => words.push("void".into()),
     }
-    words.extend(point.kept.map(|kept| if kept { "kept".into() } else { "broken".into() }));
+    match point.kept {
+        Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
+        None if curve.promise.is_some() && point.state != LoadState::Void => words.push("cannot tell".into()),
+        None => {}
+    }
     words.join(", ")
 }
 
@@ -141,7 +145,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
     };
     let mut lines = vec![format!(
         "  p{rank} over load (* measured, ! overload{})",
-        if line.is_some() { ", --- promised" } else { "" }
+        if line.is_some() { ", --- target" } else { "" }
     )];
     lines.extend(cells.iter().enumerate().map(|(at, row)| {
         let drawn: String = row.iter().collect();

@@ -6,7 +6,7 @@ use super::text::{Page, half_width, ruled};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Setting, Sweep, Work};
+use model::sweep::{CellFigures, Chosen, Setting, Sweep, Work};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate};
 
 const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
@@ -89,13 +89,15 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report) {
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
-    out.prose("", "  ", &format!("{}: {}", work.name, work.sentence));
-    let Some(winner) = sweep.winner.get(&work.name) else {
+    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    out.prose("", "  ", &format!("{}: {word}{}", work.name, work.sentence));
+    let only = sweep.only_cell(&work.name);
+    let Some(winner) = sweep.winner.get(&work.name).or(only) else {
         out.line("");
         return;
     };
     let mut table = ruled(&HEADINGS);
-    table.add_row(row("fastest", winner, ""));
+    table.add_row(row(if only.is_some() { "" } else { best_word(work.chosen) }, winner, ""));
     if let Some(cheapest) = sweep.cheapest.get(&work.name) {
         if cheapest.setting == winner.setting {
             out.line("  No cell that costs less looks as fast.");
@@ -138,6 +140,11 @@ fn half(work: &str) -> &'static str {
     }
 }
 
+/// What the first row of the table is called: what was not shown to be the fastest is only the best that was seen.
+fn best_word(chosen: Chosen) -> &'static str {
+    if chosen == Chosen::Fastest { "fastest" } else { "best seen" }
+}
+
 /// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
 fn renamed(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
@@ -176,20 +183,20 @@ fn percent(share: f64) -> String {
 fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: Option<&CellFigures>) {
     let sides = sides(cells);
     let way = |c: &CellFigures| (sides.1.without)(&(sides.0.without)(&c.setting)).way();
-    let mut ways: Vec<(String, Vec<&CellFigures>)> = Vec::new();
+    let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
     for name in std::iter::once(winner).chain(cells.iter().copied()).map(way) {
-        if ways.iter().any(|(known, _)| *known == name) {
+        if ways.iter().any(|(known, _)| known.contains(&name)) {
             continue;
         }
         let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == name).collect();
         let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
         match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
-            Some((known, _)) => *known += &format!("; {name}"),
-            None => ways.push((name, these)),
+            Some((known, _)) => known.push(name),
+            None => ways.push((vec![name], these)),
         }
     }
-    for (name, these) in ways.iter().take(MAPS) {
-        map(out, name, sides, these, winner, cheapest);
+    for (names, these) in ways.iter().take(MAPS) {
+        map(out, &names.join("; "), sides, these, winner, cheapest);
     }
     if ways.len() > MAPS {
         out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
@@ -255,7 +262,7 @@ fn map(
         }
         out.line(line.trim_end());
     }
-    out.line("  * fastest, = cheapest as fast; shades are shares of the fastest");
+    out.line("  * best, = cheapest setting with similar speed; shades are shares of the best");
     out.line("");
 }
 

@@ -337,8 +337,8 @@ fn headline(headline: &Headline, report: &Report) -> String {
     let number = format!("{} {}", show_rate(value), headline.unit);
     if let Studied::Limit(curve) = &report.study {
         return match curve.promise.as_ref().map(|p| p.broken_iops) {
-            Some(Some(broken)) => format!("{number} (kept), broken at {}", show_count(broken as f64)),
-            Some(None) => format!("{number} (kept), and not broken at any load that was offered"),
+            Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
+            Some(None) => format!("{number}, and no load that was offered missed it"),
             None => number,
         };
     }

@@ -131,8 +131,8 @@ fn a_quiet_device_is_decided_early() {
     grid.search = quarter(&grid);
     let samples = played(&grid, peak, Noise { spread: 0.002, stalls: 0.0 }, 7);
     let search = Search::after(&grid, RUNS, 7, &samples);
-    let closed = search.races[0].closed.as_ref().unwrap();
-    assert_eq!(closed.open, 0, "surely nothing is 3 % faster");
+    let rivals = search.races[0].rivals().unwrap();
+    assert_eq!(rivals.open, 0, "surely nothing is 3 % faster: {rivals:?}");
     assert_eq!(
         search.races[0].winner().and_then(|w| grid.setting(w.job)).map(Setting::shape),
         Some("8 x 512K".into())
@@ -158,9 +158,41 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     }
     assert_eq!(search.races[0].yardsticks[0].fresh.len(), FRESH);
     assert!(search.races[1].yardsticks.is_empty());
-    let reference = search.reference().unwrap();
-    let watched = samples.iter().filter(|s| s.job == reference).count();
+    let references: Vec<usize> = search.races.iter().filter_map(|r| search.reference_of(r)).collect();
+    assert_eq!(references.len(), 2, "each work has its own");
+    let watched = samples.iter().filter(|s| references.contains(&s.job)).count();
     assert!(watched >= samples.len() / REFERENCE_EVERY, "{watched} of {}", samples.len());
+}
+
+#[test]
+fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
+    let grid = grid(&["read", "write"], How::Exhaustive);
+    let best = grid.cells.iter().map(|c| peak(&c.setting)).fold(0.0, f64::max);
+    for seed in 0..50 {
+        let mut random = Draws(split_mix(seed));
+        let mut search = Search::new(&grid, 1, seed);
+        while let Some(job) = search.next() {
+            let rate = peak(grid.setting(job).unwrap()) * (0.02 * random.normal()).exp();
+            search.take(&Sample { job, bytes_per_s: Some(rate), took_ns: WHOLE_NS, ..Sample::default() });
+        }
+        for race in &search.races {
+            assert!(race.knows_its_noise(), "{seed}: {}", race.work);
+            let (winner, rivals) = (race.winner().unwrap(), race.rivals().unwrap());
+            assert_ne!(
+                Some(winner.job),
+                search.reference_of(race),
+                "{seed}: the reference is far from the peak"
+            );
+            let of = |lane: &Lane| peak(grid.setting(lane.job).unwrap());
+            let known = |at: &usize| of(&race.lanes[*at]) >= best;
+            assert!(
+                of(winner) >= best || rivals.within_noise.iter().any(known),
+                "{seed}: the best is not named"
+            );
+            assert!(rivals.within_noise.len() < race.lanes.len() / 4, "{seed}: {rivals:?}");
+            assert_eq!(race.fall(), None, "{seed}: luck is no change of the target");
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::strategy::sweep::{Sample, samples};
 use model::plan::Role;
 use model::record::Record;
 use model::sweep::{
-    CellFigures, Grid, Ground, IN_ORDER, Rounds, Setting, Skipped, Sweep, Until, Work, least_iops,
+    CellFigures, Chosen, Grid, Ground, IN_ORDER, Rounds, Setting, Skipped, Sweep, Until, Work, least_iops,
 };
 use model::units::{MIB, show_rate};
 use std::collections::BTreeMap;
@@ -84,7 +84,9 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work>
         Work {
             sentence: format!("{} cells were measured once each.", mine.len()),
             name,
+            chosen: Chosen::NoChoice,
             decided: false,
+            rivals: Vec::new(),
             runs: mine.iter().map(|c| c.runs).sum(),
             spread: None,
             cheapest_by_winner: None,

@@ -112,9 +112,39 @@ fn a_search_that_was_cut_has_cells_and_no_winner() {
     let (report, sweep) = judged(&cut);
     assert_eq!((report.verdict, report.headline.value), (Verdict::Invalid, None));
     assert!(sweep.winner.is_empty() && sweep.cells.iter().any(|c| c.mib_per_s.is_some()));
-    assert!(report.verdict_reason.contains("none has won yet"), "{}", report.verdict_reason);
+    assert!(report.verdict_reason.contains("--resume last"), "{}", report.verdict_reason);
     let empty = Record { runs: Vec::new(), ..cut };
     assert!(judged(&empty).1.cells.iter().all(|c| c.mib_per_s.is_none() && c.runs == 0));
+}
+
+#[test]
+fn what_cannot_be_told_apart_is_named_beside_the_winner_and_one_cell_wins_nothing() {
+    let mut near = record(&[(1, 4_000), (8, 9_990), (32, 10_000)]);
+    for run in &mut near.runs {
+        let vary = |bytes: u64| bytes / 1_000 * [1_002, 998, 1_000][run.start.repeat as usize % 3];
+        let streams = &mut run.end.as_mut().unwrap().streams;
+        streams[0].issued.values_mut().for_each(|i| i.bytes = vary(i.bytes));
+    }
+    let work = &judged(&near).1.works[0];
+    assert_eq!((work.chosen, work.decided), (Chosen::Fastest, true), "{}", work.sentence);
+    assert_eq!(work.rivals.iter().map(|s| s.depth).collect::<Vec<_>>(), [8], "{}", work.sentence);
+    assert!(work.sentence.contains("not told apart from it: 8 x 4K"), "{}", work.sentence);
+
+    let (report, sweep) = judged(&record(&[(32, 10_000)]));
+    assert_eq!((sweep.works[0].chosen, sweep.winner.len()), (Chosen::NoChoice, 0));
+    assert!(report.headline.value.is_some() && report.verdict == Verdict::Valid, "{report:#?}");
+}
+
+#[test]
+fn too_few_repeats_tell_no_winner_and_say_what_does() {
+    let mut once = record(&[(1, 4_000), (8, 9_990), (32, 10_000)]);
+    once.header.plan.runs = 1;
+    // One run of each cell, then those of the finals.
+    once.runs.retain(|r| r.start.repeat == 0 || r.start.job >= 2);
+    let (_, sweep) = judged(&once);
+    let work = &sweep.works[0];
+    assert_eq!((work.chosen, work.decided), (Chosen::CannotTell, false), "{}", work.sentence);
+    assert!(work.sentence.contains("`--exhaustive --runs 3` settles it"), "{}", work.sentence);
 }
 
 #[test]
