@@ -27,6 +27,33 @@ fn a_seed_typed_twice_draws_the_same_offsets_twice() {
 }
 
 #[test]
+fn the_first_word_is_about_all_rows_and_not_only_the_first() {
+    let stage = Stage::new();
+    let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
+    std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
+    let job = stage.path("job.toml");
+    let streams = [("on data", &data), ("on a hole", &sparse)];
+    let table = |(name, target): (&str, &std::path::PathBuf)| {
+        format!("[[stream]]\nname = \"{name}\"\nrw = \"randread\"\ntarget = \"{}\"\n", target.display())
+    };
+    let text: String = streams.into_iter().map(table).collect();
+    std::fs::write(&job, format!("time = \"300ms\"\nwarmup = \"50ms\"\nruns = 3\n{text}")).unwrap();
+
+    let out = stage.fathom("run --quiet --format json", &job);
+    let report = out.report();
+    assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)), "{:#}", report.0["counts"]);
+    assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
+    let counts = &report.0["counts"];
+    assert_eq!(counts["invalid"], 1, "{counts:#}");
+    assert!(counts["sentence"].as_str().unwrap().contains("(on a hole)"), "{counts:#}");
+    assert!(report.0["verdict_reason"].as_str().unwrap().contains("A04"), "{}", report.0["verdict_reason"]);
+
+    let accepted = stage.fathom("run --quiet --format json --accept A04", &job);
+    let renamed = accepted.report().answers("D06").iter().any(|f| f["outcome"] == "finding");
+    assert!(accepted.code == Some(0) || renamed, "{:?} {}", accepted.code, accepted.stderr);
+}
+
+#[test]
 fn a_virtual_machine_is_told_from_one_of_metal() {
     let stage = Stage::new();
     let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();

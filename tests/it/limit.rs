@@ -70,9 +70,11 @@ fn capacity_knee_and_promise_of_a_known_server_are_those_of_theory() {
     near("knee", number(&curve["knee"]["iops"]), 10_000.0 * (2.0 - 2_f64.sqrt()), 0.05);
     let truth = true_load(5) / SERVICE_S;
     let (kept, broken) = (&curve["promise"]["kept_iops"], &curve["promise"]["broken_iops"]);
-    near("kept", number(kept), truth, 0.03);
+    // Shown at 95 %, and so a little below.
+    near("kept", number(kept), truth, 0.05);
+    assert_eq!(report.0["answer"]["word"], "MET", "{:#}", report.0["answer"]);
     // Both ends are sure at 95 %; loads between them are not.
-    assert!(number(broken) > number(kept) && number(broken) <= 1.05 * number(kept), "{curve:#}");
+    assert!(number(broken) > number(kept) && number(broken) <= 1.1 * number(kept), "{curve:#}");
     assert_eq!(report.0["headline"]["value"], number(kept));
     assert!(report.name().starts_with("highest rate with p99 <= 500 us"), "{}", report.name());
     // Mean latency of M/D/1 at each load, by Pollaczek and Khinchine.

@@ -39,9 +39,9 @@ mod name;
 mod needed;
 mod notes;
 mod order;
+mod proportion;
 mod ratio;
 mod read_ahead;
-mod proportion;
 #[cfg(test)]
 mod reference;
 mod seconds;
@@ -120,7 +120,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         verdict: first.verdict,
         verdict_reason: first.reason,
-        beside: first.beside,
+        counts: first.counts,
+        answer: first.answer,
         limiter: first.limiter,
         headline: first.headline,
         deductions,

@@ -4,11 +4,12 @@
 
 use crate::case::no_run;
 use crate::findings::{Answered, about};
+use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Pattern;
 use model::record::Record;
-use model::report::{Headline, Measured, Report, Verdict};
+use model::report::{Counts, Headline, Measured, Report, Verdict};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -48,10 +49,17 @@ pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measur
     Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
 }
 
-/// The verdict on the headline, with the one sentence that says why.
-pub(crate) fn verdict(headline: Option<&Measured>, findings: &[Finding]) -> (Verdict, String) {
+/// The verdict on what is quoted: the worst of it, with the one sentence that says why. `first` is what is told of where others
+/// are as bad.
+pub(crate) fn verdict(
+    first: Option<&Measured>,
+    quoted: &[&Measured],
+    findings: &[Finding],
+) -> (Verdict, String) {
     let nothing = || (Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
-    headline.map_or_else(nothing, |result| of(result, findings))
+    let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
+    let told = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
+    told.map_or_else(nothing, |result| of(result, findings))
 }
 
 /// The verdict on one result, with the one sentence that says why.
@@ -80,27 +88,39 @@ pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
     (Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// Which quoted results beside the headline do not hold; `None` where all do.
-pub(crate) fn beside(headline: Option<&Measured>, quoted: &[&Measured]) -> Option<String> {
-    let others = || quoted.iter().filter(|r| !headline.is_some_and(|h| std::ptr::eq(**r, h)));
-    let count = others().count();
-    let said = |verdict: Verdict, one: &str, several: &str| {
-        let names: Vec<&str> = others().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
+/// How many of the quoted results hold.
+pub(crate) fn counts(quoted: &[&Measured]) -> Counts {
+    let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();
+    let counts = Counts {
+        valid: count(Verdict::Valid),
+        suspect: count(Verdict::Suspect),
+        invalid: count(Verdict::Invalid),
+        sentence: None,
+    };
+    Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted)), ..counts }
+}
+
+/// `5 of 8 results hold, 3 are suspect (a, b, c)`.
+fn counted(counts: &Counts, quoted: &[&Measured]) -> String {
+    let all = show_count(quoted.len() as f64);
+    let hold = match counts.valid {
+        valid if valid == quoted.len() => return format!("all {all} results hold"),
+        0 => format!("none of {all} results holds"),
+        1 => format!("1 of {all} results holds"),
+        valid => format!("{} of {all} results hold", show_count(valid as f64)),
+    };
+    let part = |verdict: Verdict, one: &str, several: &str| {
+        let names: Vec<&str> =
+            quoted.iter().filter(|r| r.verdict == verdict).map(|r| r.name.as_str()).collect();
         let what = if names.len() == 1 { one } else { several };
-        let how_many =
-            if count == 1 { String::new() } else { format!("{} ", show_count(names.len() as f64)) };
-        (!names.is_empty()).then(|| format!("{how_many}{what} ({})", some_of(&names)))
+        (!names.is_empty())
+            .then(|| format!("{} {what} ({})", show_count(names.len() as f64), some_of(&names)))
     };
     let parts = [
-        said(Verdict::Suspect, "is suspect", "are suspect"),
-        said(Verdict::Invalid, "has no number", "have no number"),
+        part(Verdict::Suspect, "is suspect", "are suspect"),
+        part(Verdict::Invalid, "has no number", "have no number"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let whose = match count {
-        1 => "The other result".into(),
-        count => format!("Of the {} other results", show_count(count as f64)),
-    };
-    (!parts.is_empty()).then(|| format!("{whose} {}.", parts.join("; ")))
+    std::iter::once(hold).chain(parts.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
 /// `a, b and 3 more`: all where they are few.
@@ -122,20 +142,28 @@ fn reason(finding: &Finding, verb: &str) -> String {
     format!("{} {} {verb} {}: {}", finding.id, finding.name, about(&finding.about), finding.sentence)
 }
 
-/// The exit code that a report asks for: 1 where the headline has no number or not the name that was asked for, unless
-/// the user accepted every finding that says so; else 0.
+/// The exit code that a report asks for: 1 where a finding voids a result that is quoted or renames the headline, unless the
+/// user accepted every finding that does, and where there is no number to quote; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     let rests_on = |(at, result): &(usize, &Measured)| match &report.study {
         Studied::Limit(curve) => curve.rests_on.contains(at),
         _ => result.true_name == report.headline.name,
     };
-    let names: Vec<&String> =
-        report.results.iter().enumerate().filter(rests_on).map(|(_, r)| &r.name).collect();
-    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity <= Some(Severity::Rename);
-    let about_it = |f: &&Finding| f.about.iter().any(|a| names.contains(&a));
-    let mut against = report.findings.iter().filter(acts).filter(about_it).peekable();
-    let explained = against.peek().is_some();
-    let refused = against.any(|f| !f.accepted);
+    let name = |(_, result): (usize, &'_ Measured)| result.name.clone();
+    let headline: Vec<String> = report.results.iter().enumerate().filter(rests_on).map(name).collect();
+    let quoted: Vec<String> =
+        studies::quoted(&report.study, &report.results).iter().map(|r| r.name.clone()).collect();
+    let acts = |f: &&Finding| {
+        let about = |names: &[String]| f.about.iter().any(|a| names.contains(a));
+        match f.severity.filter(|_| f.outcome == Outcome::Finding) {
+            Some(Severity::Void) => about(&quoted) || about(&headline),
+            Some(Severity::Rename) => about(&headline),
+            _ => false,
+        }
+    };
+    let mut acting = report.findings.iter().filter(acts).peekable();
+    let explained = acting.peek().is_some();
+    let refused = acting.any(|f| !f.accepted);
     u8::from(refused || (report.headline.value.is_none() && !explained))
 }
 
@@ -232,6 +260,15 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
         Measured { name: name.into(), verdict, ..measured }
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
-    let said = beside(Some(&first), &[&first, &other]);
-    assert_eq!(said.as_deref(), Some("The other result is suspect (other)."));
+    let said = counts(&[&first, &other]);
+    assert_eq!((said.valid, said.suspect, said.invalid), (1, 1, 0));
+    assert_eq!(said.sentence.as_deref(), Some("1 of 2 results holds, 1 is suspect (other)"));
+    assert_eq!(counts(&[&first, &first]).sentence.as_deref(), Some("all 2 results hold"));
+    assert_eq!(counts(&[&other]).sentence, None);
+    // The worst is told, the headline first where it is as bad.
+    assert_eq!(
+        verdict(Some(&first), &[&first, &other], &[]).0,
+        Verdict::Valid,
+        "by the findings, of which there are none"
+    );
 }

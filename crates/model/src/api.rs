@@ -99,6 +99,9 @@ pub struct Advice {
     pub work: String,
     /// The plainest interface that is not slower than the fastest one by more than chance.
     pub interface: String,
+    /// Others that are as fast within their intervals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// One sentence with its reason and its numbers.
     pub sentence: String,
 }

@@ -5,6 +5,7 @@
 //! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod api;
 pub mod card;
 pub mod check_id;

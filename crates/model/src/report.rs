@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+pub use crate::answer::{Answer, AnswerWord};
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::job::Job;
@@ -25,13 +26,16 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Which program and contract made this.
     pub fathom: Producer,
-    /// The first word: the verdict on the headline.
+    /// The answer, where a question was asked: which setting, which load, which interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// The worst verdict of the results that are quoted.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
-    /// Which other results do not hold, in one sentence; `None` where all do.
+    /// How many of the results that are quoted have which verdict.
     #[serde(default)]
-    pub beside: Option<String>,
+    pub counts: Counts,
     /// The number that would be quoted, under its true name.
     pub headline: Headline,
     /// What kept the headline from being higher.
@@ -91,6 +95,20 @@ pub struct Producer {
     pub format: u32,
     /// Version of the program that judged.
     pub version: String,
+}
+
+/// How many of the results that a report quotes have which verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Results that hold.
+    pub valid: usize,
+    /// Results with a number that has another name or a bias.
+    pub suspect: usize,
+    /// Results without a number.
+    pub invalid: usize,
+    /// The same in a sentence with the names of those that do not hold; `None` where one result is quoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
 }
 
 /// How a session ended.

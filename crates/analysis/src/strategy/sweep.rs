@@ -461,11 +461,8 @@ impl Race {
     /// Whether surely no lane is more than 3 % faster than the leader, or none is left that could be.
     fn is_decided(&self) -> bool {
         let Some(leader) = self.leader() else { return true };
-        if self.lanes.len() == 1 {
-            return true;
-        }
         let nearest = self.contest().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
-        self.lanes[leader].logs.len() >= TWICE && self.knows_its_noise() && nearest <= SAME.ln_1p()
+        self.lanes[leader].logs.len() >= TWICE && nearest <= SAME.ln_1p()
     }
 
     /// Any cell may win, also one that was measured once: its fresh runs tell whether it was only lucky.
@@ -524,7 +521,9 @@ impl Race {
     pub fn fall(&self) -> Option<f64> {
         let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
         let spread = self.noise();
-        let luck = spread.factor * (spread.of_mean(&winner.logs) + spread.of_mean(&winner.fresh)).sqrt();
+        // The luckiest of all cells was chosen, so it may well fall back as far as the luckiest of so many does.
+        let factor = spread.factor_of(self.lanes.len());
+        let luck = factor * (spread.of_mean(&winner.logs) + spread.of_mean(&winner.fresh)).sqrt();
         let shift = mean(&winner.fresh) - winner.mean();
         (shift < (1.0 - SAME).ln() && shift < -luck).then_some(shift)
     }
@@ -584,8 +583,9 @@ impl Lane {
 
 /// How much runs of one cell differ.
 struct Spread {
-    /// Variance of a logarithm, of all cells together.
+    /// Variance of a logarithm, of all cells together, and how many repeats were free to differ.
     pooled: f64,
+    degrees: f64,
     /// Student's factor for one side.
     factor: f64,
 }
@@ -605,8 +605,14 @@ impl Spread {
     }
 
     fn of(squares: f64, degrees: f64) -> Self {
-        let factor = student::quantile(1.0 - WRONGLY, degrees).unwrap_or(f64::INFINITY);
-        Self { pooled: squares / degrees, factor }
+        let spread = Self { pooled: squares / degrees, degrees, factor: f64::INFINITY };
+        Self { factor: spread.factor_of(1), ..spread }
+    }
+
+    /// Student's factor for one side, where so many cells had the chance.
+    fn factor_of(&self, cells: usize) -> f64 {
+        let rank = 1.0 - WRONGLY / cells.max(1) as f64;
+        student::quantile(rank, self.degrees).unwrap_or(f64::INFINITY)
     }
 
     /// Variance of the mean of a cell's runs: their own spread counts as far as it has repeats, that of all cells for the rest.
@@ -617,10 +623,11 @@ impl Spread {
     }
 }
 
-/// Squares of what runs differ from the mean of their cell, and how many of them are free to.
+/// Squares of what runs differ from the mean of their cell, and how many of them are free to. Runs that chose a winner and those
+/// after it are held against means of their own: the first are flattered by the choice.
 fn repeats(lanes: &[Lane]) -> (f64, f64) {
-    let degrees = |l: &Lane| l.logs.len().saturating_sub(1) as f64;
-    (lanes.iter().map(|l| squares(&l.logs)).sum(), lanes.iter().map(degrees).sum())
+    let groups = || lanes.iter().flat_map(|l| [l.logs.as_slice(), &l.fresh]).filter(|g| g.len() > 1);
+    (groups().map(squares).sum(), groups().map(|g| g.len() - 1).sum::<usize>() as f64)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -15,7 +15,7 @@ use model::job::{Kind, Stream};
 #[cfg(test)]
 use model::record::Trial;
 use model::record::{Record, WorkerEnd};
-use model::report::{Figures, Measured};
+use model::report::{Answer, AnswerWord, Figures, Measured};
 use model::units::{MIB, show_rate};
 use std::cmp::Ordering;
 
@@ -266,7 +266,21 @@ fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
     if !also.is_empty() {
         sentence += &format!(" As fast within their intervals: {}.", some_of(&also));
     }
-    Some(Advice { work: pick.work.clone(), interface: pick.interface.clone(), sentence })
+    let also = also.into_iter().map(str::to_owned).collect();
+    Some(Advice { work: pick.work.clone(), interface: pick.interface.clone(), also, sentence })
+}
+
+/// Which interface is the fastest, of the work that comes first.
+pub(crate) fn answer(api: &Api) -> Option<Answer> {
+    let work = &api.rows.first()?.work;
+    let Some(advice) = api.advice.iter().find(|a| a.work == *work) else {
+        let sentence = format!(
+            "{work}: no interface is faster than the others by more than chance; more --runs would tell."
+        );
+        return Some(Answer { word: AnswerWord::CannotTell, sentence });
+    };
+    let word = if advice.also.is_empty() { AnswerWord::Fastest } else { AnswerWord::Tied };
+    Some(Answer { word, sentence: advice.sentence.clone() })
 }
 
 /// `a, b, c, d and 3 more`.

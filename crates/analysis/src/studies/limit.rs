@@ -16,7 +16,7 @@ use model::job::Kind;
 use model::load::{Kept, Knee, LoadCurve, LoadPoint, LoadState};
 use model::plan::Promise;
 use model::record::{Record, RunEnding};
-use model::report::{Headline, Measured};
+use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub(super) fn limit(
         sentence: String::new(),
         rests_on: Vec::new(),
     };
-    let quoted = quoted(&curve);
+    let quoted = quoted_load(&curve);
     let (on, sentence) = match &curve.promise {
         Some(kept) => {
             let end = kept.kept_iops.or(kept.broken_iops);
@@ -175,7 +175,7 @@ fn at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
 }
 
 /// The load whose latency is quoted.
-fn quoted(curve: &LoadCurve) -> Option<&LoadPoint> {
+fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     let off = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|off| *off <= NEAR);
     let near = curve.points.iter().filter_map(|p| Some((off(p)?, p)));
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
@@ -243,6 +243,25 @@ fn unsettled<'c>(curve: &'c LoadCurve, kept: &Kept) -> Option<&'c LoadPoint> {
     open.filter(|p| p.kept.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
+/// The capacity, and the loads up to and with the first that missed the target; beyond it everything may happen.
+pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m Measured> {
+    let first_miss = curve.promise.as_ref().and_then(|p| p.broken_iops).unwrap_or(u64::MAX);
+    let loads = curve.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
+    let quoted: Vec<usize> = curve.capacity_result.into_iter().chain(loads).collect();
+    results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
+}
+
+/// Which load meets the latency target; `None` where none was asked for.
+pub(crate) fn answer(curve: &LoadCurve) -> Option<Answer> {
+    let kept = curve.promise.as_ref()?;
+    let word = match (kept.kept_iops, kept.broken_iops, unsettled(curve, kept)) {
+        (Some(_), ..) => AnswerWord::Met,
+        (None, Some(_), None) => AnswerWord::Missed,
+        (None, ..) => AnswerWord::CannotTell,
+    };
+    Some(Answer { word, sentence: curve.sentence.clone() })
+}
+
 fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
     let Some(point) = quoted else {
         return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
@@ -264,7 +283,7 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[Answered]
             interval: None,
         };
     }
-    let (rank, point) = (rank(quantile(record)), quoted(curve));
+    let (rank, point) = (rank(quantile(record)), quoted_load(curve));
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
         name: format!("p{rank} at {} of capacity{load}, {work}", show_share(QUOTED)),
@@ -375,7 +394,8 @@ fn what_voids_a_load_takes_it_out_of_the_promise() {
     let load = curve_of(&report);
     assert_eq!((load.points[2].state, load.points[2].kept), (LoadState::Void, None));
     assert_eq!(load.promise.as_ref().and_then(|p| p.kept_iops), Some(5_000));
-    assert!(report.beside.as_ref().is_some_and(|words| words.contains("70 %")), "{:?}", report.beside);
+    assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("70 %")), "{:?}", report.counts);
+    assert_eq!(exit_code(&report), 1, "it stands below the first word");
 }
 
 #[test]

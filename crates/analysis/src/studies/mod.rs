@@ -13,7 +13,7 @@ use crate::findings::Answered;
 use model::check_id::CheckId;
 use model::finding::Finding;
 use model::record::Record;
-use model::report::{Deduction, Measured};
+use model::report::{Answer, Deduction, Measured};
 use model::study::{Studied, Study};
 
 pub(crate) use interfaces::is_refused;
@@ -43,11 +43,21 @@ pub(crate) fn studied(
 pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m Measured> {
     match studied {
         Studied::Sweep(sweep) => sweep::finalists(sweep, results),
-        Studied::Jobs
-        | Studied::Layers(_)
-        | Studied::Limit(_)
-        | Studied::Interfaces(_)
-        | Studied::Profile(_) => results.iter().collect(),
+        Studied::Limit(curve) => limit::quoted(curve, results),
+        // Each stands in the table.
+        Studied::Jobs | Studied::Layers(_) | Studied::Interfaces(_) | Studied::Profile(_) => {
+            results.iter().collect()
+        }
+    }
+}
+
+/// What was asked, answered; `None` where nothing was.
+pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
+    match studied {
+        Studied::Sweep(sweep) => sweep::answer(sweep),
+        Studied::Limit(curve) => limit::answer(curve),
+        Studied::Interfaces(api) => interfaces::answer(api),
+        Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::student;
 use choice::choice;
 use model::job::Pattern;
 use model::record::Record;
-use model::report::{Deduction, Headline, Measured, Verdict};
+use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::steadiness::Estimate;
 use model::sweep::{
     CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
@@ -262,6 +262,19 @@ pub(crate) fn unsteady(sweep: &Sweep) -> Option<String> {
             rounds.by_round.len()
         )
     })
+}
+
+/// Which setting is the best, of the work that is quoted; `None` where nothing was sought.
+pub(crate) fn answer(sweep: &Sweep) -> Option<Answer> {
+    let work = sweep.works.first()?;
+    let word = match work.chosen {
+        Chosen::Fastest => AnswerWord::Fastest,
+        Chosen::Tied => AnswerWord::Tied,
+        Chosen::CannotTell => AnswerWord::CannotTell,
+        Chosen::NoChoice => return None,
+    };
+    let best = sweep.winner.get(&work.name).map(|c| format!("{} {}; ", c.setting.shape(), c.setting.way()));
+    Some(Answer { word, sentence: format!("{}: {}{}", work.name, best.unwrap_or_default(), work.sentence) })
 }
 
 /// The verdict where no cell has won.

@@ -116,12 +116,20 @@ impl Page {
         };
         let verdict = self.paint(word, code);
         let number = self.paint(&headline(&report.headline, report), "1");
-        self.line(&format!("{verdict}  {}: {number}", report.headline.name));
+        if let Some(answer) = &report.answer {
+            let word = self.paint(answer.word.word(), "1");
+            self.prose(&format!("{word}  "), "  ", &answer.sentence);
+        }
+        // The first word is about all that stands below it, so how many hold comes before the one that is quoted.
+        match &report.counts.sentence {
+            Some(counted) => {
+                self.prose(&format!("{verdict}  "), "  ", &format!("{counted}."));
+                self.line(&format!("  {}: {number}", report.headline.name));
+            }
+            None => self.line(&format!("{verdict}  {}: {number}", report.headline.name)),
+        }
         if report.verdict != Verdict::Valid {
             self.prose("  ", "  ", &report.verdict_reason);
-        }
-        if let Some(beside) = &report.beside {
-            self.prose("  ", "  ", beside);
         }
         match &report.ending {
             Ending::Complete => {}

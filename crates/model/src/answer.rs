@@ -1,0 +1,49 @@
+//! The answer to the question that a command asks: a word, and the sentence behind it.
+//!
+//! For: studies that are to answer one: which setting, which load, which interface. Not for: comparisons, which have words of
+//! their own ([`crate::comparison::Answer`]), nor for whether the numbers hold ([`crate::verdict`]).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The answer to the question that a command asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The answer in a word.
+    pub word: AnswerWord,
+    /// The answer with its numbers, or what would settle it.
+    pub sentence: String,
+}
+
+/// What a question about settings, loads or interfaces can be answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AnswerWord {
+    /// One is the fastest.
+    #[serde(rename = "FASTEST")]
+    Fastest,
+    /// The best of what was measured cannot be told from others.
+    #[serde(rename = "TIED")]
+    Tied,
+    /// A load meets the latency target.
+    #[serde(rename = "MET")]
+    Met,
+    /// No load that was offered does.
+    #[serde(rename = "MISSED")]
+    Missed,
+    /// What was measured does not tell.
+    #[serde(rename = "CANNOT TELL")]
+    CannotTell,
+}
+
+impl AnswerWord {
+    /// As it is printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fastest => "FASTEST",
+            Self::Tied => "TIED",
+            Self::Met => "MET",
+            Self::Missed => "MISSED",
+            Self::CannotTell => "CANNOT TELL",
+        }
+    }
+}
