@@ -53,13 +53,14 @@ pub fn compare(wish: &Wish) -> Result<ExitCode, Failure> {
     Ok(exit_code(&comparison))
 }
 
-/// 2 where the two cannot be compared, which nobody could do; 1 where B is surely slower by more than is allowed; else 0.
+/// 2 where the two cannot be compared, which nobody could do; 1 where B is surely slower by more than is allowed, 4 where a gate
+/// could not tell; else 0.
 fn exit_code(comparison: &Comparison) -> ExitCode {
-    let failed = comparison.gate.as_ref().is_some_and(|g| g.outcome == Passing::Failed);
-    match comparison.answer {
-        Answer::Incomparable => ExitCode::from(2),
-        _ if failed => ExitCode::from(1),
-        _ => ExitCode::SUCCESS,
+    match (comparison.answer, comparison.gate.as_ref().map(|g| g.outcome)) {
+        (Answer::Incomparable, _) => ExitCode::from(2),
+        (_, Some(Passing::Failed)) => ExitCode::from(1),
+        (_, Some(Passing::Undecided)) => ExitCode::from(4),
+        (_, Some(Passing::Passed) | None) => ExitCode::SUCCESS,
     }
 }
 

@@ -19,7 +19,7 @@ use report::comparison::{FORMS, find};
 /// settle it. INCOMPARABLE: numbers of different work, and what differs.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared."
+    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told."
 )]
 pub struct Args {
     /// What is held against

@@ -57,6 +57,11 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 
+    // What cannot be told does not pass.
+    let once = ["c.json", "d.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
+    let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
+    assert_eq!(out.code, Some(4), "{out:?}");
+
     // A session by its place in the history, held against a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");

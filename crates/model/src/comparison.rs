@@ -174,7 +174,7 @@ pub struct Gate {
 pub enum Passing {
     /// Surely within the limit.
     Passed,
-    /// Neither could be shown, which does not fail.
+    /// Neither could be shown.
     Undecided,
     /// Surely slower by more than the limit.
     Failed,
