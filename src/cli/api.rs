@@ -47,7 +47,7 @@ impl Choice for SameForAll {
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k in no order]
+    /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = "Workload")]
     bs: Vec<u32>,
     /// Only these, several with commas; --list has the names

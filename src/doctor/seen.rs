@@ -266,12 +266,11 @@ pub(super) mod tests {
         .map(|(k, v)| (k.to_owned(), Ok(v.to_owned())))
         .collect();
         machine.places = vec![place];
-        let extents =
-            Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
+        let map = Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
         let target = TargetState {
             file: None,
             pages: Ok(Pages { page_bytes: 4096, cached: 0, dirty: Some(0) }),
-            extents: Some(Ok(extents)),
+            extents: Some(Ok(map)),
             backing: None,
             room: Some(Ok(Room { total_bytes: 100 << 30, free_bytes: 50 << 30 })),
             probe: None,

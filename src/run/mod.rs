@@ -465,20 +465,6 @@ impl Bench {
         notes
     }
 
-    /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
-    fn warm(&self, job: usize) -> Vec<String> {
-        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
-        if !ladder.rungs.iter().any(|r| r.job == job && r.warm) {
-            return Vec::new();
-        }
-        let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
-        let fill = |target: &usize, access: &model::job::Access| {
-            let handle = self.targets.get(*target)?.handle()?;
-            rest::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
-        };
-        streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
-    }
-
     /// Makes what was written stable, and says how long that took. Never hides that it failed.
     fn sync_targets(&mut self, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
         let start = Instant::now();

@@ -1,12 +1,12 @@
-//! Where the devices below a place are read: at the very blocks that the place's own target is stored in.
+//! What rows of layers need before each run: the blocks that a device is read at, and what a buffered row finds in the cache.
 //!
-//! For: finding them before each run of such a row, since writes may move them, and proving them by what stands there. Not for:
-//! the maps themselves (crate `machine`). Bytes that nobody ever wrote are answered by the lower layers without a disk, so the
-//! first bytes of a device say nothing.
+//! For: finding the very blocks that the place's own target is stored in, since writes may move them, proving them by what stands
+//! there, and filling the page cache. Not for: the maps themselves (crate `machine`). What nobody ever wrote is answered by the
+//! layers below without a disk, so the first bytes of a device say nothing.
 
 use super::Bench;
 use engine::source::Pieces;
-use machine::stored;
+use machine::{rest, stored};
 use model::Known;
 use model::job::Cache;
 use model::record::Trial;
@@ -59,5 +59,19 @@ impl Bench {
             "it is read where that is stored which the rows above read: {}",
             stored::show(&found)
         )))
+    }
+
+    /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
+    pub(super) fn warm(&self, job: usize) -> Vec<String> {
+        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
+        if !ladder.rungs.iter().any(|r| r.job == job && r.warm) {
+            return Vec::new();
+        }
+        let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);
+        let fill = |target: &usize, access: &model::job::Access| {
+            let handle = self.targets.get(*target)?.handle()?;
+            rest::fill(handle, access.offset_bytes, access.span_bytes, &self.stop).err()
+        };
+        streams.flat_map(|s| s.targets.iter().filter_map(move |t| fill(t, &s.access))).collect()
     }
 }

@@ -332,7 +332,7 @@ fn the_rows_of_cp_and_dd_are_as_fast_as_cp_and_dd() {
         };
         let ours = || {
             let words = format!(
-                "sweep --bs 1m --depth 1 --rw {work} --size {COPY_MIB}m --exhaustive --runs 1 --time 10s --quiet --format json"
+                "sweep --bs 1m --depth 1 --rw {work} --size {COPY_MIB}m --exhaustive --runs 1 --time 1s --quiet --format json"
             );
             let report = stage.fathom(&words, &folder).report().0;
             let rows = report["sweep"]["works"][0]["yardsticks"].as_array().unwrap().clone();

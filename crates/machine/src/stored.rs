@@ -36,7 +36,7 @@ pub struct Piece {
     pub logical: u64,
     /// First byte on the device.
     pub physical: u64,
-    /// Bytes.
+    /// How long it is on both.
     pub bytes: u64,
 }
 

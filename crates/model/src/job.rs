@@ -90,7 +90,7 @@ pub type Options = BTreeMap<String, Option<u64>>;
 pub const NEW: &str = "new";
 /// The same, with all blocks allocated at once.
 pub const FALLOCATE: &str = "fallocate";
-/// The same without a length: the file grows by what is written, as the copy of a file does.
+/// The same without a length: the file grows by what is written, as a copy does.
 pub const GROW: &str = "grow";
 
 /// Which blocks are touched, in which order and direction.
@@ -559,9 +559,8 @@ impl Stream {
             }
             Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
         }
-        if self.access.lines.iter().any(|l| l.delay_ns > 0) {
-            words.push("with pauses".into());
-        }
+        let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
+        words.extend(pauses.then(|| "with pauses".into()));
         words.extend(self.flush.map(|f| format!("{} every {}", f.call.word(), f.every)));
         words
     }
@@ -773,12 +772,11 @@ impl Sizes {
     /// `4K`, `4K-64K`, `4K:60,64K:40`.
     pub fn words(&self) -> String {
         let block = |b: u32| show_block(u64::from(b));
+        let weighted = |(size, weight): &(u32, u32)| format!("{}:{weight}", block(*size));
         match self {
             Self::Fixed(size) => block(*size),
             Self::Range(least, most) => format!("{}-{}", block(*least), block(*most)),
-            Self::Split(sizes) => {
-                sizes.iter().map(|(s, w)| format!("{}:{w}", block(*s))).collect::<Vec<_>>().join(",")
-            }
+            Self::Split(sizes) => sizes.iter().map(weighted).collect::<Vec<_>>().join(","),
         }
     }
 }
