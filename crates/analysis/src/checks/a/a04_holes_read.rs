@@ -51,7 +51,7 @@ fn look(case: &Case) -> Known<Answer> {
         sentence: format!(
             "{} of this file {}: the kernel answered with zeros without asking the disk.",
             show_share(hollow),
-            if at_start { "was never written" } else { "was taken out of it while it was read (a hole)" }
+            if at_start { "was never written" } else { "became a hole while it was read" }
         ),
         cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
             .into(),
