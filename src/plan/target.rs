@@ -179,6 +179,8 @@ impl<'a> Targets<'a> {
                 guard_writing(self.request, self.root, said, &path, target.role)
                     .map_err(|why| if writes { why } else { precondition::refused(why) })?;
                 self.overwritten = true;
+                // An overlay copies a file when it is first opened for writing.
+                target.identity = Some(identity(self.root, said, &path)?);
             }
         }
         target.writable |= writes || conditioned;
@@ -246,6 +248,7 @@ impl<'a> Targets<'a> {
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
             self.overwritten = true;
+            target.identity = Some(identity(self.root, path, path)?);
         }
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
@@ -327,6 +330,12 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         other_names: Vec::new(),
     };
     Ok((target, place))
+}
+
+/// What is at a path.
+fn identity(root: &Root, said: &Path, path: &Path) -> Result<Identity, Failure> {
+    let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
+    Ok(machine::identity::marked(root, what))
 }
 
 /// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.

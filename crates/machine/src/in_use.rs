@@ -273,6 +273,51 @@ mod tests {
     }
 
     #[test]
+    fn a_container_an_overlapping_partition_and_other_bytes_of_a_loop_are_seen() {
+        let dir = fixture(&[
+            ("proc/7/mountinfo", "1 0 8:1 / /in rw - xfs /dev/sda1 rw\n"),
+            ("proc/7/comm", "sh\n"),
+        ]);
+        crate::fixture::link(dir.path(), "mnt:[1]", "proc/self/ns/mnt");
+        crate::fixture::link(dir.path(), "mnt:[2]", "proc/7/ns/mnt");
+        let root = Root::at(dir.path().to_owned());
+        let by = |words: &str| Ok(Use::By(words.to_owned()));
+        let elsewhere = "sda1 is mounted on /in as xfs in the mount namespace of sh (7)";
+        assert_eq!(device(&root, "sda"), by(elsewhere));
+
+        let mounted = "1 0 8:1 / /data rw - xfs /dev/sda1 rw\n";
+        let parts = |start: &str| {
+            let dir = fixture(&[("proc/self/mountinfo", mounted)]);
+            put(dir.path(), "sys/devices/sda/sda/dev", "8:0\n");
+            put(dir.path(), "sys/devices/sda/sda/sda2/dev", "8:2\n");
+            put(dir.path(), "sys/devices/sda/sda/sda2/partition", "2\n");
+            put(dir.path(), "sys/class/block/sda/sda2/partition", "2\n");
+            crate::fixture::link(dir.path(), "../../devices/sda/sda/sda2", "sys/class/block/sda2");
+            for (name, start, size) in [("sda1", "0", "10"), ("sda2", start, "10")] {
+                put(dir.path(), &format!("sys/class/block/{name}/start"), start);
+                put(dir.path(), &format!("sys/class/block/{name}/size"), size);
+            }
+            device(&Root::at(dir.path().to_owned()), "sda2")
+        };
+        assert_eq!(parts("9"), by("sda1 is mounted on /data as xfs"));
+        assert!(!matches!(parts("10"), Ok(Use::By(_))));
+
+        let files = [
+            ("sys/class/block/loop1/dev", "7:1\n"),
+            ("sys/class/block/loop1/loop/backing_file", "/image\n"),
+            ("sys/class/block/loop2/dev", "7:2\n"),
+            ("sys/class/block/loop2/loop/backing_file", "/image\n"),
+            ("image", ""),
+        ];
+        let dir = fixture(&files);
+        let root = Root::at(dir.path().to_owned());
+        assert_eq!(device(&root, "loop1"), by("loop1 is over a file that is also behind loop2"));
+        // What is behind one of them is known to nobody: it may be any device.
+        put(dir.path(), "sys/class/block/loop2/loop/backing_file", "/gone (deleted)\n");
+        assert!(device(&root, "sda").is_err_and(|why| why.contains("behind loop2 is not known")));
+    }
+
+    #[test]
     fn a_machine_that_does_not_show_its_mounts_is_no_permission() {
         let dir = fixture(&[]);
         fs::remove_file(dir.path().join("proc/self/mountinfo")).unwrap_or_else(|e| panic!("{e}"));

@@ -70,3 +70,21 @@ fn by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     identity::of_name(root, file.trim_end_matches('\n'))
 }
+
+#[test]
+fn a_name_counts_where_the_kernel_is_not_asked_and_a_removed_one_is_not_known() {
+    use crate::fixture::put;
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let root = Root::at(dir.path().to_owned());
+    put(dir.path(), "images/a", "x");
+    put(dir.path(), "sys/class/block/loop0/loop/backing_file", "/images/a\n");
+    put(dir.path(), "sys/class/block/loop1/loop/backing_file", "/images/b (deleted)\n");
+    put(dir.path(), "sys/class/block/loop1/ro", "1\n");
+    put(dir.path(), "sys/class/block/loop2/dev", "7:2\n");
+    let loops = all(&root).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["loop0", "loop1"]);
+    assert_eq!(loops[0].backing.as_ref().ok(), identity::of_path(&root.path("/images/a")).ok().as_ref());
+    assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));
+    assert!(all(&Root::at("/nonexistent-prefix".into())).is_err());
+}

@@ -77,7 +77,7 @@ pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
 }
 
 fn others_files(hidden: usize) -> String {
-    format!("the open files of {hidden} processes are hidden from this user")
+    format!("the open files of {hidden} or more processes are hidden from this user")
 }
 
 /// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
@@ -109,7 +109,8 @@ fn processes(root: &Root, what: &[Identity], ourselves: bool) -> Result<Seen, St
     if all.is_empty() {
         return Err("/proc shows no processes".into());
     }
-    let mut hidden = 0;
+    // Where others' processes are hidden altogether (hidepid), the first one is.
+    let mut hidden = usize::from(!all.contains(&1));
     for pid in all.into_iter().filter(|pid| ourselves || *pid != own) {
         match writes(root, pid, what) {
             Ok(true) => return Ok(Seen { writer: Some(others::name(root, pid)), hidden }),
@@ -167,4 +168,58 @@ fn can_write(root: &Root, dir: &str, fd: &str) -> bool {
     let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok());
     // What cannot be read is no proof that it only reads.
     flags.is_none_or(|f| f & ACCESS_MODE != READ_ONLY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    /// A machine with a process that has a file open with these flags, and these mappings.
+    fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        put(dir.path(), "file", "x");
+        let file = dir.path().join("file");
+        let what = identity::of_path(&file).unwrap_or_else(|e| panic!("{e}"));
+        for pid in [1, 7] {
+            put(dir.path(), &format!("proc/{pid}/maps"), "");
+            put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
+        }
+        put(dir.path(), "proc/7/comm", "db\n");
+        // A thread with files of its own.
+        link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
+        put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));
+        put(dir.path(), "proc/7/maps", maps);
+        let device = Identity::File { device: "8:1".into(), inode: 42 };
+        let found = of_devices(&Root::at(dir.path().to_owned()), &[what, device]);
+        (dir, found)
+    }
+
+    #[test]
+    fn who_can_write_is_named_and_who_only_reads_is_not() {
+        let by = Use::By("open for writing by db (7)".into());
+        assert_eq!(user("0100002", "").1, by);
+        assert_eq!(user("0100001", "").1, by);
+        assert_eq!(user("junk", "").1, by);
+        assert_eq!(user("0100000", "").1, Use::Nobody);
+        let line =
+            |permissions: &str| format!("7f00-7f01 {permissions} 00000000 08:01 42      /gone (deleted)\n");
+        assert_eq!(user("0100000", &line("rw-s")).1, by);
+        assert_eq!(user("0100000", &line("rw-p")).1, Use::Nobody);
+        assert_eq!(user("0100000", "junk\n\n7f00-7f01 rw-s\n7f-8 rw-s 0 zz:01 x y\n").1, Use::Nobody);
+    }
+
+    #[test]
+    fn what_is_hidden_is_no_nobody() {
+        let (dir, _) = user("0100000", "");
+        let root = Root::at(dir.path().to_owned());
+        let file = [Identity::File { device: "0:0".into(), inode: 0 }];
+        assert_eq!(of_devices(&root, &file), Use::Nobody);
+        put(dir.path(), "proc/9/comm", "x");
+        assert!(matches!(of_devices(&root, &file), Use::Unseen(why) if why.contains("files of 1")));
+        std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
+        std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
+        assert!(matches!(of_devices(&root, &file), Use::Unseen(_)));
+        assert!(matches!(of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Unseen(_)));
+    }
 }
