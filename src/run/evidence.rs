@@ -34,6 +34,7 @@ impl Bench {
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.stopped()) {
             state.probe = self.probe(index);
         }
+        self.last.evidence.push(snapshot.clone());
         self.session.append(&Frame::Evidence(Box::new(snapshot)))
     }
 
@@ -59,12 +60,13 @@ impl Bench {
         moment: Moment,
         failed: bool,
         extents: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Snapshot, Failure> {
         if !failed {
-            return self.keep(moment, extents).map(drop);
+            return self.keep(moment, extents);
         }
         let snapshot = self.watch.take(moment, &[], false);
-        self.session.append(&Frame::Evidence(Box::new(snapshot)))
+        self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
+        Ok(snapshot)
     }
 
     /// Probes a target; `None` where no stream reads it.

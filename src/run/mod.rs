@@ -30,8 +30,10 @@ use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
 use model::machine::{LayerKind, Machine, Place};
 use model::plan::{Plan, Role, Strategy};
+use model::record::attempts::Attempt;
+use model::record::disturbed::Disturbed;
 use model::record::{
-    self, Frame, Header, Issued, Record, RunEnd, RunEnding, RunStart, SelfTest, Still, StreamEnd, WorkerEnd,
+    self, Frame, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, Still, StreamEnd, WorkerEnd,
 };
 use model::study::Study;
 use model::units::{show_bytes, show_count};
@@ -54,6 +56,9 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Guess of what a run costs beside its window, for what is left.
 const OVERHEAD: Duration = Duration::from_millis(120);
+
+/// Bits of the number of a round within that of its course; attempts at it stand above.
+const ROUNDS_BITS: u32 = 20;
 
 /// Guess of what a phase takes that ends by its operations.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
@@ -145,9 +150,18 @@ fn begin(
 
     let watch = Watch::new(root.clone(), &machine, epoch);
     let self_test = self_test::self_test(&plan, &supplies, clock);
+    let header = Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: plan.clone(),
+        hosts: vec![machine],
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        self_test,
+    };
     let mut bench = Bench {
         plan,
-        places: machine.places.clone(),
+        places: header.hosts.iter().flat_map(|h| h.places.clone()).collect(),
         root,
         watch,
         targets,
@@ -157,21 +171,15 @@ fn begin(
         clock,
         epoch,
         supplies,
+        last: Record::new(header),
         done: Vec::new(),
         left: None,
         refused: Vec::new(),
     };
-    let trials = bench.hold_trials()?;
-    let header = Header {
-        format: record::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        plan: bench.plan.clone(),
-        hosts: vec![machine],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
-        self_test: SelfTest { trials, ..self_test },
-    };
-    bench.session.append(&Frame::Header(Box::new(header)))?;
+    bench.last.header.self_test.trials = bench.hold_trials()?;
+    // A headline that this machine refuses is another's.
+    bench.last.header.plan.headline = bench.plan.headline;
+    bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
     bench.session.append(&Frame::Evidence(Box::new(before)))?;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
@@ -221,7 +229,9 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
-    /// What the runs so far came to.
+    /// The session with the last run alone: what others did meanwhile is read from it.
+    last: Record,
+    /// What the runs so far came to, every attempt at them.
     done: Vec<Summary>,
     /// What was left of a sweep when its run began; anything else is counted from what is done.
     left: Option<Left>,
@@ -246,22 +256,42 @@ impl Bench {
         }
         // What this machine refuses counts as done.
         let refused = self.refused.iter().flat_map(|job| (0..self.plan.runs).map(move |n| (*job, n)));
-        self.done = refused.map(|(job, n)| Summary::of(job, n, None, &[])).collect();
+        self.done = refused.map(|(job, n)| Summary::refused(job, n)).collect();
         let budget = budget(&self.plan);
-        while let Next::Measure { job, repeat, offered_iops } = strategy::next(&self.done, &budget) {
+        while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            self.say_next(&budget, job, offered_iops);
-            let phases = self.job((job, repeat, offered_iops))?;
-            match phases.last().map(|p| &p.ending) {
-                Some(RunEnding::Complete) => self.done.push(Summary::of(job, repeat, offered_iops, &phases)),
-                Some(ended) => return Ok(ended.clone()),
-                None => return Ok(RunEnding::Failed("the job has no phase".into())),
+            let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
+            self.say_next(&budget, &at);
+            match self.job(&at)? {
+                RunEnding::Complete => {}
+                ended => return Ok(ended),
             }
+            let summary = self.summary(&at)?;
+            self.done.push(summary);
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
+    }
+
+    /// What the last run came to, and whether others disturbed it: decided here once, and recorded.
+    fn summary(&mut self, at: &Attempt) -> Result<Summary, Failure> {
+        let by = strategy::disturbed::disturbances(&self.last);
+        let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
+        if let Some(disturbed) = &disturbed {
+            self.session.append(&Frame::Disturbed(disturbed.clone()))?;
+        }
+        let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
+        Ok(Summary { disturbed, ..Summary::of(*at, phases) })
+    }
+
+    /// Why a run is measured again: `measured again: 240 MB/s of others on vda`; nothing of a first attempt.
+    fn why_again(&self, at: &Attempt) -> String {
+        let paired = self.plan.is_paired();
+        let before = self.done.iter().rev().filter(|s| s.attempt().unit(paired) == at.unit(paired));
+        let why = before.filter(|s| s.attempt < at.attempt).find_map(|s| s.disturbed.as_ref());
+        why.map_or(String::new(), |why| format!(", measured again: {}", why.words()))
     }
 
     /// What has to be done before the first run, unless it was done before what is gone on with. A file of our own is a new one
@@ -278,14 +308,14 @@ impl Bench {
     }
 
     /// Says which run begins, of how many.
-    fn say_next(&self, budget: &Budget, job: usize, offered_iops: Option<u64>) {
+    fn say_next(&self, budget: &Budget, at: &Attempt) {
         let strategy::Left { runs, at_most } = strategy::left(&self.done, budget);
         let all = self.done.len() + runs.iter().sum::<u32>() as usize;
         let at_most = if at_most { "at most " } else { "" };
-        let again = if self.plan.against.as_ref().is_some_and(|a| job >= a.from) { ", again" } else { "" };
-        let load = offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
-        let name = &self.plan.jobs[job].name;
-        let words = format!("run {} of {at_most}{all}  {name}{load}{again}", self.done.len() + 1);
+        let again = if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
+        let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+        let (name, why) = (&self.plan.jobs[at.job].name, self.why_again(at));
+        let words = format!("run {} of {at_most}{all}  {name}{load}{again}{why}", self.done.len() + 1);
         self.live.step(&words, self.left());
     }
 
@@ -295,17 +325,15 @@ impl Bench {
     }
 
     /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
-    fn job(
-        &mut self,
-        (job, repeat, offered_iops): (usize, u32, Option<u64>),
-    ) -> Result<Vec<RunEnd>, Failure> {
-        let mut ends = Vec::new();
+    fn job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
+        let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
+        self.last.runs.clear();
         // A rest between rounds is what a device recovers in.
         let goes_on = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if goes_on { Vec::new() } else { self.rest(Some(job)) };
         match self.place_row(job) {
             Ok(note) => notes.extend(note),
-            Err(why) => return Ok(vec![RunEnd::without(RunEnding::Failed(why))]),
+            Err(why) => return Ok(RunEnding::Failed(why)),
         }
         notes.extend(self.warm(job));
         for phase in 0..self.plan.jobs[job].phases.len() {
@@ -313,65 +341,70 @@ impl Bench {
                 job,
                 phase,
                 repeat,
+                attempt,
                 offered_iops,
                 host: 0,
                 at_ns: 0,
                 target_bytes: self.targets.iter().map(Ready::bytes).collect(),
             };
-            ends.push(self.phase(start, std::mem::take(&mut notes))?);
-            if ends.last().is_some_and(|end| end.ending != RunEnding::Complete) {
-                break;
+            let run = self.phase(start, std::mem::take(&mut notes))?;
+            let ending = run.end.as_ref().map(|e| e.ending.clone());
+            self.last.runs.push(run);
+            if let Some(ended) = ending.filter(|e| *e != RunEnding::Complete) {
+                return Ok(ended);
             }
         }
-        Ok(ends)
+        let measured = !self.last.runs.is_empty();
+        Ok(if measured { RunEnding::Complete } else { RunEnding::Failed("the job has no phase".into()) })
     }
 
     /// One phase of a run.
-    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<RunEnd, Failure> {
+    fn phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
         let done = self.done.len();
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {
             phase.streams.iter_mut().for_each(|s| s.pace = s.pace.offering(iops as f64));
         }
         // Whoever competes touches the same blocks in the same order as the others of its round.
+        let round = (start.attempt << ROUNDS_BITS | start.repeat) as usize;
         let competes = matches!(self.plan.study, Study::Interfaces(_));
-        let course = if competes { start.repeat as usize } else { done };
+        let course = if competes { round } else { done };
         let in_sweep = self.plan.study.grid().is_some();
         if let Err(why) = self.targets_still_there(start.job) {
-            let ended = RunEnd::without(RunEnding::Failed(why.words().into()));
-            return if done == 0 { Err(why) } else { Ok(ended) };
+            return if done == 0 { Err(why) } else { Ok(never_began(start, why.words().into())) };
         }
         let specs = match self.specs(&phase, start.phase, done, course) {
             Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
             // What was measured is kept, whatever became of the target.
-            Err(why) if done > 0 => return Ok(RunEnd::without(RunEnding::Failed(why.words().into()))),
+            Err(why) if done > 0 => return Ok(never_began(start, why.words().into())),
             specs => specs?,
         };
         let mut crew = match Crew::hire(specs) {
             Ok(crew) => crew,
             Err(why) if in_sweep => return self.cannot_begin(start, why),
             Err(why) if done == 0 => return Err(Failure::Refused(why)),
-            Err(why) => return Ok(RunEnd::without(RunEnding::Failed(why))),
+            Err(why) => return Ok(never_began(start, why)),
         };
         if competes {
             // Setting an interface up may have read already.
             notes.extend(self.evict(start.job));
         }
-        self.session.append(&Frame::RunStart(RunStart { at_ns: self.now_ns(), ..start }))?;
-        let start = self.keep(Moment::Start, true)?;
+        let start = RunStart { at_ns: self.now_ns(), ..start };
+        self.session.append(&Frame::RunStart(start.clone()))?;
+        let first = self.keep(Moment::Start, true)?;
         let before = sys::thread::usage_of_process();
         crew.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let (stuck, still) = self.follow(&mut crew, &mut collector, start, (opened, total))?;
+        let (stuck, still) = self.follow(&mut crew, &mut collector, first.clone(), (opened, total))?;
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         crew.collect(|who, block| collector.add(who, block));
         let outcomes = crew.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let writes = phase.streams.iter().any(|s| s.access.writes());
-        self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
+        let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {
             outcome.last.iter().for_each(|block| collector.add(who, block));
@@ -394,7 +427,7 @@ impl Bench {
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
-        Ok(end)
+        Ok(run_of(start, vec![first, last], end))
     }
 
     /// Whether what a job touches is what the plan was made for.
@@ -506,13 +539,23 @@ impl Bench {
     }
 }
 
+/// A run that ended before it began.
+fn never_began(start: RunStart, why: String) -> Run {
+    run_of(start, Vec::new(), RunEnd::without(RunEnding::Failed(why)))
+}
+
+fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
+    Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
+}
+
 fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
 /// What the strategy is asked with.
 fn budget(plan: &Plan) -> Budget {
-    Budget { jobs: plan.jobs.len(), runs: plan.runs, strategy: plan.strategy, seed: plan.seed }
+    let (jobs, paired) = (plan.jobs.len(), plan.is_paired());
+    Budget { jobs, runs: plan.runs, strategy: plan.strategy, seed: plan.seed, paired }
 }
 
 /// What the runs that are still to come will take.

@@ -7,7 +7,7 @@ use super::{Bench, COLLECT_EVERY, add_totals, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::settled::is_settled;
-use analysis::strategy::Summary;
+use analysis::strategy::rate;
 use engine::crew::Crew;
 use model::job::{Cache, Kind, Limit, Phase, Stream};
 use model::plan::Precondition;
@@ -100,7 +100,7 @@ impl Bench {
                 let number = meant.fills.len() + round as usize * meant.jobs.len() + at;
                 let ends = self.round(job, number)?;
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
-                done.rounds[at].iops.push(Summary::of(job, round, None, &ends).iops);
+                done.rounds[at].iops.push(rate(ends.iter()));
             }
             if done.rounds.iter().all(|r| is_settled(&r.iops)) {
                 break;

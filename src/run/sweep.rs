@@ -3,15 +3,16 @@
 //! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
 //! next (crate `analysis`).
 
-use super::{Bench, OVERHEAD};
+use super::{Bench, OVERHEAD, run_of};
 use crate::failure::Failure;
 use crate::live::{Left, Live};
 use crate::plan::minutes;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
-use analysis::strategy::sweep::{Sample, samples, took_ns};
+use analysis::strategy::sweep::{Try, tries};
 use model::job::Phase;
 use model::plan::Plan;
+use model::record::attempts::Attempt;
 use model::record::{Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
 use model::sweep::Search::{Adaptive, Exhaustive, InOrder};
 use model::sweep::Until;
@@ -25,15 +26,15 @@ pub(super) struct Earlier {
     /// What was written before its first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
-    samples: Vec<Sample>,
+    tries: Vec<Try>,
 }
 
 impl Earlier {
     /// Its runs that ended.
     pub(super) fn of(mut record: Record) -> Self {
-        let ended = |r: &Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
-        record.runs.retain(ended);
-        Self { samples: samples(&record), preconditioned: record.preconditioned, runs: record.runs }
+        let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
+        let runs = record.measured().into_iter().filter(ended).cloned().collect();
+        Self { tries: tries(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
     /// ns from its beginning to the end of its last run: the time goes on from there.
@@ -44,12 +45,13 @@ impl Earlier {
     /// Its runs as frames, word for word.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
-            let Run { start, intervals, evidence, end } = run.clone();
+            let Run { start, intervals, evidence, end, disturbed } = run.clone();
             let course =
                 (!intervals.is_empty()).then_some(Frame::Intervals(Intervals { rows: intervals, merged: 0 }));
             let seen = evidence.into_iter().map(|e| Frame::Evidence(Box::new(e)));
             let end = end.map(|e| Frame::RunEnd(Box::new(e)));
-            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end)
+            let disturbed = disturbed.map(Frame::Disturbed);
+            std::iter::once(Frame::RunStart(start)).chain(seen).chain(course).chain(end).chain(disturbed)
         })
     }
 
@@ -100,26 +102,22 @@ impl Bench {
     /// The loop.
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
-        let before = earlier.map_or(&[][..], |e| &e.samples);
+        let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = Going::after(&grid, self.plan.runs, self.plan.seed, before);
-        let mut last_ns = earlier.filter(|e| !e.runs.is_empty()).map(|e| e.until().as_nanos() as u64);
         // How many there were says which data and offsets come next.
-        self.done = before.iter().map(|s| Summary::of(s.job, 0, None, &[])).collect();
+        self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;
-        while let Some(job) = search.next() {
+        while let Some(at) = search.next() {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
             let left = left(&search, &self.plan);
             self.left = Some(left);
-            let words = format!("{}  {}", search.stage(), self.plan.jobs[job].name);
-            self.live.step(&words, left);
-            let repeat = search.times(job) as u32;
-            let phases = self.job((job, repeat, None))?;
-            let Some(end) = phases.last() else {
-                return Ok(RunEnding::Failed("the job has no phase".into()));
-            };
-            match &end.ending {
+            let name = &self.plan.jobs[at.job].name;
+            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);
+            let ending = self.job(&at)?;
+            let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
+            match &ending {
                 RunEnding::Interrupted => return Ok(RunEnding::Interrupted),
                 // What never began says something about the cell alone.
                 RunEnding::Failed(why) if !end.workers.is_empty() => {
@@ -131,20 +129,23 @@ impl Bench {
                 RunEnding::Failed(_) => {}
                 RunEnding::Complete => broken = 0,
             }
-            search.take(&Sample::of(job, &self.plan.jobs[job], end, took_ns(last_ns, end)));
-            last_ns = Some(end.at_ns);
-            self.done.push(Summary::of(job, repeat, None, &[]));
+            let complete = ending == RunEnding::Complete;
+            let summary = if complete { self.summary(&at)? } else { Summary::refused(at.job, at.repeat) };
+            let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
+            search.take(Try::of(at, &self.plan.jobs[at.job], &end));
+            self.done.push(summary);
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
     }
 
     /// A run that could not begin: kept with its reason, so that the cell is out in every replay.
-    pub(super) fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<RunEnd, Failure> {
+    pub(super) fn cannot_begin(&mut self, start: RunStart, why: String) -> Result<Run, Failure> {
         let at_ns = self.now_ns();
-        self.session.append(&Frame::RunStart(RunStart { at_ns, ..start }))?;
+        let start = RunStart { at_ns, ..start };
+        self.session.append(&Frame::RunStart(start.clone()))?;
         let end = RunEnd { at_ns, ..RunEnd::without(RunEnding::Failed(why)) };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
-        Ok(end)
+        Ok(run_of(start, Vec::new(), end))
     }
 }

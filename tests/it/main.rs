@@ -10,6 +10,7 @@ mod bad_input;
 mod compare;
 mod contradictions;
 mod disk;
+mod disturbed;
 mod doctor;
 mod evidence;
 mod false_numbers;

@@ -5,7 +5,6 @@
 #![allow(clippy::print_stdout)] // It is what this is for.
 
 use analysis::strategy::{Budget, Next, Summary, next, steady::is_steady};
-use model::histogram::Histogram;
 use model::payload::split_mix;
 use model::plan::Strategy;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -28,12 +27,12 @@ impl Noise {
 
 /// The rates of a session of one job.
 fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: u64) -> Vec<f64> {
-    let budget = Budget { jobs: 1, runs: 5, strategy, seed };
+    let budget = Budget { jobs: 1, runs: 5, strategy, seed, paired: false };
     let mut noise = Noise(split_mix(seed ^ 0x5eed));
     let mut done: Vec<Summary> = Vec::new();
-    while let Next::Measure { job, repeat, offered_iops } = next(&done, &budget) {
+    while let Next::Measure { job, repeat, .. } = next(&done, &budget) {
         let iops = rate(repeat) * (deviation * noise.normal()).exp();
-        done.push(Summary { job, repeat, offered_iops, iops, latency: Histogram::new() });
+        done.push(Summary { refused: false, iops, ..Summary::refused(job, repeat) });
     }
     done.iter().map(|s| s.iops).collect()
 }

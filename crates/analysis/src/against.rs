@@ -53,12 +53,21 @@ fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Recor
         ceiling.job -= jobs.start;
     }
     let of_these = |run: &&Run| jobs.contains(&run.start.job);
-    let mut runs: Vec<Run> = record.runs.iter().filter(of_these).cloned().collect();
-    for run in &mut runs {
-        run.start.job -= jobs.start;
+    let part_of = |runs: &[Run]| {
+        let mut runs: Vec<Run> = runs.iter().filter(of_these).cloned().collect();
+        for run in &mut runs {
+            run.start.job -= jobs.start;
+        }
+        runs
+    };
+    Record {
+        header,
+        evidence: record.evidence.clone(),
+        preconditioned: record.preconditioned.clone(),
+        runs: part_of(&record.runs),
+        aside: part_of(&record.aside),
+        end: record.end.clone(),
     }
-    let preconditioned = record.preconditioned.clone();
-    Record { header, evidence: record.evidence.clone(), runs, preconditioned, end: record.end.clone() }
 }
 
 #[cfg(test)]

@@ -53,6 +53,8 @@ pub struct Case<'a> {
     pub runs: Vec<Ran<'a>>,
     /// Complete runs before them that only led there, where it was measured until it was steady.
     pub way: Vec<Ran<'a>>,
+    /// Attempts at its runs that do not count, since another one does.
+    pub aside: Vec<Ran<'a>>,
     /// Rounds after which its rate was still not steady, where that was asked for.
     pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
@@ -82,7 +84,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self { ops: self.ops.saturating_add(other.ops), bytes: self.bytes.saturating_add(other.bytes) }
     }
 }
@@ -108,13 +110,17 @@ pub(crate) fn asked_depth(stream: &Stream) -> f64 {
 
 /// Every case of a record, in the order of the plan, and of ascending load.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
+    (0..record.header.plan.jobs.len()).flat_map(|at| of_job(record, at)).collect()
+}
+
+/// Every case of one job.
+pub(crate) fn of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     let mut out = Vec::new();
-    for (at, job) in record.header.plan.jobs.iter().enumerate() {
-        let loads = loads(record, at);
-        for (phase, of_phase) in job.phases.iter().enumerate() {
-            for index in 0..of_phase.streams.len() {
-                out.extend(loads.iter().filter_map(|load| Case::new(record, (at, phase, index), *load)));
-            }
+    let loads = loads(record, at);
+    for (phase, of_phase) in record.header.plan.jobs.get(at).iter().flat_map(|j| j.phases.iter().enumerate())
+    {
+        for index in 0..of_phase.streams.len() {
+            out.extend(loads.iter().filter_map(|load| Case::new(record, (at, phase, index), *load)));
         }
     }
     out
@@ -159,6 +165,8 @@ impl<'a> Case<'a> {
         let same_load = |r: &&Run| r.start.offered_iops == offered;
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| Ran::new(r, index));
         let (runs, way): (Vec<Ran>, Vec<Ran>) = all.partition(|r| r.run.start.repeat >= first);
+        let aside = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
+        let aside = aside.filter(same_load).filter_map(|r| Ran::new(r, index)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
@@ -176,6 +184,7 @@ impl<'a> Case<'a> {
             job,
             runs,
             way,
+            aside,
             unsteady: rounds.and_then(|r| r.unsteady),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             targets: touched.into_iter().filter_map(|t| Some((t, plan.targets.get(t)?))).collect(),

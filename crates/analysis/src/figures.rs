@@ -11,8 +11,9 @@ use crate::windows::too_little;
 use crate::within::half_width;
 use model::histogram::Histogram;
 use model::job::Kind;
+use model::record::disturbed::Disturbed;
 use model::record::{KindEnd, WorkerEnd};
-use model::report::{Cost, DeviceFigures, Figures, FinalSync, Latency, Rates, RunFigures};
+use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
 use std::collections::BTreeMap;
 
 /// Percentiles by the names of the contract.
@@ -35,6 +36,7 @@ pub(crate) struct Figured {
     pub(crate) cost: Option<Cost>,
     pub(crate) runs: Vec<RunFigures>,
     pub(crate) way: Vec<RunFigures>,
+    pub(crate) disturbed: Vec<DisturbedRun>,
 }
 
 /// Computes them. What did not happen is `None`, never zero.
@@ -49,7 +51,29 @@ pub(crate) fn figures(case: &Case) -> Figured {
         total: rates(case, &COUNTED),
         runs: case.runs.iter().filter_map(|r| of_run(case, r)).collect(),
         way: case.way.iter().filter_map(|r| of_run(case, r)).collect(),
+        disturbed: disturbed(case),
     }
+}
+
+/// Attempts that others disturbed, and those that do not count because of them.
+fn disturbed(case: &Case) -> Vec<DisturbedRun> {
+    let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
+    let mut all: Vec<(bool, &Ran)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
+    all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
+    let of = |(counts, ran): (bool, &Ran)| {
+        let [iops, bytes] = per_second(ran, &COUNTED)?;
+        let by = ran.run.disturbed.as_ref();
+        Some(DisturbedRun {
+            run: ran.run.start.repeat,
+            attempt: ran.run.start.attempt,
+            counts,
+            why: by.map(Disturbed::words),
+            by: by.map_or_else(Vec::new, |d| d.by.clone()),
+            iops,
+            mb_per_s: bytes / MB,
+        })
+    };
+    all.into_iter().filter_map(of).collect()
 }
 
 fn of_kind(case: &Case, kind: Kind) -> Option<Figures> {

@@ -426,6 +426,7 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
                 job,
                 phase: 0,
                 repeat,
+                attempt: 0,
                 offered_iops: None,
                 host: 0,
                 at_ns,
@@ -441,7 +442,8 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
                 forge.write_back(&mut counters);
                 evidence.push(forge.snapshot(Moment::Synced, at_ns + 1_000_000, &counters));
             }
-            runs.push(Run { start, intervals: forge.intervals(), evidence, end: Some(end) });
+            let intervals = forge.intervals();
+            runs.push(Run { start, intervals, evidence, end: Some(end), disturbed: None });
         }
     }
     let header = Header {
@@ -455,7 +457,8 @@ pub(crate) fn together(forges: &[Forge]) -> Record {
     };
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
-    Record { header, evidence: vec![prepared], preconditioned: None, runs, end: Some(end) }
+    let evidence = vec![prepared];
+    Record { header, evidence, preconditioned: None, runs, aside: Vec::new(), end: Some(end) }
 }
 
 /// A closed loop and loads that were offered, three runs of each.
@@ -502,6 +505,7 @@ fn system_files(at_ns: u64) -> BTreeMap<String, Known<String>> {
         ("/proc/pressure/cpu", pressure.to_owned()),
         ("/proc/pressure/memory", pressure.to_owned()),
         ("/proc/self/io", io.to_owned()),
+        (kept::LIMITS, String::new()),
         (kept::HOUSEKEEPERS, String::new()),
         (kept::THREADS, "100: fathom\n101: fathom-0\n".to_owned()),
         (kept::TEMPERATURES, String::new()),

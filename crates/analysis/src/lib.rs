@@ -165,6 +165,7 @@ fn measured(answered: &Answered) -> Measured {
         limiter: limiter::limiter(answered),
         runs: figures.runs,
         way: figures.way,
+        disturbed: figures.disturbed,
         ledger: ledger::ledger(case),
         series: seconds::seconds(case),
         steadiness: steadiness::steadiness(case),

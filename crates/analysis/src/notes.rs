@@ -2,9 +2,12 @@
 //!
 //! For: sentences of the plan, the runs and the end. Not for: findings, which act on numbers.
 
+use crate::strategy::disturbed::is_the_rule;
+use model::record::attempts::Attempt;
 use model::record::{Preconditioned, Record, Rounds, Run, RunEnding};
 use model::report::Ending;
 use model::units::{show_bytes, show_ns, show_rate};
+use std::collections::BTreeSet;
 
 /// How the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
@@ -27,6 +30,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         tell(preconditioned(record, done));
         done.notes.iter().cloned().for_each(&mut tell);
     }
+    disturbed(record).into_iter().for_each(&mut tell);
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
         for note in seen {
@@ -78,6 +82,34 @@ impl Told {
         let times = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
         format!("{who}{}{times}", self.sentence)
     }
+}
+
+/// How many runs others disturbed, and what became of them.
+fn disturbed(record: &Record) -> Vec<String> {
+    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let runs = |of: &dyn Fn(&&Attempt) -> bool| {
+        tried.iter().filter(of).map(|a| a.unit(false)).collect::<BTreeSet<_>>().len()
+    };
+    let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
+    if hit == 0 {
+        return Vec::new();
+    }
+    let again = runs(&|a| a.attempt > 0);
+    let mut out = vec![match again {
+        0 => format!("others disturbed {hit} of {all} runs; none was measured again"),
+        _ => format!(
+            "others disturbed {hit} of {all} runs; {again} were measured again, and figures hold one attempt of each (--explain names \
+             the others)"
+        ),
+    }];
+    if is_the_rule(&tried, 0) {
+        out.push(
+            "this machine is not quiet: others disturb a third of all runs or more, and from there on none is measured again. Stop \
+             what else works here (iotop -o, top), or measure at another time"
+                .into(),
+        );
+    }
+    out
 }
 
 /// Name of a run's job.

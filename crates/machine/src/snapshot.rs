@@ -99,6 +99,7 @@ impl Watch {
             (kept::TEMPERATURES, self.temperatures()),
             (kept::CPU_STAT, stat.and_then(|path| self.root.read(path))),
             (kept::SUSPENDED, Ok(suspended_ns().to_string())),
+            (kept::LIMITS, limits::look(&self.root)),
         ];
         if !self.books.is_empty() {
             let text = self.root.read(kept::MOUNT_STATS);
@@ -235,7 +236,8 @@ mod tests {
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
         let seen = watch.take(Moment::Start, &[Some(&file), None], true);
         println!("{seen:#?}");
-        let gathered = [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED];
+        let gathered =
+            [kept::HOUSEKEEPERS, kept::TEMPERATURES, kept::CPU_STAT, kept::SUSPENDED, kept::LIMITS];
         assert!(gathered.iter().all(|name| seen.files.contains_key(*name)));
         assert_eq!(seen.files.len(), SYSTEM_FILES.len() + gathered.len() + 1);
         assert!(seen.text(kept::SUSPENDED).is_ok_and(|t| t.parse::<u64>().is_ok()));

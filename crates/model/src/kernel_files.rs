@@ -6,7 +6,7 @@
 //! A name with a `*` stands for every file that matches; its text has a line for each, `path: first line`. No match is empty
 //! text; what could not be looked at is a reason, as everywhere.
 
-/// A fact: every limit of the cgroups above us that is set, a line for each, `path: line`: `io.max`, `io.latency`, `io.weight`
+/// A fact, and in snapshots: every limit of the cgroups above us that is set, a line for each, `path: line`: `io.max`, `io.latency`, `io.weight`
 /// other than its default, `io.cost.qos` that is on, `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with
 /// `cpu.cfs_period_us`, `memory.max`, `memory.high`, `memory.limit_in_bytes`.
 pub const LIMITS: &str = "limits of the cgroups above us";

@@ -77,6 +77,13 @@ impl<'de> Deserialize<'de> for Plan {
     }
 }
 
+impl Plan {
+    /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
+    pub fn is_paired(&self) -> bool {
+        self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Interfaces(_))
+    }
+}
+
 /// What is written before the first run: everything that the jobs touch, over and over from end to end, and then the work
 /// itself until its rate settles (SNIA SSS PTS 2.0: workload independent and workload dependent preconditioning).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::Ledger;
 use crate::machine::Machine;
+use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use crate::study::{Studied, StudiedKeys};
@@ -193,6 +194,10 @@ pub struct Measured {
     /// Rounds before these that only led there and count nowhere, where it was measured until it was steady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<RunFigures>,
+    /// Measurements of runs that others disturbed, in the order of happening, and those that were measured again with them. Only
+    /// those that count stand in `runs` too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<DisturbedRun>,
     /// What was issued, what the kernel charged to fathom, and what each layer below completed; `None` without storage.
     #[serde(default)]
     pub ledger: Option<Ledger>,
@@ -202,6 +207,25 @@ pub struct Measured {
     /// How the rate behaved within the runs; `None` where their course was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
+}
+
+/// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DisturbedRun {
+    /// Index of the run within its job.
+    pub run: u32,
+    /// How many times this very run was measured before.
+    pub attempt: u32,
+    /// Whether it counts all the same, since no attempt stands that nobody disturbed.
+    pub counts: bool,
+    /// What others did, in words; `None` where they disturbed another run of its round.
+    pub why: Option<String>,
+    /// The same as numbers.
+    pub by: Vec<Disturbance>,
+    /// Operations per second, all directions.
+    pub iops: f64,
+    /// 10^6 bytes per second, all directions.
+    pub mb_per_s: f64,
 }
 
 /// A second of a run, or several in a run of more than an hour.

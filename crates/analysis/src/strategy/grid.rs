@@ -1,66 +1,112 @@
-//! Going through a grid: by whichever way the plan says.
+//! Going through a grid: by whichever way the plan says, and over runs that others disturbed.
 //!
 //! For: one face for the loop that measures. Not for: the ways ([`super::sweep`], [`super::in_order`]).
+//!
+//! A run that others disturbed counts until it was measured again: then the way is gone through anew, without it.
 
+use super::disturbed::{Again, waiting_of};
 use super::in_order::InOrder;
-use super::sweep::{Sample, Search};
+use super::sweep::{Sample, Search, Try, timed};
+use model::record::attempts::Attempt;
 use model::sweep::{Grid, Search as How};
 
 /// A sweep as far as it came.
 #[derive(Debug)]
-pub enum Going<'g> {
+pub struct Going<'g> {
+    grid: &'g Grid,
+    runs: u32,
+    seed: u64,
+    tries: Vec<Try>,
+    way: Way<'g>,
+}
+
+/// What decides.
+#[derive(Debug)]
+enum Way<'g> {
     /// Cells race, and the best is sought.
     Race(Search<'g>),
     /// Cells in their order.
     InOrder(InOrder<'g>),
 }
 
-impl<'g> Going<'g> {
-    /// The sweep after these runs.
-    pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+impl<'g> Way<'g> {
+    fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
         match grid.search {
             How::InOrder(until) => Self::InOrder(InOrder::after(grid, until, samples)),
             How::Exhaustive | How::Adaptive { .. } => Self::Race(Search::after(grid, runs, seed, samples)),
         }
     }
+}
+
+impl<'g> Going<'g> {
+    /// The sweep after these runs.
+    pub fn after(grid: &'g Grid, runs: u32, seed: u64, tries: &[Try]) -> Self {
+        Self { grid, runs, seed, tries: tries.to_vec(), way: Way::after(grid, runs, seed, &timed(tries)) }
+    }
 
     /// Takes a run in.
-    pub fn take(&mut self, sample: &Sample) {
-        match self {
-            Self::Race(search) => search.take(sample),
-            Self::InOrder(cells) => cells.take(sample),
+    pub fn take(&mut self, one: Try) {
+        self.tries.push(one);
+        let samples = timed(&self.tries);
+        match (&mut self.way, samples.last()) {
+            (Way::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
+            (Way::InOrder(cells), Some(last)) => cells.take(last),
+            _ => self.way = Way::after(self.grid, self.runs, self.seed, &samples),
         }
     }
 
-    /// The job to measure next; `None` where nothing is left.
-    pub fn next(&self) -> Option<usize> {
-        match self {
-            Self::Race(search) => search.next(),
-            Self::InOrder(cells) => cells.next(),
+    /// The run to measure next; `None` where nothing is left.
+    pub fn next(&self) -> Option<Attempt> {
+        let again = self.waiting().first().map(|again| again.at);
+        if let (Some(again), Way::Race(search)) = (again, &self.way)
+            && search.may_repeat(again.repeat)
+        {
+            return Some(again);
         }
+        let job = match &self.way {
+            Way::Race(search) => search.next(),
+            Way::InOrder(cells) => cells.next(),
+        }?;
+        let repeat = self.times(job) as u32;
+        Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
     }
 
-    /// How often a job was measured.
-    pub fn times(&self, job: usize) -> usize {
-        match self {
-            Self::Race(search) => search.times(job),
-            Self::InOrder(cells) => cells.times(job),
+    /// The runs that are to be measured again. Cells in order never are: each changes the device for the next.
+    fn waiting(&self) -> Vec<Again> {
+        let Way::Race(search) = &self.way else { return Vec::new() };
+        let tried: Vec<Attempt> = self.tries.iter().map(|t| t.attempt).collect();
+        if tried.iter().all(|a| !a.disturbed) {
+            return Vec::new();
+        }
+        waiting_of(&tried, false, search.to_come())
+    }
+
+    /// How often a job was measured, attempts at one run counted once.
+    fn times(&self, job: usize) -> usize {
+        match &self.way {
+            Way::Race(search) => search.times(job),
+            Way::InOrder(cells) => cells.times(job),
         }
     }
 
     /// ns that are left, where a run takes so long that was never measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
-        match self {
-            Self::Race(search) => search.left_ns(run_ns),
-            Self::InOrder(cells) => cells.left_ns(run_ns),
+        match &self.way {
+            // Within a budget of time there is no more than that.
+            Way::Race(search) if self.grid.search == How::Exhaustive => {
+                let again = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
+                search.left_ns(run_ns).saturating_add(again)
+            }
+            Way::Race(search) => search.left_ns(run_ns),
+            Way::InOrder(cells) => cells.left_ns(run_ns),
         }
     }
 
     /// Where it is, in words.
     pub fn stage(&self) -> String {
-        match self {
-            Self::Race(search) => search.stage(),
-            Self::InOrder(cells) => cells.stage(),
+        match &self.way {
+            Way::Race(search) => search.stage(),
+            Way::InOrder(cells) => cells.stage(),
         }
     }
 }

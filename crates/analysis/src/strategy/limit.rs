@@ -46,7 +46,7 @@ pub(crate) struct Point<'a> {
 pub(super) fn next(done: &[Summary], budget: &Budget, promise: &Promise) -> Next {
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count() as u32;
     if closed < budget.runs && budget.jobs > 0 {
-        return Next::Measure { job: 0, repeat: closed, offered_iops: None };
+        return Next::Measure { job: 0, repeat: closed, attempt: 0, offered_iops: None };
     }
     let Some(capacity) = capacity(done).filter(|_| budget.jobs > 1) else {
         return Next::Done("nothing completed in the closed loop, so there is no load to offer".into());
@@ -59,7 +59,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, promise: &Promise) -> Next
     match rate {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
-            Next::Measure { job: 1, repeat, offered_iops: Some(offered) }
+            Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
         }
         None => Next::Done(format!("{} loads were measured", points.len())),
     }
@@ -111,7 +111,7 @@ pub(crate) fn points(done: &[Summary]) -> Vec<Point<'_>> {
                 point.latency.merge(&run.latency);
                 point.runs.push(run);
             }
-            None => points.push(Point { offered, latency: run.latency.clone(), runs: vec![run] }),
+            None => points.push(Point { offered, latency: Histogram::clone(&run.latency), runs: vec![run] }),
         }
     }
     points.sort_by_key(|p| p.offered);
@@ -271,7 +271,13 @@ impl Server {
         let mut latency = Histogram::new();
         (0..self.ops).for_each(|_| latency.record((mean_ns * self.exponential()) as u64));
         let iops = offered_iops.map_or(self.closed, |_| load.min(self.serves));
-        Summary { job, repeat, offered_iops, iops, latency }
+        Summary {
+            offered_iops,
+            refused: false,
+            iops,
+            latency: latency.into(),
+            ..Summary::refused(job, repeat)
+        }
     }
 }
 
@@ -282,13 +288,19 @@ fn promised(quantile: f64, latency_ns: Option<u64>) -> Promise {
 
 #[cfg(test)]
 fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
-    Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(promised(quantile, latency_ns)), seed }
+    Budget {
+        jobs: 2,
+        runs: 3,
+        strategy: Strategy::Limit(promised(quantile, latency_ns)),
+        seed,
+        paired: false,
+    }
 }
 
 #[cfg(test)]
 fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
     let mut done = Vec::new();
-    while let Next::Measure { job, repeat, offered_iops } = super::next(&done, budget) {
+    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, budget) {
         done.push(server.run(job, repeat, offered_iops));
         assert!(done.len() < 200, "it does not end");
     }
@@ -373,7 +385,8 @@ fn runs_that_disagree_are_repeated_and_a_hiccup_does_not_decide() {
     }
     // One run at 70 % waits for something else.
     let odd = done.iter_mut().find(|s| s.offered_iops == Some(7_000)).unwrap();
-    (0..25).for_each(|_| odd.latency.record(50_000_000));
+    let latency = std::sync::Arc::make_mut(&mut odd.latency);
+    (0..25).for_each(|_| latency.record(50_000_000));
     let points = self::points(&done);
     let seventy = points.iter().find(|p| p.offered == 7_000).unwrap();
     assert!(!seventy.agrees(&promise) && seventy.keeps(&promise) == Some(true));

@@ -3,6 +3,7 @@
 //! For: pure functions from what was measured to what comes next; replaying the summaries resumes. Not for: measuring.
 //! One file per strategy; what all of them share is here.
 
+pub mod disturbed;
 pub mod grid;
 pub mod in_order;
 pub(crate) mod limit;
@@ -14,8 +15,11 @@ pub mod sweep;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::Strategy;
+use model::record::attempts::Attempt;
+use model::record::disturbed::Disturbed;
 use model::record::{Record, RunEnd};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A run that is done.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +28,18 @@ pub struct Summary {
     pub job: usize,
     /// How many times it was measured before.
     pub repeat: u32,
+    /// How many times this very run was measured before.
+    pub attempt: u32,
     /// Operations per second that were offered, where the strategy chose them.
     pub offered_iops: Option<u64>,
+    /// What others did to it.
+    pub disturbed: Option<Disturbed>,
+    /// It was not measured, since this machine refuses the job; that counts as done.
+    pub refused: bool,
     /// Operations per second of all phases and streams.
     pub iops: f64,
     /// Latencies of all reads, writes and trims.
-    pub latency: Histogram,
+    pub latency: Arc<Histogram>,
 }
 
 /// What there is to do.
@@ -43,6 +53,8 @@ pub struct Budget {
     pub strategy: Strategy,
     /// Seed of the order.
     pub seed: u64,
+    /// Whether runs of one round are compared with one another.
+    pub paired: bool,
 }
 
 /// The decision.
@@ -54,6 +66,8 @@ pub enum Next {
         job: usize,
         /// How many times it was measured before.
         repeat: u32,
+        /// How many times this very run was measured before, since others disturbed it.
+        attempt: u32,
         /// Operations per second to offer in an open loop instead of what the job says.
         offered_iops: Option<u64>,
     },
@@ -72,19 +86,27 @@ pub struct Left {
 
 impl Summary {
     /// What the ends of a run's phases add up to.
-    pub fn of(job: usize, repeat: u32, offered_iops: Option<u64>, phases: &[RunEnd]) -> Self {
-        let streams = || phases.iter().flat_map(|p| &p.streams);
+    pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
+        let streams = || phases.clone().flat_map(|p| &p.streams);
         let mut latency = Histogram::new();
         let moving = |kind: &&Kind| **kind != Kind::Sync;
         for end in streams().flat_map(|s| s.kinds.iter().filter(|(k, _)| moving(k)).map(|(_, end)| end)) {
             latency.merge(&end.latency);
         }
-        Self { job, repeat, offered_iops, iops: rate(phases.iter()), latency }
+        let Attempt { job, repeat, attempt, offered_iops, .. } = at;
+        let (disturbed, refused, iops, latency) = (None, false, rate(phases), Arc::new(latency));
+        Self { job, repeat, attempt, offered_iops, disturbed, refused, iops, latency }
+    }
+
+    /// A run that this machine refuses.
+    pub fn refused(job: usize, repeat: u32) -> Self {
+        let (offered_iops, latency) = (None, Arc::new(Histogram::new()));
+        Self { job, repeat, attempt: 0, offered_iops, disturbed: None, refused: true, iops: 0.0, latency }
     }
 }
 
 /// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.
-fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
+pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     let (mut ops, mut seconds) = (0.0, 0.0);
     for phase in phases {
         let kinds = phase.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
@@ -97,6 +119,11 @@ fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
 
 /// What comes next.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
+    disturbed::next(done, budget, next_undisturbed(&disturbed::counting(done, budget), budget))
+}
+
+/// The same by the runs that count.
+fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         Strategy::Fixed => rounds::next(done, budget),
         Strategy::Limit(promise) => limit::next(done, budget, &promise),
@@ -107,6 +134,15 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 
 /// What is still to come, as far as anybody can know.
 pub fn left(done: &[Summary], budget: &Budget) -> Left {
+    let mut left = left_undisturbed(&disturbed::counting(done, budget), budget);
+    for again in disturbed::waiting(done, budget) {
+        left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
+    }
+    left
+}
+
+/// The same by the runs that count.
+fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
         Strategy::Fixed => (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false),
@@ -169,7 +205,7 @@ fn jobs_in_words(jobs: &[usize]) -> String {
 
 #[cfg(test)]
 fn a_summary(job: usize, repeat: u32, iops: f64) -> Summary {
-    Summary { job, repeat, offered_iops: None, iops, latency: Histogram::new() }
+    Summary { refused: false, iops, ..Summary::refused(job, repeat) }
 }
 
 /// Plays a strategy to its end, with a rate for each run of each job.
@@ -190,7 +226,7 @@ fn a_run_is_summed_over_its_phases_and_streams() {
     let record = crate::forge::Forge::honest().record();
     let end = record.runs[0].end.clone().unwrap();
     let two = [end.clone(), end];
-    let summary = Summary::of(0, 0, None, &two);
+    let summary = Summary::of(record.runs[0].attempt(), two.iter());
     assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
     assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
     assert_eq!(runs_in(&record, 7), []);

@@ -90,7 +90,7 @@ use model::plan::Strategy;
 
 #[cfg(test)]
 fn budget(jobs: usize, share: f64) -> Budget {
-    Budget { jobs, runs: 5, strategy: Strategy::Precision { share, at_most: 10 }, seed: 3 }
+    Budget { jobs, runs: 5, strategy: Strategy::Precision { share, at_most: 10 }, seed: 3, paired: false }
 }
 
 #[test]

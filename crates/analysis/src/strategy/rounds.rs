@@ -25,7 +25,7 @@ pub(super) fn among(done: &[Summary], budget: &Budget, is_open: impl Fn(&[f64]) 
         .collect();
     let repeat = open.iter().map(|(_, times)| *times).min()?;
     let job = order(budget, repeat).into_iter().find(|job| open.contains(&(*job, repeat)))?;
-    Some(Next::Measure { job, repeat, offered_iops: None })
+    Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
 /// The jobs in the order of one round (Fisher and Yates).
@@ -49,7 +49,7 @@ use std::collections::BTreeSet;
 
 #[cfg(test)]
 fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed }
+    Budget { jobs, runs, strategy: Strategy::Fixed, seed, paired: false }
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ const SHOWN: usize = 25;
 pub(super) fn next(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
     let open = |job: &usize| is_open(&rates(done, *job), at_most);
     if let Some(job) = rounds::order(budget, 0).into_iter().find(open) {
-        return Next::Measure { job, repeat: rates(done, job).len() as u32, offered_iops: None };
+        let repeat = rates(done, job).len() as u32;
+        return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
     }
     let (steady, never): (Vec<usize>, Vec<usize>) =
         (0..budget.jobs).partition(|job| is_steady(&rates(done, *job), at_most));
@@ -168,7 +169,8 @@ fn simulated(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, usize) {
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let budget = Budget { jobs: 3, runs: 5, strategy: Strategy::Steady { at_most: AT_MOST }, seed: 3 };
+    let budget =
+        Budget { jobs: 3, runs: 5, strategy: Strategy::Steady { at_most: AT_MOST }, seed: 3, paired: false };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),

@@ -13,7 +13,8 @@ use crate::student;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
 use model::payload::split_mix;
-use model::record::{Record, RunEnd, RunEnding};
+use model::record::attempts::{self, Attempt};
+use model::record::{Record, Run, RunEnd, RunEnding};
 use model::sweep::{Grid, SAME, Search as How, Setting};
 
 /// Runs of a winner after it has won, and of whatever it is held against: enough for an interval worth printing.
@@ -86,28 +87,52 @@ impl Sample {
     }
 }
 
-/// The runs of a record, in the order of happening; what was interrupted is none.
+/// The runs of a record that count, in the order of happening; what was interrupted is none.
 pub fn samples(record: &Record) -> Vec<Sample> {
-    let mut out = Vec::new();
-    let mut before = None;
-    for run in &record.runs {
-        let Some(end) = &run.end else { continue };
-        let took = took_ns(before, end);
-        before = Some(end.at_ns);
-        if let Some(job) = record.header.plan.jobs.get(run.start.job)
-            && end.ending != RunEnding::Interrupted
-        {
-            out.push(Sample::of(run.start.job, job, end, took));
-        }
-    }
-    out
+    timed(&tries(record))
 }
 
-/// ns from the end of the run before to that of this one; of the first run what it took itself.
-pub fn took_ns(before: Option<u64>, end: &RunEnd) -> u64 {
-    let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-    let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
-    before.map_or(alone, |b| end.at_ns.saturating_sub(b))
+/// One measurement of a cell, which others may have disturbed.
+#[derive(Clone, Copy, Debug)]
+pub struct Try {
+    /// Which attempt at which run it was.
+    pub attempt: Attempt,
+    /// What it gave.
+    sample: Sample,
+    /// When it ended, in ns since the session began.
+    until_ns: u64,
+}
+
+impl Try {
+    /// What a run gave.
+    pub fn of(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
+        let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
+        let alone = wall.saturating_add(end.sync_ns.unwrap_or(0));
+        Self { attempt, sample: Sample::of(attempt.job, job, end, alone), until_ns: end.at_ns }
+    }
+}
+
+/// All runs of a record, whether they count or not, in the order of happening; what was interrupted is none.
+pub fn tries(record: &Record) -> Vec<Try> {
+    let of = |run: &Run| {
+        let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
+        Some(Try::of(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
+    };
+    record.measured().into_iter().filter_map(of).collect()
+}
+
+/// The samples that count, each with the time from the one before: what was left out took time too. The first one took what it
+/// took itself.
+pub(super) fn timed(tries: &[Try]) -> Vec<Sample> {
+    let attempts: Vec<Attempt> = tries.iter().map(|t| t.attempt).collect();
+    let mut before = None;
+    let counting = tries.iter().zip(attempts::counting(&attempts, false)).filter(|(_, counts)| *counts);
+    let sample = |(one, _): (&Try, bool)| {
+        let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
+        before = Some(one.until_ns);
+        Sample { took_ns, ..one.sample }
+    };
+    counting.map(sample).collect()
 }
 
 /// Mean and longest latency of all operations but syncs.
@@ -271,9 +296,14 @@ impl<'g> Search<'g> {
         self.lanes().filter(|l| l.job == job).map(Lane::tries).sum()
     }
 
+    /// ns that a run takes with everything around it, where that was never measured yet so long.
+    pub(super) fn each_ns(&self, run_ns: u64) -> u64 {
+        self.spent_ns.checked_div(self.done as u64).unwrap_or(run_ns)
+    }
+
     /// ns that are left, where a run takes so long that was never measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
-        let each = if self.done == 0 { run_ns } else { self.spent_ns / self.done as u64 };
+        let each = self.each_ns(run_ns);
         let finals = self.races.iter().map(Race::finals).sum::<usize>() as u64;
         match self.grid.search {
             How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.spent_ns).max(each),
@@ -284,6 +314,17 @@ impl<'g> Search<'g> {
                 (open as u64 + finals).saturating_mul(each)
             }
         }
+    }
+
+    /// Whether the round of a run is over, so that it may be measured again; once the time is up it is not.
+    pub fn may_repeat(&self, repeat: u32) -> bool {
+        !self.time_is_up() && self.unseen().is_none_or(|job| self.times(job) as u32 > repeat)
+    }
+
+    /// Runs that every cell gets and has not yet.
+    pub(super) fn to_come(&self) -> usize {
+        let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
+        cells.map(|l| self.least().saturating_sub(l.tries())).sum()
     }
 
     /// Where it is, in words.

@@ -40,11 +40,7 @@ fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
     let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
     let complete =
         runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
-    complete
-        .map(|(r, end)| {
-            Summary::of(r.start.job, r.start.repeat, r.start.offered_iops, std::slice::from_ref(end))
-        })
-        .collect()
+    complete.map(|(r, end)| Summary::of(r.attempt(), std::iter::once(end))).collect()
 }
 
 /// Operations per second of the closed loop that loads are shares of; `None` where the record has none.

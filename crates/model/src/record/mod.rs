@@ -3,6 +3,8 @@
 //! For: frames and the record they add up to. Not for: bytes on disk (that is [`frame`]) nor conclusions.
 //! This is format 1. When a field changes its meaning, this module becomes `v1.rs` and stays readable.
 
+pub mod attempts;
+pub mod disturbed;
 pub mod frame;
 
 use crate::Known;
@@ -11,6 +13,8 @@ use crate::histogram::Histogram;
 use crate::job::Kind;
 use crate::machine::Machine;
 use crate::plan::Plan;
+use attempts::Attempt;
+use disturbed::Disturbed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +38,8 @@ pub enum Frame {
     Intervals(Intervals),
     /// A run has ended; closes the last `RunStart`.
     RunEnd(Box<RunEnd>),
+    /// Others disturbed the run that ended last.
+    Disturbed(Disturbed),
     /// Last frame of a file that was closed in order.
     End(End),
 }
@@ -145,6 +151,9 @@ pub struct RunStart {
     pub phase: usize,
     /// How many times this job was measured before.
     pub repeat: u32,
+    /// How many times this very run was measured before, since others disturbed it; 0 in older files.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub attempt: u32,
     /// Operations per second that were offered in an open loop, where the strategy chose them instead of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
@@ -154,6 +163,12 @@ pub struct RunStart {
     pub at_ns: u64,
     /// Bytes of each target that are there to be touched, after preparation.
     pub target_bytes: Vec<u64>,
+}
+
+// serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 0
 }
 
 /// Some time of the run: neighbouring stretches of one second or less.
@@ -411,8 +426,10 @@ pub struct Record {
     pub evidence: Vec<Snapshot>,
     /// What was written before the first run; `None` where nothing was, or the session ended meanwhile.
     pub preconditioned: Option<Preconditioned>,
-    /// The runs in the order of happening.
+    /// The runs that count, in the order of happening.
     pub runs: Vec<Run>,
+    /// Attempts at runs that count nowhere, since another attempt does.
+    pub aside: Vec<Run>,
     /// The end; `None` where the program was killed.
     pub end: Option<End>,
 }
@@ -428,6 +445,17 @@ pub struct Run {
     pub evidence: Vec<Snapshot>,
     /// Its end; `None` where the program was killed inside it.
     pub end: Option<RunEnd>,
+    /// Who disturbed it, as was decided when it had ended.
+    pub disturbed: Option<Disturbed>,
+}
+
+impl Run {
+    /// Which attempt at which run it is.
+    pub fn attempt(&self) -> Attempt {
+        let RunStart { job, repeat, attempt, offered_iops, .. } = self.start;
+        let complete = self.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
+        Attempt { job, repeat, attempt, offered_iops, disturbed: self.disturbed.is_some(), complete }
+    }
 }
 
 /// Why frames do not add up to a record.
@@ -450,6 +478,12 @@ pub enum Disorder {
 }
 
 impl Record {
+    /// A session that has just begun.
+    pub fn new(header: Header) -> Self {
+        let (evidence, runs, aside) = (Vec::new(), Vec::new(), Vec::new());
+        Self { header, evidence, preconditioned: None, runs, aside, end: None }
+    }
+
     /// Adds frames up to a record.
     ///
     /// # Errors
@@ -476,11 +510,11 @@ impl Record {
                 return Err(Disorder::Dangling(0, "target", *target));
             }
         }
-        let mut record =
-            Self { header: *header, evidence: Vec::new(), preconditioned: None, runs: Vec::new(), end: None };
+        let mut record = Self::new(*header);
         for (at, frame) in frames {
             record.take(at, frame)?;
         }
+        record.set_aside();
         Ok(record)
     }
 
@@ -513,6 +547,8 @@ impl Record {
                 }
                 run.end = Some(*e);
             }
+            (Frame::Disturbed(by), None) => self.mark(at, &by)?,
+            (Frame::Disturbed(_), Some(_)) => return Err(Disorder::Misplaced(at, "inside a run")),
             (Frame::Intervals(_) | Frame::RunEnd(_), None) => {
                 return Err(Disorder::Misplaced(at, "outside a run"));
             }
@@ -526,11 +562,40 @@ impl Record {
                 if start.host >= self.header.hosts.len() {
                     return Err(Disorder::Dangling(at, "host", start.host));
                 }
-                self.runs.push(Run { start, intervals: Vec::new(), evidence: Vec::new(), end: None });
+                let (intervals, evidence) = (Vec::new(), Vec::new());
+                self.runs.push(Run { start, intervals, evidence, end: None, disturbed: None });
             }
             (Frame::End(end), _) => self.end = Some(end),
         }
         Ok(())
+    }
+
+    /// Marks the attempt that ended last, all its phases.
+    fn mark(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
+        let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
+        let Some(last) = last else { return Err(Disorder::Misplaced(at, "behind another attempt")) };
+        let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
+        phases.for_each(|run| run.disturbed = Some(by.clone()));
+        Ok(())
+    }
+
+    /// Takes away the attempts that do not count.
+    fn set_aside(&mut self) {
+        let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
+        let mut counts = attempts::counting(&tried, self.header.plan.is_paired()).into_iter();
+        let (runs, aside) =
+            std::mem::take(&mut self.runs).into_iter().partition(|_| counts.next() == Some(true));
+        (self.runs, self.aside) = (runs, aside);
+    }
+
+    /// All that were measured, counting or not, in the order of happening.
+    pub fn measured(&self) -> Vec<&Run> {
+        let mut all: Vec<&Run> = self.runs.iter().chain(&self.aside).collect();
+        // Each of the two is in order already.
+        if !self.aside.is_empty() {
+            all.sort_by_key(|r| r.start.at_ns);
+        }
+        all
     }
 
     /// The runs of one phase of a job, in the order of happening.

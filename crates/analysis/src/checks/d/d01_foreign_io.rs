@@ -66,20 +66,14 @@ fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
-    let device = case.counted(&case.shared()?)?;
-    let ours = ours(case)?;
+    let Others { read, write, total, inferred } = others(case)?;
     let runs = case.runs.len() as u64;
-    let read = beyond(device.read, ours.read);
-    let write = foreign_writes(case, device.write, ours.write);
-    let foreign =
-        Amount { ops: read.ops.saturating_add(write.ops), bytes: read.bytes.saturating_add(write.bytes) };
-    let total = device.total();
+    let foreign = read.plus(write);
     // Where the page cache answered, the device did next to nothing and any neighbour is most of that; what counts is how
     // much there was beside what was measured.
     let issued = case.issued_total();
     let of_bytes = floored(foreign.bytes, FLOOR_BYTES.saturating_mul(runs), total.bytes.max(issued.bytes));
-    let comparable = case.stream.access.largest_bytes() <= COUNTED_TO_BYTES;
-    let of_ios = if comparable {
+    let of_ios = if comparable(case) {
         floored(foreign.ops, FLOOR_IOS.saturating_mul(runs), total.ios.max(issued.ops))
     } else {
         0.0
@@ -95,7 +89,7 @@ fn look(case: &Case) -> Known<Answer> {
     let severity = match worst {
         s if s > VOID_ABOVE => Severity::Void,
         s if s > BIASED_ABOVE => Severity::Biased,
-        _ if ours.inferred => {
+        _ if inferred => {
             return Ok(Answer::Holds(
                 "The disk did no more than fathom issued, so nobody else used it (inferred).",
                 numbers,
@@ -104,7 +98,7 @@ fn look(case: &Case) -> Known<Answer> {
         _ => return Ok(Answer::Holds("Nobody else used the disk.", numbers)),
     };
     let what = if of_ios > of_bytes { "requests" } else { "traffic" };
-    let how = if ours.inferred { " (inferred from what fathom issued)" } else { "" };
+    let how = if inferred { " (inferred from what fathom issued)" } else { "" };
     Ok(Answer::Finding(Found {
         severity,
         sentence: format!(
@@ -117,6 +111,39 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
+}
+
+/// What others did on the disk in all runs of a case together, and what the disk did in all.
+pub(crate) struct Others {
+    pub(crate) read: Amount,
+    pub(crate) write: Amount,
+    total: BlockFlow,
+    inferred: bool,
+}
+
+/// What others did on the shared disks.
+///
+/// # Errors
+/// Why the disks were not counted, or what is ours cannot be told from what is theirs.
+pub(crate) fn others(case: &Case) -> Known<Others> {
+    let device = case.counted(&case.shared()?)?;
+    let ours = ours(case)?;
+    Ok(Others {
+        read: beyond(device.read, ours.read),
+        write: foreign_writes(case, device.write, ours.write),
+        total: device.total(),
+        inferred: ours.inferred,
+    })
+}
+
+/// Whether a request of ours is one of the device's, so that those of others can be counted.
+pub(crate) fn comparable(case: &Case) -> bool {
+    case.stream.access.largest_bytes() <= COUNTED_TO_BYTES
+}
+
+/// Whether the file systems write no more of their own than is stated here.
+pub(crate) fn is_modest(case: &Case) -> bool {
+    case.places().all(|p| MODEST.contains(&p.kind()))
 }
 
 fn ours(case: &Case) -> Known<Ours> {
@@ -141,8 +168,7 @@ fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return beyond(device, ours);
     }
-    let kinds: Vec<&str> = case.places().map(model::machine::Place::kind).collect();
-    if case.stream.cache.is_sync() || !kinds.iter().all(|k| MODEST.contains(k)) {
+    if case.stream.cache.is_sync() || !is_modest(case) {
         return Amount::default();
     }
     let grown = |n: u64| (n as f64 * AMPLIFICATION) as u64;

@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// Stolen ticks and all ticks since the machine started.
-fn ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+pub(crate) fn ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let line = snapshot.text(STAT)?.lines().find_map(|l| l.strip_prefix("cpu "));
     let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
     let fields: Vec<u64> = words.take(FIELDS).filter_map(|w| w.parse().ok()).collect();

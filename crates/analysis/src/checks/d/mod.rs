@@ -2,7 +2,7 @@
 //!
 //! For: the table of the group. Not for: anything else; a check is one file and two lines here.
 
-mod d01_foreign_io;
+pub(super) mod d01_foreign_io;
 mod d02_dirty_backlog;
 mod d03_fs_housekeeping;
 pub(super) mod d04_io_limit_configured;
@@ -11,7 +11,7 @@ pub(super) mod d06_cpu_bound;
 mod d07_tool_overhead;
 pub(super) mod d08_runqueue_wait;
 mod d09_tick_quantised;
-mod d10_steal;
+pub(super) mod d10_steal;
 pub(super) mod d11_cpu_quota;
 mod d12_clocking;
 mod d13_bad_clock;
@@ -28,6 +28,7 @@ mod d23_raid_state;
 mod d24_remote_fs;
 mod d25_container_view;
 mod d26_stood_still;
+mod d27_runs_disturbed;
 
 use super::Check;
 
@@ -59,4 +60,5 @@ pub(super) const CHECKS: &[Check] = &[
     d24_remote_fs::CHECK,
     d25_container_view::CHECK,
     d26_stood_still::CHECK,
+    d27_runs_disturbed::CHECK,
 ];

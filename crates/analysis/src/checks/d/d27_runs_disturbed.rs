@@ -1,0 +1,130 @@
+//! D27: runs that count although others disturbed them.
+//!
+//! For: what was decided of each run while it was measured, obeyed and never decided anew. Not for: the share of others in all
+//! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
+
+use crate::case::{Case, Ran};
+use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::strategy::disturbed::Outside;
+use model::Known;
+use model::check_id::CheckId;
+use model::finding::Severity;
+
+/// Disturbed runs that the sentence names at most.
+const NAMED: usize = 3;
+
+pub(super) const CHECK: Check = Check {
+    id: CheckId::D27,
+    name: "RUNS_DISTURBED",
+    belief: "no run counts that others disturbed",
+    page: Page {
+        reads: "What fathom decided when each run had ended, from its start and stop: `/sys/block/*/stat` of the whole disk against the \
+                charges to fathom's cgroup, stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
+        formula: "A run is disturbed by 10 MB/s or 200 requests a second of others on its disks (and more than 4 MiB or 100 requests), by \
+                  more than 1 % of all CPU time stolen, or by a limit that is not the one from before the first run. It is measured \
+                  again, at most twice, at the end of its round; the last attempt counts. Where all attempts were disturbed, or a \
+                  third of all runs were and nothing was measured again any more, the first one counts: biased. Rates and not \
+                  shares, since the same traffic is a smaller share of a faster run. Runs until steady and cells in order are \
+                  never measured again.",
+        provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
+        repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again. Accept it with \
+                 `--accept D27` where the neighbour belongs to what you want to measure.",
+    },
+    ask: look,
+    #[cfg(test)]
+    fires: Some(|| disturbed(&[1])),
+    #[cfg(test)]
+    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+};
+
+fn look(case: &Case) -> Known<Answer> {
+    if !case.has_storage() {
+        return Ok(Answer::DoesNotApply);
+    }
+    let counting: Vec<&Ran> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
+    let again = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
+    let numbers = evidence([
+        ("disturbed_runs", counting.len() as f64),
+        ("runs", case.runs.len() as f64),
+        ("disturbed_attempts_left_out", again as f64),
+    ]);
+    if !counting.is_empty() {
+        let sentence = format!(
+            "Others disturbed {} of {} runs that count: {}.",
+            counting.len(),
+            case.runs.len(),
+            words(&counting)
+        );
+        return Ok(found(
+            Severity::Biased,
+            sentence,
+            "Stop what else works here, and measure again.",
+            numbers,
+        ));
+    }
+    if again > 0 {
+        let aside: Vec<&Ran> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
+        let sentence = format!("Others disturbed runs, which were measured again: {}.", words(&aside));
+        return Ok(found(Severity::Note, sentence, "", numbers));
+    }
+    if case.runs.is_empty() {
+        return Err(crate::case::no_run());
+    }
+    let unseen = Outside::of(case);
+    match unseen.unseen().as_slice() {
+        [] => Ok(Answer::Holds("Nobody disturbed the runs.", numbers)),
+        reasons => Err(reasons.join("; ")),
+    }
+}
+
+fn found(severity: Severity, sentence: String, cure: &str, evidence: super::super::Evidence) -> Answer {
+    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+}
+
+/// `run 2 by 240 MB/s of others on vda`.
+fn words(runs: &[&Ran]) -> String {
+    let of = |ran: &&Ran| {
+        let by = ran.run.disturbed.as_ref()?;
+        Some(format!("run {} by {}", ran.run.start.repeat.saturating_add(1), by.words()))
+    };
+    let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(of).collect();
+    if runs.len() > NAMED {
+        all.push(format!("and {} more", runs.len() - NAMED));
+    }
+    all.join("; ")
+}
+
+/// The honest record with disturbed runs.
+#[cfg(test)]
+fn disturbed(runs: &[usize]) -> model::record::Record {
+    use model::record::disturbed::{Disturbance, Disturbed};
+    let mut record = crate::forge::Forge::honest().record();
+    for run in runs {
+        let by = vec![Disturbance::StolenCpu { share: 0.2 }];
+        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
+    }
+    record
+}
+
+#[test]
+fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note() {
+    let mut record = disturbed(&[1, 2, 3, 4]);
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Biased);
+    assert!(f.sentence.contains("4 of 5 runs") && f.sentence.contains("; and 1 more"), "{}", f.sentence);
+    for run in &mut record.runs[1..] {
+        let again = model::record::Run { disturbed: None, ..run.clone() };
+        record.aside.push(std::mem::replace(run, again));
+    }
+    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    assert_eq!(f.severity, Severity::Note);
+    assert!(f.sentence.contains("measured again: run 2 by 20 %"), "{}", f.sentence);
+}
+
+#[test]
+fn what_older_files_do_not_hold_is_not_checked() {
+    let mut record = crate::forge::Forge::honest().record();
+    let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
+    snapshots.for_each(|s| drop(s.files.remove(model::kernel_files::LIMITS)));
+    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("limits")));
+}

@@ -1,0 +1,295 @@
+//! Disturbed runs: what others did during a run, whether that disturbed it, and whether it is measured again.
+//!
+//! For: pure decisions, made once, while measuring; what was decided is in the record, and whoever judges it obeys that. Not for:
+//! which attempt counts (`model::record::attempts`), nor what a result is worth that was disturbed (check D27).
+//!
+//! What tells is what others did, never what the run came to: who measured slow runs again would report a faster device, and who
+//! held the share of others against a run would keep the fast ones, whose own traffic makes that share smaller. So traffic of
+//! others counts by its rate alone. Heat, credit, write-back and cliffs belong to what is measured. So does waiting for a CPU
+//! (D08): kernel threads that work for fathom are in no count of its own, and its threads stand in one another's way, so nobody
+//! could say which part came from outside; time that a hypervisor took is told apart by the kernel.
+//!
+//! A run is measured twice more at most, at the end of its round, by when a burst may be over; of a load curve at once, since the
+//! next load depends on it. Where runs of a round are compared with one another, the round is measured again as a whole. When a
+//! third of all runs were disturbed, that is how this machine is: then nothing is measured again.
+
+use super::{Budget, Next, Summary};
+use crate::case::{self, Case};
+use crate::checks;
+use model::Known;
+use model::evidence::{Moment, Snapshot};
+use model::kernel_files::LIMITS;
+use model::plan::Strategy;
+use model::record::Record;
+use model::record::attempts::{self, Attempt, Unit};
+use model::record::disturbed::Disturbance;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times that a run is measured at most.
+const ATTEMPTS: u32 = 3;
+/// Part of all runs, as a divisor, from which disturbance is the rule here.
+const THIRD: usize = 3;
+/// Runs of which that can be said at all.
+const FEWEST: usize = 2;
+/// Traffic of others from which a run is disturbed, per second: a copy or a backup, and not a log.
+const BYTES_PER_S: f64 = 10e6;
+const IOS_PER_S: f64 = 200.0;
+/// Traffic that is never held against a run, however short: a commit of a journal.
+const FLOOR_BYTES: u64 = 4 << 20;
+const FLOOR_IOS: u64 = 100;
+/// Part of all CPUs' time that a hypervisor may take.
+const STOLEN_ABOVE: f64 = 0.01;
+/// Ticks of 10 ms on all CPUs below which nothing can be said of that, and those that are rounding.
+const LEAST_TICKS: u64 = 20;
+const ROUNDING: u64 = 1;
+
+/// What others did while the runs of a case were measured; of each kind a reason where it could not be seen.
+pub(crate) struct Outside {
+    /// `None` where no disk is used.
+    foreign: Known<Option<Foreign>>,
+    /// Stolen ticks and all ticks of all CPUs.
+    ticks: Known<[u64; 2]>,
+    /// Limits at the beginning, and as they were seen then.
+    limits: Known<[String; 2]>,
+}
+
+/// Traffic of others on our disks.
+struct Foreign {
+    device: String,
+    bytes: u64,
+    ios: u64,
+    seconds: f64,
+}
+
+impl Outside {
+    /// Looks at all runs of a case together.
+    pub(crate) fn of(case: &Case) -> Self {
+        Self { foreign: foreign(case), ticks: ticks(case), limits: limits(case) }
+    }
+
+    /// Why some of it could not be seen.
+    pub(crate) fn unseen(&self) -> Vec<&str> {
+        let reasons = [self.foreign.as_ref().err(), self.ticks.as_ref().err(), self.limits.as_ref().err()];
+        let mut out: Vec<&str> = reasons.into_iter().flatten().map(String::as_str).collect();
+        out.dedup();
+        out
+    }
+
+    /// What of it disturbs a run.
+    fn disturbances(&self) -> Vec<Disturbance> {
+        let foreign = self.foreign.as_ref().ok().and_then(Option::as_ref).and_then(Foreign::disturbs);
+        let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
+            let surely = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
+            let share = *stolen as f64 / *all as f64;
+            (surely > STOLEN_ABOVE).then_some(Disturbance::StolenCpu { share })
+        });
+        let limits = self.limits.as_ref().ok().filter(|[before, after]| before != after);
+        let limits = limits.cloned().map(|[before, after]| Disturbance::LimitChanged { before, after });
+        [foreign, stolen, limits].into_iter().flatten().collect()
+    }
+}
+
+impl Foreign {
+    fn disturbs(&self) -> Option<Disturbance> {
+        let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
+        let disturbs = self.seconds > 0.0
+            && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S) || above(self.ios, FLOOR_IOS, IOS_PER_S));
+        disturbs.then(|| Disturbance::ForeignIo {
+            device: self.device.clone(),
+            bytes_per_s: self.bytes as f64 / self.seconds,
+            ios_per_s: self.ios as f64 / self.seconds,
+        })
+    }
+}
+
+fn foreign(case: &Case) -> Known<Option<Foreign>> {
+    if !case.on_device() {
+        return Ok(None);
+    }
+    let others = checks::traffic_of_others(case)?;
+    // What a copy-on-write file system still has to write for the writes of an earlier run is ours.
+    let late = wrote_before(case) && !checks::is_modest(case);
+    let all = if late { others.read } else { others.read.plus(others.write) };
+    let names: Vec<&str> = case.shared()?.iter().map(|l| l.name.as_str()).collect();
+    let mut ns = 0_u64;
+    for ran in &case.runs {
+        ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
+    }
+    let ios = if checks::requests_compare(case) { all.ops } else { 0 };
+    Ok(Some(Foreign { device: names.join(" and "), bytes: all.bytes, ios, seconds: ns as f64 / 1e9 }))
+}
+
+/// Whether any job of the session writes.
+fn wrote_before(case: &Case) -> bool {
+    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
+    phases.flat_map(|p| &p.streams).any(|s| s.access.writes())
+}
+
+fn ticks(case: &Case) -> Known<[u64; 2]> {
+    let mut sum = [0_u64; 2];
+    for ran in &case.runs {
+        let [before, after] = [ran.at(Moment::Start)?, ran.at(Moment::Stop)?].map(checks::stolen_ticks);
+        let passed = after?.into_iter().zip(before?).map(|(after, before)| after.saturating_sub(before));
+        for (sum, passed) in sum.iter_mut().zip(passed) {
+            *sum = sum.saturating_add(passed);
+        }
+    }
+    if sum[1] < LEAST_TICKS {
+        return Err(format!("the runs are too short for stolen CPU time: {} ticks of 10 ms passed", sum[1]));
+    }
+    Ok(sum)
+}
+
+/// The limits that bind us before the first run, or at the start of this one, and those that differ from them in a run.
+fn limits(case: &Case) -> Known<[String; 2]> {
+    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| of_our_devices(case, text));
+    let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
+    let mut before = prepared.and_then(|s| ours(s).ok());
+    let mut last = before.clone();
+    for ran in &case.runs {
+        for moment in [Moment::Start, Moment::Stop] {
+            let now = ours(ran.at(moment)?)?;
+            let first = before.get_or_insert_with(|| now.clone());
+            if last.as_ref().is_none_or(|last| last == first) {
+                last = Some(now);
+            }
+        }
+    }
+    before.zip(last).map(|(before, last)| [before, last]).ok_or_else(case::no_run)
+}
+
+/// The lines that name none of the devices of others.
+fn of_our_devices(case: &Case, text: &str) -> String {
+    let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
+    let ours = |line: &&str| {
+        let said = line.rsplit_once(": ").map_or(*line, |(_, said)| said);
+        said.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
+    };
+    text.split_inclusive('\n').filter(ours).collect()
+}
+
+/// What disturbed the one run of a record, phase by phase, each kind told once; nothing where nobody did.
+pub fn disturbances(record: &Record) -> Vec<Disturbance> {
+    let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
+    let mut out: Vec<Disturbance> = Vec::new();
+    // Devices and CPUs do not know streams.
+    for case in case::of_job(record, job).iter().filter(|c| c.index == 0 && !c.runs.is_empty()) {
+        for one in Outside::of(case).disturbances() {
+            let kind = std::mem::discriminant(&one);
+            if out.iter().all(|known| std::mem::discriminant(known) != kind) {
+                out.push(one);
+            }
+        }
+    }
+    out
+}
+
+/// A run that is to be measured again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Again {
+    /// The attempt that comes.
+    pub(super) at: Attempt,
+    /// Whether others of the same attempt were measured already.
+    under_way: bool,
+}
+
+impl Again {
+    /// What there is to do.
+    pub(super) fn measure(&self) -> Next {
+        let Attempt { job, repeat, attempt, offered_iops, .. } = self.at;
+        Next::Measure { job, repeat, attempt, offered_iops }
+    }
+
+    /// Whether its time has come before what would be measured otherwise.
+    fn is_due(&self, otherwise: &Next, strategy: Strategy) -> bool {
+        let over = match otherwise {
+            Next::Measure { repeat, .. } => *repeat > self.at.repeat,
+            Next::Done(_) => true,
+        };
+        over || self.under_way || matches!(strategy, Strategy::Limit(_))
+    }
+}
+
+impl Summary {
+    /// Which attempt at which run it is.
+    pub fn attempt(&self) -> Attempt {
+        Attempt {
+            job: self.job,
+            repeat: self.repeat,
+            attempt: self.attempt,
+            offered_iops: self.offered_iops,
+            disturbed: self.disturbed.is_some(),
+            complete: !self.refused,
+        }
+    }
+}
+
+/// The runs that count.
+pub(super) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
+    if done.iter().all(|s| s.attempt == 0) {
+        return Cow::Borrowed(done);
+    }
+    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let counts = attempts::counting(&tried, budget.paired);
+    done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
+}
+
+/// What comes next where `otherwise` would.
+pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
+    let waiting = waiting(done, budget);
+    let due = waiting.first().filter(|again| again.is_due(&otherwise, budget.strategy));
+    due.map_or(otherwise, Again::measure)
+}
+
+/// The runs that are to be measured again, the next one first.
+pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
+    // A rest between rounds, or a round more, is another history of the device.
+    if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
+        return Vec::new();
+    }
+    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
+    waiting_of(&tried, budget.paired, left as usize)
+}
+
+/// The same of attempts, with about so many runs to come that were never tried.
+pub(super) fn waiting_of(tried: &[Attempt], paired: bool, left: usize) -> Vec<Again> {
+    let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
+    for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
+        units.entry(one.unit(paired)).or_default().push((order, *one));
+    }
+    let enough = is_the_rule(tried, left);
+    let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, enough)).collect();
+    out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
+    out.into_iter().map(|(_, again)| again).collect()
+}
+
+/// What is to be measured again of one unit; where disturbance is the rule, only what was begun.
+fn of_unit(unit: &[(usize, Attempt)], enough: bool) -> Vec<(usize, Again)> {
+    let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
+    let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
+    let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
+    let missing = |(_, a): &&(usize, Attempt)| of_last().all(|(_, l)| l.unit(false) != a.unit(false));
+    let again = |attempt: u32, under_way: bool| {
+        move |(order, a): &(usize, Attempt)| {
+            let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
+            (*order, Again { at, under_way })
+        }
+    };
+    if last > 0 && first().any(|a| missing(&a)) {
+        return first().filter(missing).map(again(last, true)).collect();
+    }
+    let goes_on = last + 1 < ATTEMPTS && !enough && of_last().any(|(_, a)| a.disturbed);
+    if goes_on { first().map(again(last + 1, false)).collect() } else { Vec::new() }
+}
+
+/// Whether so many runs were disturbed that this is how the machine is.
+pub(crate) fn is_the_rule(tried: &[Attempt], left: usize) -> bool {
+    let runs: BTreeSet<Unit> = tried.iter().filter(|a| a.complete).map(|a| a.unit(false)).collect();
+    let disturbed: BTreeSet<Unit> = tried.iter().filter(|a| a.disturbed).map(|a| a.unit(false)).collect();
+    disturbed.len() >= FEWEST && disturbed.len() * THIRD >= runs.len() + left
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Disturbed runs: what others do meanwhile is seen, told and measured again.
+//!
+//! For: bursts, neighbours that stay, and limits that change, on real devices. Not for: when a run is measured again, and that the
+//! figures which are left are honest; simulations of that stand below the rule (crate `analysis`, `strategy::disturbed`).
+
+use crate::disk::{Disk, Image};
+use crate::group::Group;
+use crate::stage::{Report, Running, Stage, is_root};
+use serde_json::Value;
+use std::time::Duration;
+
+const WORDS: &str = "run --rw randread --depth 1 --size 64m --time 1s --warmup 0 --runs 5 --format json";
+/// Reads of others, on and on.
+const NEIGHBOUR: &str = "while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done";
+const LIMIT: &str = "blkio.throttle.read_iops_device";
+
+fn disk(stage: &Stage) -> Option<Disk> {
+    let disk = if is_root() { Disk::new(stage, "ext4", Image::Direct)? } else { return None };
+    disk.file("data", 32);
+    disk.sh("sync");
+    Some(disk)
+}
+
+/// The attempts of a result that others disturbed.
+fn disturbed(result: &Value) -> &[Value] {
+    result["disturbed"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Those of a run by one thing: attempt, and whether it counts.
+fn by(report: &Report, run: u64, what: &str) -> Vec<(u64, bool)> {
+    let of_run = disturbed(&report.0["results"][0]).iter().filter(|d| d["run"] == run);
+    let by = of_run.filter(|d| d["by"].as_array().unwrap().iter().any(|b| b["what"] == what));
+    by.map(|d| (d["attempt"].as_u64().unwrap(), d["counts"].as_bool().unwrap())).collect()
+}
+
+fn runs(result: &Value) -> usize {
+    result["runs"].as_array().unwrap().len()
+}
+
+fn note(report: &Report, words: &str) -> bool {
+    report.0["notes"].as_array().unwrap().iter().any(|n| n.as_str().unwrap().contains(words))
+}
+
+/// Waits until a run is in its first half.
+fn within_run(running: &mut Running, words: &str) {
+    running.until_it_says(words);
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+#[test]
+fn a_burst_in_one_run_of_five_is_told_and_the_run_measured_again() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let mut running = disk.start(&stage, WORDS, &disk.dir);
+    within_run(&mut running, "run 2 of");
+    disk.sh(&format!("timeout 0.4 sh -c '{NEIGHBOUR}' || true"));
+    let out = running.end();
+    let report = out.report();
+    assert!(
+        out.stderr.contains("measured again: ") && out.stderr.contains("MB/s of others on loop"),
+        "{out:?}"
+    );
+    let result = &report.0["results"][0];
+    assert_eq!(runs(result), 5);
+    assert!(by(&report, 1, "foreign_io").contains(&(0, false)), "{:#}", result["disturbed"]);
+    assert!(note(&report, "of 5 runs") && report.says("D27", "finding"), "{:#}", report.0["notes"]);
+    assert_eq!(report.0, stage.show().report().0, "the session tells the same");
+    let session = &stage.sessions()[0];
+    let shown = stage.fathom(&format!("show --explain {}", session.display()), "".as_ref()).stdout;
+    assert!(shown.contains("run 2, attempt 1: ") && shown.contains("left out: "), "{shown}");
+}
+
+#[test]
+fn beside_a_neighbour_that_stays_nothing_is_measured_again_after_a_third() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let _neighbour = disk.sh_beside(NEIGHBOUR);
+    let report = disk.fathom(&stage, &format!("{WORDS} --quiet"), &disk.dir).report();
+    let result = &report.0["results"][0];
+    assert_eq!((runs(result), disturbed(result).len()), (5, 7), "{:#}", result["disturbed"]);
+    assert_eq!(by(&report, 0, "foreign_io"), [(0, true), (1, false), (2, false)]);
+    assert_eq!(by(&report, 4, "foreign_io"), [(0, true)]);
+    assert_eq!(report.must_say("D27", "finding")["severity"], "biased");
+    assert!(note(&report, "this machine is not quiet") && report.verdict() != "VALID");
+}
+
+#[test]
+fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let Some(group) = Group::limited(&disk, &("blkio", LIMIT, "$NUMBER 1000000")) else { return };
+    let set = |rate: u32| {
+        let own = std::fs::read_dir(group.dir()).unwrap().map(|e| e.unwrap().path()).find(|p| p.is_dir());
+        std::fs::write(own.unwrap().join(LIMIT), format!("{} {rate}", disk.number())).unwrap();
+    };
+    let enter = [disk.enter(), group.enter()].concat();
+    let mut running = Running::start(&mut stage.command(&enter, WORDS, &disk.dir));
+    within_run(&mut running, "run 2 of");
+    set(500);
+    within_run(&mut running, "measured again: a limit was changed from outside");
+    set(1_000_000);
+    let report = running.end().report();
+    let result = &report.0["results"][0];
+    assert_eq!(runs(result), 5);
+    let told = by(&report, 1, "limit_changed");
+    assert_eq!(told, [(0, false), (1, false)], "{:#}", result["disturbed"]);
+    assert!(!report.name().contains(" then "), "no cliff is left: {}", report.name());
+}
+
+#[test]
+fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let mut running = disk.start(&stage, "bench --size 64m --time 500ms --format json", &disk.dir);
+    running.until_it_says("run 12 of");
+    disk.sh(&format!("timeout 3 sh -c '{NEIGHBOUR}' || true"));
+    let report = running.end().report();
+    let results = report.0["results"].as_array().unwrap();
+    assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
+    let told: Vec<&Value> = results.iter().flat_map(disturbed).collect();
+    let others = |d: &&&Value| d["why"].as_str().is_some_and(|why| why.contains("of others on"));
+    assert!(told.iter().filter(others).count() >= 3 && note(&report, "others disturbed"), "{told:#?}");
+    assert!(
+        report.answers("D01").iter().all(|d01| d01["severity"] != "void"),
+        "{:#?}",
+        report.answers("D01")
+    );
+}
