@@ -20,7 +20,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 
 #[test]
 fn what_nobody_could_do_is_a_usage_error() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 25] = [
         ("bench --profile fast", &["fast", "cdm"]),
@@ -58,7 +58,7 @@ fn what_nobody_could_do_is_a_usage_error() {
 
 #[test]
 fn targets_that_cannot_be_are_named() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let empty = stage.file("empty", 0);
     let small = stage.file("small", 1);
     let missing = stage.path("missing");
@@ -75,7 +75,7 @@ fn targets_that_cannot_be_are_named() {
 
 #[test]
 fn what_is_no_session_is_not_shown() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let text = stage.path("text");
     std::fs::write(&text, "hello\n").unwrap();
     refused(&stage.fathom("show", &text), 2, &["no session file", "text"]);
@@ -98,7 +98,7 @@ fn what_is_no_session_is_not_shown() {
 
 #[test]
 fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words =
         "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet -o /nonexistent/report.json";
     let out = stage.fathom(words, Path::new(""));
@@ -111,7 +111,7 @@ fn a_place_without_permission_is_refused_with_a_cure() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("of-root");
     let out = stage.fathom_as_nobody("run --size 16m --quiet", &folder);
     refused(&out, 3, &["of-root", "of yours"]);
@@ -127,7 +127,7 @@ fn a_read_only_mount_is_refused_with_a_cure() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("mount -o remount,ro .");
     let out = disk.fathom(&stage, "run --size 16m --quiet", &disk.dir);
@@ -136,7 +136,7 @@ fn a_read_only_mount_is_refused_with_a_cure() {
 
 #[test]
 fn a_check_that_there_is_not_is_answered_with_the_nearest() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     refused(&stage.fathom("explain cache_servd", Path::new("")), 2, &["cache_servd", "A01 CACHE_SERVED"]);
     let page = stage.fathom("explain cache_served", Path::new(""));
     assert_eq!(page.code, Some(0), "{page:?}");
@@ -204,7 +204,7 @@ fn default_in(help: &str, flag: &str) -> Option<String> {
 
 #[test]
 fn explaining_touches_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --explain", &folder);
     assert_eq!(out.code, Some(0), "{out:?}");

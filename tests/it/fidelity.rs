@@ -150,7 +150,7 @@ fn on(grounds: &[fn(&Stage) -> Option<Ground>], words: &str, story: impl Fn(&[Re
         return;
     }
     for ground in grounds {
-        let stage = Stage::new();
+        let stage = Stage::watching();
         let Some(ground) = ground(&stage) else { return };
         let Some(trace) = Trace::of(&stage, &[ground.name()]) else { return };
         story(&ground.requests(&stage, &trace, &format!("run {words}")));
@@ -607,7 +607,7 @@ fn depth(words: &str, asked: u32) {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(Ground::Device(device)) = Ground::full_device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
@@ -643,7 +643,7 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(Ground::Device(one)) = Ground::device(&stage) else { return };
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
@@ -697,7 +697,7 @@ fn a_flush_comes_behind_every_so_many_writes() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(Ground::Device(device)) = Ground::device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");

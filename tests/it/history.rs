@@ -77,7 +77,7 @@ fn id(entry: &Value) -> String {
 
 #[test]
 fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     assert!(stage.must("list").contains("fathom bench"));
     assert_eq!(stage.list(""), Vec::<Value>::new());
     stage.must_not(2, "show last", &["no sessions yet"]);
@@ -125,7 +125,7 @@ fn sessions_are_listed_newest_first_and_found_by_any_word_that_means_one() {
 
 #[test]
 fn filters_leave_what_is_like_them() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let first = stage.measured(1);
     let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
@@ -155,7 +155,7 @@ fn filters_leave_what_is_like_them() {
 
 #[test]
 fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let ids = stage.measured(2);
     assert!(stage.must(&format!("tag {} baseline old-cable", ids[0])).contains("tags baseline old-cable"));
     assert!(stage.must("note baseline measured before the move").contains("one note"));
@@ -195,7 +195,7 @@ fn tags_and_notes_stay_beside_the_session_and_outlive_the_index() {
 
 #[test]
 fn what_came_and_went_without_fathom_is_noticed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let ids = stage.measured(3);
     let away = stage.path("away.fathom");
     std::fs::rename(stage.session(&ids[1]), &away).unwrap();
@@ -226,7 +226,7 @@ fn what_came_and_went_without_fathom_is_noticed() {
 
 #[test]
 fn a_session_travels_with_its_words_and_is_never_written_over() {
-    let here = Stage::new();
+    let here = Stage::beside_others();
     let ids = here.measured(2);
     here.must(&format!("tag {} travelled", ids[0]));
     let out = here.folder("out");
@@ -281,7 +281,7 @@ fn a_session_travels_with_its_words_and_is_never_written_over() {
 
 #[test]
 fn only_what_was_named_exactly_is_removed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let ids = stage.measured(3);
     stage.must(&format!("tag {} old", ids[0]));
     stage.must_not(2, "delete last", &[&format!("means {}", ids[2]), "--yes"]);
@@ -299,7 +299,7 @@ fn only_what_was_named_exactly_is_removed() {
 
 #[test]
 fn a_session_under_way_is_listed_as_running_and_not_removed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 16m --time 200ms --warmup 0 --runs 200 --format json";
     let mut running = stage.start(words, &folder);
@@ -316,7 +316,7 @@ fn a_session_under_way_is_listed_as_running_and_not_removed() {
 
 #[test]
 fn without_history_nothing_stays() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.say(&format!("{QUICK} --no-history"));
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(out.stdout.contains("Session not kept\n"), "{}", out.stdout);
@@ -330,7 +330,7 @@ fn without_history_nothing_stays() {
 
 #[test]
 fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let ids = stage.measured(2);
     let db = stage.history("history.db");
     // All of it; and of a whole one a piece in the middle.
@@ -351,7 +351,7 @@ fn an_index_that_is_damaged_is_set_aside_and_made_anew() {
 
 #[test]
 fn an_index_from_the_future_is_refused_until_it_is_set_aside() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let ids = stage.measured(1);
     let db = stage.history("history.db");
     // Bytes 60 to 63 of an SQLite file hold the user version.
@@ -372,7 +372,7 @@ fn where_nothing_can_be_written_the_list_comes_from_the_files() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     assert_eq!(stage.fathom_as_nobody(QUICK, Path::new(NOTHING)).code, Some(0));
     // From here on the directory is root's, and nobody may only read it.
     let home = stage.path("xdg-of-nobody/fathom");
@@ -389,7 +389,7 @@ fn where_nothing_can_be_written_the_list_comes_from_the_files() {
 
 #[test]
 fn two_fathoms_at_once_lose_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let together: Vec<Running> = (0..4).map(|_| stage.start(QUICK, Path::new(NOTHING))).collect();
     for one in together {
         let out = one.end();
@@ -407,7 +407,7 @@ fn two_fathoms_at_once_lose_nothing() {
 
 #[test]
 fn ten_kills_lose_no_run_that_had_ended() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     kills(&stage, 10);
 }
 
@@ -499,7 +499,7 @@ pub(crate) fn list_many(stage: &Stage, many: usize) {
 
 #[test]
 fn the_schema_is_that_of_every_report() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let schema: Value = serde_json::from_str(&stage.must("export --schema")).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let folder = stage.folder("here");

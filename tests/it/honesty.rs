@@ -11,7 +11,7 @@ const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
 
 #[test]
 fn a_seed_typed_twice_draws_the_same_offsets_twice() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let file = stage.file("data", 16);
     let drawn = |seed: u32| {
         let words =
@@ -55,7 +55,7 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
 
 #[test]
 fn a_virtual_machine_is_told_from_one_of_metal() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();
     let virtual_one = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains("hypervisor");
     report.must_say("D18", if virtual_one { "finding" } else { "holds" });
@@ -63,7 +63,7 @@ fn a_virtual_machine_is_told_from_one_of_metal() {
 
 #[test]
 fn reads_of_a_file_just_read_are_about_the_page_cache() {
-    let Some(out) = scene::CACHED_FILE.tell(&Stage::new()) else { return };
+    let Some(out) = scene::CACHED_FILE.tell(&Stage::watching()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());
     let finding = report.must_say("A01", "finding");
@@ -71,7 +71,7 @@ fn reads_of_a_file_just_read_are_about_the_page_cache() {
     assert!(!finding["evidence"].as_object().unwrap().is_empty(), "{finding:#}");
     assert_eq!((report.verdict(), out.code), ("SUSPECT", Some(1)));
 
-    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.tell(&Stage::new()) else { return };
+    let Some(accepted) = scene::CACHED_FILE_ACCEPTED.tell(&Stage::watching()) else { return };
     // A cached file is also as fast as a CPU; only what was accepted is forgiven.
     let others = ["D06"].iter().any(|id| accepted.report().says(id, "finding"));
     assert!(accepted.code == Some(0) || others, "{accepted:?}");
@@ -96,7 +96,7 @@ fn direct_reads_arrive(kind: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
     let out = disk.fathom(&stage, &format!("run --rw randread --depth 4 --size 64m {SHORT}"), &disk.dir);
     let report = out.report();
@@ -124,7 +124,7 @@ fn an_allocated_and_never_written_file_has_no_number() {
 }
 
 fn hollow(scene: &Scene) {
-    let Some(out) = scene.tell(&Stage::new()) else { return };
+    let Some(out) = scene.tell(&Stage::watching()) else { return };
     let report = out.report();
     report.must_say("A04", "finding");
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)));
@@ -133,7 +133,7 @@ fn hollow(scene: &Scene) {
 
 #[test]
 fn memory_is_called_memory() {
-    let Some(out) = scene::MEMORY.tell(&Stage::new()) else { return };
+    let Some(out) = scene::MEMORY.tell(&Stage::watching()) else { return };
     let report = out.report();
     report.must_say("A11", "finding");
     assert!(report.name().contains("memory"), "{}", report.name());
@@ -142,7 +142,7 @@ fn memory_is_called_memory() {
 
 #[test]
 fn a_loop_device_on_a_cached_image_is_found_out() {
-    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::new()) else { return };
+    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::watching()) else { return };
     let report = out.report();
     report.must_say("A12", "finding");
     assert!(report.name().contains("cache below loop"), "{}", report.name());
@@ -151,7 +151,7 @@ fn a_loop_device_on_a_cached_image_is_found_out() {
 
 #[test]
 fn counters_that_are_switched_off_are_no_pass() {
-    let Some(out) = scene::UNCOUNTED.tell(&Stage::new()) else { return };
+    let Some(out) = scene::UNCOUNTED.tell(&Stage::watching()) else { return };
     let report = out.report();
     let blind = report.must_say("A13", "not_checked");
     assert!(blind["sentence"].as_str().unwrap().contains("iostats"), "{blind:#}");
@@ -164,13 +164,13 @@ fn counters_that_are_switched_off_are_no_pass() {
 
 #[test]
 fn others_on_the_same_disk_are_noticed() {
-    let Some(report) = scene::BESIDE_OTHERS.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::BESIDE_OTHERS.must_be_seen(&Stage::watching()) else { return };
     assert_ne!(report.verdict(), "VALID");
 }
 
 #[test]
 fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
-    let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::new()) else { return };
+    let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::watching()) else { return };
     let report = out.report();
     report.must_say("B05", "finding");
     let name = report.name();

@@ -61,7 +61,7 @@ fn inside(stage: &Stage, (disk, group): &(Disk, Group), words: &str) -> Outcome 
 
 #[test]
 fn iops_doubles_upward_from_512_bytes_with_32_threads() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
     assert_eq!(lines.first(), Some(&"randread 1 x 512 direct, sim, 32 workers"), "{list:?}");
@@ -90,7 +90,7 @@ fn iops_on_a_device_prints_the_layout_of_the_article_and_agrees_with_fio() {
     if Command::new("fio").arg("--version").output().is_err() {
         return skip("there is no fio");
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(place) = throttled(&stage, READS, "$NUMBER 2000") else { return };
     let device = place.0.device.display().to_string();
     let mut seen = Vec::new();
@@ -142,7 +142,7 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     // 24, 12 and 6 operations a second at 128, 256 and 512 KiB; eight are too few.
     let Some(place) = throttled(&stage, READ_BYTES, "$NUMBER 3145728") else { return };
     let out = inside(&stage, &place, "sweep --preset iops --bs 128k..4m --quiet --format json");
@@ -156,7 +156,7 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
 
 #[test]
 fn iops_goes_on_where_it_was_interrupted() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";
     let mut running = stage.start(words, nothing());
     running.until_it_says("cell 3 of at most 5");
@@ -176,7 +176,7 @@ fn iops_goes_on_where_it_was_interrupted() {
 
 #[test]
 fn pts_goes_round_until_the_tracked_cell_is_steady() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let words = "sweep --preset pts --engine sim --bs 4k,512 --time 5ms --quiet";
     let list = stage.fathom("sweep --preset pts --engine sim --list", nothing());
     assert_eq!(list.stdout.lines().count(), 7 * 8, "{list:?}");
@@ -199,7 +199,7 @@ fn pts_goes_round_until_the_tracked_cell_is_steady() {
 
 #[test]
 fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let folder = stage.folder("place");
     let small = "--size 16m --time 200ms --quiet --format json";
     let out = stage.fathom(&format!("sweep --preset pts-latency --bs 4k --mix 100,0 {small}"), &folder);
@@ -228,7 +228,7 @@ fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
 #[test]
 #[ignore = "long"]
 fn pts_goes_on_and_writes_over_what_is_new_alone() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let theirs = stage.file("theirs", 16);
     let words = "sweep --preset pts-latency --bs 4k --mix 65,0 --time 200ms --seed 3";
     // A file that is there is as it was left; one of our own is made anew.
@@ -255,7 +255,7 @@ fn pts_goes_on_and_writes_over_what_is_new_alone() {
 
 #[test]
 fn what_does_not_go_with_an_order_is_refused() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let folder = stage.folder("place");
     for (words, code, must) in [
         ("--preset iops --rw randwrite", 2, "--pattern"),

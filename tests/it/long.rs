@@ -148,7 +148,7 @@ impl Alarms {
 #[test]
 #[ignore = "long"]
 fn honest_runs_raise_no_alarm() {
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let file = stage.file("data", FILE_MIB);
     let mut alarms = Alarms::default();
     let runs = runs();
@@ -172,7 +172,7 @@ fn what_is_provoked_is_caught_each_time() {
     for scene in [scene::TOLD, scene::UNTOLD, scene::LONG].concat().iter().filter(|s| scene::wanted(s)) {
         let (mut caught, mut told) = (0, 0);
         for _ in 0..times {
-            let Some(out) = scene.tell(&Stage::new()) else { break };
+            let Some(out) = scene.tell(&Stage::watching()) else { break };
             told += 1;
             caught += usize::from(out.report().says(scene.id, scene.answer));
         }
@@ -211,7 +211,7 @@ fn answers(allowed: Option<f64>) -> Option<Vec<Value>> {
     if !is_root() {
         return None;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let disk = Disk::new(&stage, "ext4", Image::Direct)?;
     let mut all = Vec::new();
     for _ in 0..PAIRS * runs() / HONEST_RUNS {
@@ -259,13 +259,13 @@ fn a_tenth_less_is_seen_or_the_runs_that_would_show_it_are_said() {
 #[test]
 #[ignore = "long"]
 fn a_hundred_kills_lose_no_run_that_had_ended() {
-    history::kills(&Stage::new(), 100);
+    history::kills(&Stage::watching(), 100);
 }
 
 #[test]
 #[ignore = "long"]
 fn ten_thousand_sessions_are_listed() {
-    history::list_many(&Stage::new(), 10_000);
+    history::list_many(&Stage::watching(), 10_000);
 }
 
 #[test]

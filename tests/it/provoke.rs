@@ -13,7 +13,7 @@ const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 
 #[test]
 fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
-    let Some(report) = scene::THROTTLED.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::THROTTLED.must_be_seen(&Stage::watching()) else { return };
     let limit = report.must_say("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("1,000"), "{limit:#}");
     let above = report.must_say("D05", "finding");
@@ -24,7 +24,7 @@ fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
 
 #[test]
 fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
-    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_seen(&Stage::watching()) else { return };
     let cliff = report.must_say("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
     assert!(sentence.contains("so the cause is above it"), "{sentence}");
@@ -40,20 +40,20 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
 
 #[test]
 fn direct_writes_through_a_data_journal_are_called_what_they_are() {
-    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::watching()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
 fn data_that_compress_are_found_out_on_btrfs_in_the_file_and_in_the_writes() {
-    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::watching()) else { return };
     let found = |id| report.says(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
 fn an_overlay_is_named_and_followed_to_its_disk() {
-    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::new()) else { return };
+    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::watching()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -65,7 +65,7 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let (real, shown) = (stage.folder("real"), stage.folder("shown"));
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
@@ -82,10 +82,10 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
 #[test]
 fn syncs_that_never_reach_the_device_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_seen(&Stage::new()) else { return };
+        let Some(report) = scene.must_be_seen(&Stage::watching()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::new()) else { return };
+    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::watching()) else { return };
     assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 
@@ -97,7 +97,7 @@ fn iostat_beside_a_run_sees_the_same() {
     if Command::new("iostat").arg("-V").output().is_err() {
         return skip("iostat is not installed (package sysstat)");
     }
-    let stage = Stage::new();
+    let stage = Stage::watching();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 64);
     let count = |text: &str| -> f64 {

@@ -501,7 +501,7 @@ fn what_is_provoked_is_seen() {
         let since = std::time::Instant::now();
         // What others do meanwhile may hide it; not three times.
         let seen = (0..3).any(|_| {
-            let Some(out) = scene.tell(&Stage::new()) else { return true };
+            let Some(out) = scene.tell(&Stage::watching()) else { return true };
             let report = out.report();
             let seen = report.says(scene.id, scene.answer);
             if !seen {

@@ -3,13 +3,14 @@
 //! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
 
 use serde_json::Value;
+use std::any::Any;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -18,12 +19,17 @@ const NOBODY: u32 = 65534;
 /// A run that takes longer is a failure of the story; nothing here measures for more than a few seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-static MACHINE: Mutex<()> = Mutex::new(());
+/// What `fathom` watches the idle machine for where that is not what a story is about.
+const SHORT_WATCH: &str = "100ms";
 
-/// A directory of its own on a disk, and the machine to itself.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A directory of its own on a disk, and the machine to itself unless it was made for less.
 pub(crate) struct Stage {
     dir: TempDir,
-    _alone: MutexGuard<'static, ()>,
+    /// Whether the idle machine is watched as long as for users.
+    watches: bool,
+    _machine: Box<dyn Any>,
 }
 
 /// What came of running the program.
@@ -66,11 +72,30 @@ pub(crate) fn is_root() -> bool {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::holding(Box::new(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// For a story that is about the idle watch, or about what others do to the disk.
+    pub(crate) fn watching() -> Self {
+        Self { watches: true, ..Self::new() }
+    }
+
+    /// For a story that asks nothing of the machine that others of this kind could disturb: no speed, no counters.
+    pub(crate) fn beside_others() -> Self {
+        Self::holding(Box::new(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn holding(machine: Box<dyn Any>) -> Self {
         // Not /tmp, which is memory on many machines; not the build directory, which others may not enter.
         let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        Self { dir, _alone: alone }
+        Self { dir, watches: false, _machine: machine }
+    }
+
+    fn set_watch(&self, command: &mut Command) {
+        if !self.watches {
+            command.env("FATHOM_TEST_IDLE", SHORT_WATCH);
+        }
     }
 
     /// A path below the stage's directory.
@@ -119,6 +144,7 @@ impl Stage {
         }
         command.env_remove("HOME").env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
         command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
+        self.set_watch(&mut command);
         wait(&mut command)
     }
 
@@ -137,6 +163,7 @@ impl Stage {
             command.arg(target);
         }
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
+        self.set_watch(&mut command);
         command
     }
 

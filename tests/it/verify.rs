@@ -92,7 +92,7 @@ fn damaged(out: &Outcome, right: &[(u64, &str)]) {
 #[test]
 #[ignore = "long"]
 fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for engine in ENGINES.iter().filter(|e| e.moves_bytes) {
         for cache in engine.caches {
@@ -114,7 +114,7 @@ fn every_engine_verifies_in_every_mode_and_leaves_nothing() {
 
 #[test]
 fn damage_by_hand_is_named_with_its_offset() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 2");
     // What is there after the first pass is old after the second.
@@ -168,7 +168,7 @@ fn damage_by_hand_is_named_with_its_offset() {
 #[test]
 fn a_killed_writer_left_what_it_promised() {
     for (cache, marks) in [("direct", 5), ("buffered", 70), ("direct-sync", 30), ("direct", 131)] {
-        let stage = Stage::new();
+        let stage = Stage::beside_others();
         let written = Written::new(&stage);
         let running = written.start(&stage, &format!("--passes 40 --cache {cache}"));
         written.until_synced(8 * marks);
@@ -183,7 +183,7 @@ fn a_killed_writer_left_what_it_promised() {
 
 #[test]
 fn what_a_killed_writer_promised_and_is_gone_is_damage() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS);
@@ -212,7 +212,7 @@ fn what_a_killed_writer_promised_and_is_gone_is_damage() {
 
 #[test]
 fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS + 8);
@@ -239,7 +239,7 @@ fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
 
 #[test]
 fn an_interrupt_leaves_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for words in ["making a test file", "writing pass 1", "writing pass 2"] {
         let mut running = stage.start("verify --size 128m --passes 500", &folder);
@@ -261,7 +261,7 @@ fn an_interrupt_leaves_nothing() {
 
 #[test]
 fn an_interrupted_writer_can_be_checked() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let written = Written::new(&stage);
     let running = written.start(&stage, "--passes 40");
     written.until_synced(BLOCKS / 2);
@@ -274,7 +274,7 @@ fn an_interrupted_writer_can_be_checked() {
 
 #[test]
 fn a_time_limit_reads_back_what_was_written() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words =
         "verify --size 64m --bs 4k --sync-every 16 --passes 500 --time 200ms --seed 5 --quiet --format json";
@@ -290,7 +290,7 @@ fn a_time_limit_reads_back_what_was_written() {
 
 #[test]
 fn where_the_reads_came_from_is_said() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("target", 32);
     let words = format!("verify --cache buffered --quiet --destroy {}", file.display());
     let evicted = stage.fathom(&words, &file);
@@ -306,7 +306,7 @@ fn a_device_is_verified_and_checked_only_when_it_is_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
     let before = device.checksum();
     let unnamed = stage.fathom("verify --quiet", &device.path);
@@ -332,7 +332,7 @@ fn blocks_that_cannot_be_read_are_named_with_the_error() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
     let state = stage.path("state");
     let words = format!("verify --quiet --state {} --destroy {}", state.display(), device.name());
@@ -353,7 +353,7 @@ fn a_file_system_without_room_is_no_damage() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("truncate -s 300m sparse && fallocate -l 240m full");
     let file = disk.dir.join("sparse");
@@ -367,7 +367,7 @@ fn a_file_system_without_room_is_no_damage() {
 
 #[test]
 fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.file("precious", 32);
     let junk = stage.path("junk");
@@ -401,7 +401,7 @@ fn what_cannot_be_verified_is_refused_and_nothing_is_written() {
 
 #[test]
 fn a_state_without_a_stable_write_proves_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let written = Written::new(&stage);
     verified(&written.start(&stage, "--passes 1").end());
     let mut state = written.state().unwrap();
