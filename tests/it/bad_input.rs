@@ -80,7 +80,7 @@ fn what_is_no_session_is_not_shown() {
     std::fs::write(&text, "hello\n").unwrap();
     refused(&stage.fathom("show", &text), 2, &["no session file", "text"]);
     refused(&stage.fathom("show", &stage.path("missing")), 2, &["missing"]);
-    refused(&stage.fathom("show", Path::new("/dev/zero")), 2, &["/dev/zero", "MiB"]);
+    refused(&stage.fathom("show", Path::new("/dev/zero")), 2, &["/dev/zero", "character device"]);
 
     let words = "run --engine sim --depth 4 --time 20ms --warmup 0 --runs 1 --quiet";
     assert_eq!(stage.fathom(words, Path::new("")).code, Some(0));

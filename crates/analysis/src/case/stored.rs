@@ -63,8 +63,8 @@ impl<'a> Case<'a> {
 
     /// How the bytes of the targets are stored at the end of each run that only read, as far as somebody looked.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
-        let states = self.runs.iter().filter_map(|ran| ran.at(Moment::Stop).ok()).flat_map(|s| &s.targets);
-        states.filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
+        let states = self.states(Moment::Stop).unwrap_or_default();
+        states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
     /// Dirty bytes that this process dropped before they were written, from the start of each run to its final sync. What others
