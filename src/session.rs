@@ -6,7 +6,7 @@ use crate::failure::{Failure, cause};
 use crate::{input, stderr};
 use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
-use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create};
+use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create, statfs};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -258,11 +258,18 @@ fn home() -> Option<PathBuf> {
     home.map(|d| d.join(BELOW))
 }
 
+/// What `statfs(2)` calls the file systems of the kernel's own files.
+const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+const SYSFS_MAGIC: u64 = 0x6265_6572;
+
 /// Whether a directory can be made and written to, as far as can be told without doing it.
 fn is_usable(dir: &Path) -> bool {
     let there = dir.ancestors().find(|d| d.symlink_metadata().is_ok());
     let writable = |d: &Path| accessat(CWD, d, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
-    there.is_some_and(|d| d.is_dir() && writable(d))
+    // Root may write everywhere in /proc and /sys, and make files nowhere there.
+    let makes_files =
+        |d: &Path| statfs(d).is_ok_and(|fs| ![PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&(fs.f_type as u64)));
+    there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
 /// Makes a directory for sessions, which are nobody else's business.

@@ -6,6 +6,7 @@
 use crate::failure::{Failure, cause};
 use crate::stream::{has_colours, write};
 use model::visible::{visible, visible_json};
+use rustix::fs::FileType;
 use std::io;
 
 /// The end of a line in CSV.
@@ -45,8 +46,12 @@ pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`].
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let written =
-        if sys::standard::was_closed(NUMBER) { Err(closed()) } else { write(rustix::stdio::stdout(), bytes) };
+    let written = match () {
+        () if sys::standard::was_closed(NUMBER) => Err(closed()),
+        // What a shell sends there by a slip destroys what is stored.
+        () if is_block_device() => Err(io::Error::other("it is a block device, which is never written to")),
+        () => write(rustix::stdio::stdout(), bytes),
+    };
     match written {
         // `fathom ... | head` closes the pipe early; there is nobody left to tell.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
@@ -65,6 +70,11 @@ pub(crate) fn harmless(document: &[u8], is_json: bool) -> Vec<u8> {
     // The ends of lines in CSV are two characters, which together do no more than end a line.
     let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
     lines.join(LINE_END).into_bytes()
+}
+
+fn is_block_device() -> bool {
+    let facts = rustix::fs::fstat(rustix::stdio::stdout());
+    facts.is_ok_and(|f| FileType::from_raw_mode(f.st_mode) == FileType::BlockDevice)
 }
 
 fn closed() -> io::Error {

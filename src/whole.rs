@@ -92,14 +92,14 @@ fn sync(dir: &Path) -> io::Result<()> {
 
 /// Removes what killed processes of ours left here. What cannot be removed disturbs nobody.
 fn clear(dir: &Path) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+    let ours = |name: &std::ffi::OsStr| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(NAMELESS.0.as_bytes()) && name.ends_with(NAMELESS.1.as_bytes())
+    };
+    // Only these are looked at: another one may be a file system that never answers.
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().filter(|e| ours(&e.file_name())) {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
-        if name.starts_with(NAMELESS.0)
-            && name.ends_with(NAMELESS.1)
-            && age.is_some_and(|age| age > LEFT_AFTER)
-        {
+        if age.is_some_and(|age| age > LEFT_AFTER) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{FALLOCATE, GROW, Job, Line, NEW, Sharing, Sizes, Stream};
+use model::job::{FALLOCATE, GROW, Job, Line, NEW, Pattern, Sharing, Sizes, Stream};
 use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{Role, Target};
@@ -285,8 +285,11 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
     let mut most = None;
     for stream in streams.filter(|s| s.renews_file()) {
         stream.targets = vec![own];
-        let (access, limit) = (&stream.access, stream.limit.operations.unwrap_or(u64::MAX));
-        let written = limit.saturating_mul(access.largest_bytes().into()).min(access.span_bytes);
+        let access = &stream.access;
+        // Only who goes on from the beginning stays where it has come to.
+        let limit = stream.limit.operations.filter(|_| access.pattern() == Some(Pattern::Sequential));
+        let written = limit.unwrap_or(u64::MAX).saturating_mul(access.largest_bytes().into());
+        let written = written.min(access.span_bytes);
         most = most.max(Some(access.offset_bytes.saturating_add(written)));
     }
     if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())

@@ -34,7 +34,10 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
     let job = stage.path("job.toml");
     let streams = [("on data", &data), ("on a hole", &sparse)];
     let table = |(name, target): (&str, &std::path::PathBuf)| {
-        format!("[[stream]]\nname = \"{name}\"\nrw = \"randread\"\ntarget = \"{}\"\n", target.display())
+        format!(
+            "[[phase]]\n[[phase.stream]]\nname = \"{name}\"\nrw = \"randread\"\ntarget = \"{}\"\n",
+            target.display()
+        )
     };
     let text: String = streams.into_iter().map(table).collect();
     std::fs::write(&job, format!("time = \"300ms\"\nwarmup = \"50ms\"\nruns = 3\n{text}")).unwrap();
@@ -45,7 +48,11 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
     assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
     let counts = &report.0["counts"];
     assert_eq!(counts["invalid"], 1, "{counts:#}");
-    assert!(counts["sentence"].as_str().unwrap().contains("(on a hole)"), "{counts:#}");
+    assert!(
+        counts["sentence"].as_str().unwrap().contains("1 has no number")
+            && counts["sentence"].as_str().unwrap().contains("on a hole"),
+        "{counts:#}"
+    );
     assert!(report.0["verdict_reason"].as_str().unwrap().contains("A04"), "{}", report.0["verdict_reason"]);
 
     let accepted = stage.fathom("run --quiet --format json --accept A04", &job);

@@ -61,9 +61,9 @@ impl<'a> Case<'a> {
         targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
     }
 
-    /// How the bytes of the targets are stored at the end of each run that only read, as far as somebody looked.
+    /// How the bytes of the stream's targets are stored at the end of each run that only read, as far as somebody looked.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
-        let states = self.states(Moment::Stop).unwrap_or_default();
+        let states = self.own_states(Moment::Stop).unwrap_or_default();
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
