@@ -444,22 +444,19 @@ impl<'a> Case<'a> {
     /// # Errors
     /// That a run has no such moment, or that it did not look at the targets.
     pub fn states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        self.states_of(self.targets.iter().map(|(t, _)| *t), moment)
+        let touched: Vec<usize> = self.targets.iter().map(|(t, _)| *t).collect();
+        self.states_of(&touched, moment)
     }
 
     /// The same of the targets of the stream itself: what is said of one stream is not about the files of another.
     pub(super) fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        self.states_of(self.stream.targets.iter().copied(), moment)
+        self.states_of(&self.stream.targets, moment)
     }
 
-    fn states_of(
-        &self,
-        targets: impl Iterator<Item = usize> + Clone,
-        moment: Moment,
-    ) -> Known<Vec<Vec<&'a TargetState>>> {
+    fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let of = |ran: &Ran<'a>| {
             let snapshot = ran.at(moment)?;
-            let states: Option<Vec<_>> = targets.clone().map(|t| snapshot.targets.get(t)).collect();
+            let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
             states.ok_or_else(|| "the page cache was not looked at".to_owned())
         };
         if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(of).collect() }
