@@ -278,19 +278,17 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// Gives streams that drop a file's blocks one of their own, as large as the largest of them needs.
+/// Gives streams that drop a file's blocks one of their own, as large as the largest needs: random offsets go everywhere.
 fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<Place>) {
     let own = targets.len();
     let streams = jobs.iter_mut().flat_map(|j| &mut j.phases).flat_map(|p| &mut p.streams);
     let mut most = None;
     for stream in streams.filter(|s| s.renews_file()) {
         stream.targets = vec![own];
-        let access = &stream.access;
-        // Only who goes on from the beginning stays where it has come to.
-        let limit = stream.limit.operations.filter(|_| access.pattern() == Some(Pattern::Sequential));
-        let written = limit.unwrap_or(u64::MAX).saturating_mul(access.largest_bytes().into());
-        let written = written.min(access.span_bytes);
-        most = most.max(Some(access.offset_bytes.saturating_add(written)));
+        let limit = stream.limit.operations.filter(|_| stream.access.pattern() == Some(Pattern::Sequential));
+        let written = limit.map_or(u64::MAX, |n| n.saturating_mul(stream.access.largest_bytes().into()));
+        most =
+            most.max(Some(stream.access.offset_bytes.saturating_add(written.min(stream.access.span_bytes))));
     }
     if let (Some(most), Some(target), Some(place)) = (most, targets.first().cloned(), places.first().cloned())
     {

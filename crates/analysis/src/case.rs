@@ -8,7 +8,7 @@ mod stored;
 use crate::charged_twice::charged_twice;
 use crate::strategy::steady;
 use model::Known;
-use model::evidence::{BlockStat, CgroupIo, Extents, Moment, Snapshot, TargetState, cgroup_v1, cgroup_v2};
+use model::evidence::{BlockStat, CgroupIo, Moment, Snapshot, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
 use model::job::{Arrivals, Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
@@ -437,42 +437,6 @@ impl<'a> Case<'a> {
         let tests = &self.record.header.self_test.ceilings;
         let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
         tests.iter().find(mine).ok_or_else(|| "fathom did not measure itself at this shape".into())
-    }
-
-    /// States of the targets at a moment of each run.
-    ///
-    /// # Errors
-    /// That a run has no such moment, or that it did not look at the targets.
-    pub fn states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        let touched: Vec<usize> = self.targets.iter().map(|(t, _)| *t).collect();
-        self.states_of(&touched, moment)
-    }
-
-    /// The same of the targets of the stream itself: what is said of one stream is not about the files of another.
-    pub(super) fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        self.states_of(&self.stream.targets, moment)
-    }
-
-    fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        let of = |ran: &Ran<'a>| {
-            let snapshot = ran.at(moment)?;
-            let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
-            states.ok_or_else(|| "the page cache was not looked at".to_owned())
-        };
-        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(of).collect() }
-    }
-
-    /// How the bytes of the stream's targets are stored, at the start of each run.
-    ///
-    /// # Errors
-    /// Why that is not known.
-    pub fn extents(&self) -> Known<Vec<Extents>> {
-        let states = self.own_states(Moment::Start)?;
-        let of = |s: &TargetState| match &s.extents {
-            Some(known) => known.clone(),
-            None => Err("how the file is stored was not looked at".into()),
-        };
-        states.into_iter().flatten().map(of).collect()
     }
 
     fn over_runs<T>(&self, zero: T, of: impl Fn(&Ran<'a>) -> Known<T>, add: impl Fn(T, T) -> T) -> Known<T> {

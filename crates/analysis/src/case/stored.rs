@@ -2,9 +2,9 @@
 //!
 //! For: evidence about the targets themselves, as far as the record has it. Not for: counters (beside it) nor opinions.
 
-use super::{Amount, Case};
+use super::{Amount, Case, Ran, no_run};
 use model::Known;
-use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot};
+use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot, TargetState};
 use model::job::Kind;
 use model::machine::{Layer, Place};
 
@@ -59,6 +59,42 @@ impl<'a> Case<'a> {
             None => Err("how the file is stored was not looked at after the final sync".to_owned()),
         };
         targets.map(|(before, after)| Ok((known(&before.extents)?, known(&after.extents)?))).collect()
+    }
+
+    /// States of the targets at a moment of each run.
+    ///
+    /// # Errors
+    /// That a run has no such moment, or that it did not look at the targets.
+    pub fn states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+        let touched: Vec<usize> = self.targets.iter().map(|(t, _)| *t).collect();
+        self.states_of(&touched, moment)
+    }
+
+    /// The same of the targets of the stream itself: what is said of one stream is not about the files of another.
+    fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+        self.states_of(&self.stream.targets, moment)
+    }
+
+    fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
+        let of = |ran: &Ran<'a>| {
+            let snapshot = ran.at(moment)?;
+            let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
+            states.ok_or_else(|| "the page cache was not looked at".to_owned())
+        };
+        if self.runs.is_empty() { Err(no_run()) } else { self.runs.iter().map(of).collect() }
+    }
+
+    /// How the bytes of the stream's targets are stored, at the start of each run.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn extents(&self) -> Known<Vec<Extents>> {
+        let states = self.own_states(Moment::Start)?;
+        let of = |s: &TargetState| match &s.extents {
+            Some(known) => known.clone(),
+            None => Err("how the file is stored was not looked at".into()),
+        };
+        states.into_iter().flatten().map(of).collect()
     }
 
     /// How the bytes of the stream's targets are stored at the end of each run that only read, as far as somebody looked.
