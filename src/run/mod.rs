@@ -262,6 +262,11 @@ impl Bench {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
+            // A round that is measured again asks for all of its jobs, and this machine refuses those again.
+            if self.refused.contains(&job) {
+                self.done.push(Summary { attempt, ..Summary::refused(job, repeat) });
+                continue;
+            }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
             self.say_next(&budget, &at);
             match self.job(&at)? {
