@@ -61,6 +61,7 @@ impl Choice for Few {
                 | "precision"
                 | "until"
                 | "max-runs"
+                | "attempts"
                 | "seed"
                 | "precondition"
                 | "engine"

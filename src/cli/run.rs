@@ -11,12 +11,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Keys that may be said beside a job file: how often and from which seed it is measured, for how long, and in which state.
-const BESIDE_A_FILE: [&str; 7] = ["runs", "precision", "until", "max-runs", "seed", "time", "precondition"];
+const BESIDE_A_FILE: [&str; 8] =
+    ["runs", "precision", "until", "max-runs", "attempts", "seed", "time", "precondition"];
 
 /// Measure one workload, from flags or from a job file.
 ///
 /// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that ends in .toml; beside it only
-/// --runs, --precision, --until, --max-runs, --seed, --precondition and, where it has one phase, --time say something about the workload.
+/// --runs, --precision, --until, --max-runs, --attempts, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
@@ -120,6 +121,7 @@ fn overrule(job: &mut JobWish, request: &Request, file: &Path) -> Result<(), Fai
     job.precision = said.precision.or(job.precision);
     job.until = said.until.or(job.until);
     job.max_runs = said.max_runs.or(job.max_runs);
+    job.attempts = said.attempts.or(job.attempts);
     job.seed = said.seed.or(job.seed);
     job.precondition = said.precondition.or(job.precondition);
     let Some(time) = said.phases.first().and_then(|p| p.time) else { return Ok(()) };

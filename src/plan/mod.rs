@@ -46,12 +46,8 @@ const BENCH_TIMES_NS: (u64, u64) = (1_500_000_000, 250_000_000);
 const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
 /// The same of `limit`, so that a hundredth of the operations of three runs at 200 a second is more than ten.
 const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
-/// Repeats of each load of `limit`; where they disagree it measures more.
-const LIMIT_RUNS: u32 = 3;
 /// The same of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
 const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
-/// Repeats from which an interval exists at all: `api` has hundreds of rows.
-const API_RUNS: u32 = 3;
 /// Idle watch before the first run.
 const BASELINE_NS: u64 = 1_000_000_000;
 /// For fathom's own tests: a shorter one, where a test is not about it.
@@ -76,19 +72,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
-    let (runs, strategy) = match &study {
-        Study::Limit(promise) => {
-            let runs = origins.choose("--runs", request.job.runs, LIMIT_RUNS, u32::to_string);
-            (runs, Strategy::Limit(*promise))
-        }
-        // How often a cell is measured is told beside its time.
-        Study::Sweep(_) => (request.job.runs.unwrap_or(sweep::RUNS), Strategy::Fixed),
-        Study::Interfaces(_) => {
-            let runs = origins.choose("--runs", request.job.runs, API_RUNS, u32::to_string);
-            (runs, Strategy::Fixed)
-        }
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) => repeats::repeats(&request.job, &mut origins),
-    };
+    let (runs, strategy) = repeats::repeats(&study, &request.job, &mut origins);
     let against = request
         .against
         .as_deref()
@@ -129,6 +113,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         headline: asked.headline.unwrap_or(0),
         runs,
         strategy,
+        attempts: repeats::attempts(&request.job, &mut origins),
         seed,
         seed_again,
         cold,

@@ -1,20 +1,39 @@
 //! Repeats: how often each job is measured, or what decides that.
 //!
-//! For: `--runs`, `--precision`, `--until` and `--max-runs` with their defaults. Not for: what of them goes together (crate
+//! For: `--runs`, `--precision`, `--until`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
 //! `model`, where the wish is checked) nor deciding while measuring (crate `analysis`).
 
 use super::origins::Origins;
 use model::plan::Strategy;
-use model::wish::limits::{FEWEST_ROUNDS, MAX_RUNS};
+use model::study::Study;
+use model::wish::limits::{ATTEMPTS, FEWEST_ROUNDS, MAX_RUNS};
 use model::wish::{JobWish, Until};
 
 /// Repeats from which a headline has an interval worth printing (statistics: at least five).
 const RUNS: u32 = 5;
+/// Repeats of each load of `limit`; where they disagree it measures more.
+const LIMIT_RUNS: u32 = 3;
+/// Repeats from which an interval exists at all: `api` has hundreds of rows.
+const API_RUNS: u32 = 3;
+/// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
+pub(super) const CELL_RUNS: u32 = 3;
 /// Rounds after which a device that is not steady is left alone, as in the specification of the SNIA.
 const ROUNDS: u32 = 25;
 
 /// How often at least, and what decides.
-pub(super) fn repeats(wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) {
+pub(super) fn repeats(study: &Study, wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) {
+    let mut choose = |default| origins.choose("--runs", wish.runs, default, u32::to_string);
+    match study {
+        Study::Limit(promise) => (choose(LIMIT_RUNS), Strategy::Limit(*promise)),
+        // How often a cell is measured is told beside its time.
+        Study::Sweep(_) => (wish.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
+        Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) => of_workloads(wish, origins),
+    }
+}
+
+/// The same for workloads that stand for themselves, where more than a number may be said.
+fn of_workloads(wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) {
     let words = |n: &u32| n.to_string();
     if let Some(Until::Steady) = wish.until {
         origins.note("--until", wish.until, |_| "steady: the last five rounds count".into());
@@ -27,4 +46,10 @@ pub(super) fn repeats(wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) 
     let twice = runs.saturating_mul(2).min(MAX_RUNS);
     let at_most = origins.choose_from("--max-runs", wish.max_runs, twice, "default: twice --runs", words);
     (runs, Strategy::Precision { share, at_most })
+}
+
+/// Times that a run which others disturb is measured at most.
+pub(super) fn attempts(wish: &JobWish, origins: &mut Origins) -> u32 {
+    origins.note("--attempts", wish.attempts, u32::to_string);
+    wish.attempts.unwrap_or(ATTEMPTS)
 }

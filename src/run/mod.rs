@@ -257,7 +257,7 @@ impl Bench {
         // What this machine refuses counts as done.
         let refused = self.refused.iter().flat_map(|job| (0..self.plan.runs).map(move |n| (*job, n)));
         self.done = refused.map(|(job, n)| Summary::refused(job, n)).collect();
-        let budget = budget(&self.plan);
+        let budget = Budget::of(&self.plan);
         while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
@@ -557,18 +557,12 @@ fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }
 
-/// What the strategy is asked with.
-fn budget(plan: &Plan) -> Budget {
-    let (jobs, paired) = (plan.jobs.len(), plan.is_paired());
-    Budget { jobs, runs: plan.runs, strategy: plan.strategy, seed: plan.seed, paired }
-}
-
 /// What the runs that are still to come will take.
 fn time_left(plan: &Plan, done: &[Summary]) -> Left {
     if let Some(left) = sweep::time_left(plan) {
         return left;
     }
-    let strategy::Left { runs, at_most } = strategy::left(done, &budget(plan));
+    let strategy::Left { runs, at_most } = strategy::left(done, &Budget::of(plan));
     // What ends by its operations does so long before its time.
     let counts = |p: &Phase| p.streams.iter().all(|s| s.limit.operations.is_some());
     let most = |p: &Phase| if counts(p) { COUNTED_GUESS_NS } else { u64::MAX };

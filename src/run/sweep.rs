@@ -81,7 +81,7 @@ pub(super) fn tell(plan: &Plan, live: &Live) {
 
 /// What is still to come before anything was measured; `None` where no grid is.
 pub(super) fn time_left(plan: &Plan) -> Option<Left> {
-    let search = Going::after(plan.study.grid()?, plan.runs, plan.seed, &[]);
+    let search = Going::after(plan.study.grid()?, plan, &[]);
     Some(left(&search, plan))
 }
 
@@ -103,7 +103,7 @@ impl Bench {
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);
-        let mut search = Going::after(&grid, self.plan.runs, self.plan.seed, before);
+        let mut search = Going::after(&grid, &self.plan, before);
         // How many there were says which data and offsets come next.
         self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;

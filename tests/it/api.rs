@@ -123,7 +123,7 @@ fn system_calls_are_those_that_strace_counts() {
     ] {
         let counted = |mib: u64| {
             let words = format!(
-                "run --engine {engine} --cache buffered --rw read --bs 4k --bytes {mib}m --time 20s --runs 1 --quiet"
+                "run --engine {engine} --cache buffered --rw read --bs 4k --bytes {mib}m --time 20s --runs 1 --attempts 1 --quiet"
             );
             calls_of(&stage, &words, &file, call)
         };

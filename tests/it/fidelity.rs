@@ -22,9 +22,9 @@ const MS: u64 = 1_000_000;
 /// Of a device, and of a file.
 const TARGET_MIB: usize = 64;
 /// One run whose stop rule ends it, on a machine of any speed.
-const COUNTED: &str = "--warmup 0 --time 50s --runs 1 --quiet --format json";
+const COUNTED: &str = "--warmup 0 --time 50s --runs 1 --attempts 1 --quiet --format json";
 /// One run of a time that the words say.
-const TIMED: &str = "--warmup 0 --runs 1 --quiet --format json";
+const TIMED: &str = "--warmup 0 --runs 1 --attempts 1 --quiet --format json";
 
 /// A target whose device is watched.
 enum Ground {

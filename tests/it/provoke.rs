@@ -112,7 +112,8 @@ fn iostat_beside_a_run_sees_the_same() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(500));
-    let words = "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --quiet --format json";
+    let words =
+        "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --quiet --format json";
     let report = disk.fathom(&stage, words, &file).report();
     let seen = count(&String::from_utf8_lossy(&beside.wait_with_output().unwrap().stdout));
     let ours: f64 = report.devices().iter().map(|d| d["ios"].as_f64().unwrap()).sum();

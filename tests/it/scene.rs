@@ -476,7 +476,8 @@ impl Scene {
         };
         let words = self.words.replace("$TARGET", &target.display().to_string());
         let enter: Vec<String> = groups.iter().flat_map(Group::enter).collect();
-        let words = format!("run {words} {} --quiet --format json", self.length);
+        // Each run is played once: what a scene does beside would have it measured again, beside the same.
+        let words = format!("run {words} {} --attempts 1 --quiet --format json", self.length);
         Some(wait(&mut stage.command(&[disk.enter(), enter].concat(), &words, &target)))
     }
 

@@ -517,12 +517,9 @@ fn system_files(at_ns: u64) -> BTreeMap<String, Known<String>> {
 }
 
 fn self_test(forges: &[Forge]) -> SelfTest {
-    let ceiling = |(job, [own, interface]): (usize, [f64; 2])| Ceiling {
-        job,
-        phase: 0,
-        stream: 0,
-        loop_ns: Ok(own),
-        interface_ns: Ok(interface),
+    let ceiling = |(job, [own, interface]): (usize, [f64; 2])| {
+        let (loop_ns, interface_ns) = (Ok(own), Ok(interface));
+        Ceiling { job, phase: 0, stream: 0, loop_ns, interface_ns }
     };
     let tried = forges.iter().enumerate().filter_map(|(job, f)| Some((job, f.tool_ns?)));
     SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect(), trials: Vec::new() }
@@ -546,6 +543,7 @@ fn plan(forges: &[Forge]) -> Plan {
         headline: 0,
         runs: forges[0].runs,
         strategy: Strategy::Fixed,
+        attempts: 3,
         seed: 1,
         seed_again: None,
         cold: true,

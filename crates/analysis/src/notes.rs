@@ -98,8 +98,9 @@ fn disturbed(record: &Record) -> Vec<String> {
     let mut out = vec![match again {
         0 => format!("others disturbed {hit} of {all} runs; none was measured again"),
         _ => format!(
-            "others disturbed {hit} of {all} runs; {again} were measured again, and figures hold one attempt of each (--explain names \
-             the others)"
+            "others disturbed {hit} of {all} runs; {again} {} measured again, and figures hold one attempt of each (--explain names \
+             the others)",
+            if again == 1 { "was" } else { "were" }
         ),
     }];
     if is_the_rule(&tried, 0) {

@@ -10,6 +10,7 @@ pub use crate::ledger::{Ladder, MissingRung, Rung};
 pub use crate::load::Promise;
 use crate::report::Report;
 use crate::study::Study;
+use crate::wish::limits::ATTEMPTS;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation is going to measure.
@@ -31,6 +32,9 @@ pub struct Plan {
     /// What decides how often each job is measured, and at which load.
     #[serde(default)]
     pub strategy: Strategy,
+    /// Times that a run which others disturb is measured at most.
+    #[serde(default = "attempts")]
+    pub attempts: u32,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Id of the session before on one of the targets, where it had this very seed: offsets drawn at random are the same again.
@@ -58,6 +62,11 @@ pub struct Plan {
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
+}
+
+/// What sessions of before this could be said hold.
+fn attempts() -> u32 {
+    ATTEMPTS
 }
 
 // By hand, since one thing is told by two keys: a load curve by the strategy that chooses its loads.

@@ -9,6 +9,7 @@ mod doing;
 
 use super::cycle;
 use super::origins::Origins;
+use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::FRESH;
@@ -44,8 +45,6 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
 const TIME_NS: u64 = 1_000_000_000;
 /// Parts of that time: what a run of an adaptive search gets, so that good cells get many and bad ones a single one.
 const PIECES: u64 = 5;
-/// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
-pub(in crate::plan) const RUNS: u32 = 3;
 
 /// A grid with its jobs, in the order of their indices.
 pub(in crate::plan) struct Spread {
@@ -100,7 +99,7 @@ pub(in crate::plan) fn spread(
     }
     let yardsticks = growing.yardsticks();
     let works = model::sweep::works(&growing.cells);
-    let runs = request.job.runs.unwrap_or(RUNS);
+    let runs = request.job.runs.unwrap_or(CELL_RUNS);
     let jobs = growing.wishes.len() - yardsticks.len();
     let finals = works.len() * 2 * FRESH + yardsticks.len() * FRESH;
     let search = course::search(said, (jobs, finals, runs), &growing, request, origins)?;

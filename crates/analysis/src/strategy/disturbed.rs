@@ -9,7 +9,7 @@
 //! (D08): kernel threads that work for fathom are in no count of its own, and its threads stand in one another's way, so nobody
 //! could say which part came from outside; time that a hypervisor took is told apart by the kernel.
 //!
-//! A run is measured twice more at most, at the end of its round, by when a burst may be over; of a load curve at once, since the
+//! A run is measured twice more at most unless something else is said, at the end of its round, by when a burst may be over; of a load curve at once, since the
 //! next load depends on it. Where runs of a round are compared with one another, the round is measured again as a whole. When a
 //! third of all runs were disturbed, that is how this machine is: then nothing is measured again.
 
@@ -26,8 +26,6 @@ use model::record::disturbed::Disturbance;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times that a run is measured at most.
-const ATTEMPTS: u32 = 3;
 /// Part of all runs, as a divisor, from which disturbance is the rule here.
 const THIRD: usize = 3;
 /// Runs of which that can be said at all.
@@ -250,23 +248,23 @@ pub(super) fn waiting(done: &[Summary], budget: &Budget) -> Vec<Again> {
     }
     let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::left_undisturbed(&counting(done, budget), budget).runs.iter().sum();
-    waiting_of(&tried, budget.paired, left as usize)
+    waiting_of(&tried, budget.paired, left as usize, budget.attempts)
 }
 
 /// The same of attempts, with about so many runs to come that were never tried.
-pub(super) fn waiting_of(tried: &[Attempt], paired: bool, left: usize) -> Vec<Again> {
+pub(super) fn waiting_of(tried: &[Attempt], paired: bool, left: usize, at_most: u32) -> Vec<Again> {
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
         units.entry(one.unit(paired)).or_default().push((order, *one));
     }
-    let enough = is_the_rule(tried, left);
-    let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, enough)).collect();
+    let at_most = if is_the_rule(tried, left) { 1 } else { at_most };
+    let mut out: Vec<(usize, Again)> = units.values().flat_map(|unit| of_unit(unit, at_most)).collect();
     out.sort_by_key(|(order, again)| (!again.under_way, again.at.attempt, *order));
     out.into_iter().map(|(_, again)| again).collect()
 }
 
-/// What is to be measured again of one unit; where disturbance is the rule, only what was begun.
-fn of_unit(unit: &[(usize, Attempt)], enough: bool) -> Vec<(usize, Again)> {
+/// What is to be measured again of one unit so many times at most; what was begun is, whatever they are.
+fn of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Again)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let of_last = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
@@ -280,7 +278,7 @@ fn of_unit(unit: &[(usize, Attempt)], enough: bool) -> Vec<(usize, Again)> {
     if last > 0 && first().any(|a| missing(&a)) {
         return first().filter(missing).map(again(last, true)).collect();
     }
-    let goes_on = last + 1 < ATTEMPTS && !enough && of_last().any(|(_, a)| a.disturbed);
+    let goes_on = last + 1 < at_most && of_last().any(|(_, a)| a.disturbed);
     if goes_on { first().map(again(last + 1, false)).collect() } else { Vec::new() }
 }
 

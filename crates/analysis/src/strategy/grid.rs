@@ -7,6 +7,7 @@
 use super::disturbed::{Again, waiting_of};
 use super::in_order::InOrder;
 use super::sweep::{Sample, Search, Try, timed};
+use model::plan::Plan;
 use model::record::attempts::Attempt;
 use model::sweep::{Grid, Search as How};
 
@@ -16,6 +17,8 @@ pub struct Going<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
+    /// Times that a run which others disturb is measured at most.
+    attempts: u32,
     tries: Vec<Try>,
     way: Way<'g>,
 }
@@ -40,8 +43,10 @@ impl<'g> Way<'g> {
 
 impl<'g> Going<'g> {
     /// The sweep after these runs.
-    pub fn after(grid: &'g Grid, runs: u32, seed: u64, tries: &[Try]) -> Self {
-        Self { grid, runs, seed, tries: tries.to_vec(), way: Way::after(grid, runs, seed, &timed(tries)) }
+    pub fn after(grid: &'g Grid, plan: &Plan, tries: &[Try]) -> Self {
+        let Plan { runs, seed, attempts, .. } = *plan;
+        let way = Way::after(grid, runs, seed, &timed(tries));
+        Self { grid, runs, seed, attempts, tries: tries.to_vec(), way }
     }
 
     /// Takes a run in.
@@ -78,7 +83,7 @@ impl<'g> Going<'g> {
         if tried.iter().all(|a| !a.disturbed) {
             return Vec::new();
         }
-        waiting_of(&tried, false, search.to_come())
+        waiting_of(&tried, false, search.to_come(), self.attempts)
     }
 
     /// How often a job was measured, attempts at one run counted once.

@@ -294,6 +294,7 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
         strategy: Strategy::Limit(promised(quantile, latency_ns)),
         seed,
         paired: false,
+        attempts: 3,
     }
 }
 

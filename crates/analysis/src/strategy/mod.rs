@@ -14,7 +14,7 @@ pub mod sweep;
 
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::plan::Strategy;
+use model::plan::{Plan, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
 use model::record::{Record, RunEnd};
@@ -55,6 +55,16 @@ pub struct Budget {
     pub seed: u64,
     /// Whether runs of one round are compared with one another.
     pub paired: bool,
+    /// Times that a run which others disturb is measured at most.
+    pub attempts: u32,
+}
+
+impl Budget {
+    /// What the plan allows.
+    pub fn of(plan: &Plan) -> Self {
+        let Plan { runs, strategy, seed, attempts, .. } = *plan;
+        Self { jobs: plan.jobs.len(), runs, strategy, seed, paired: plan.is_paired(), attempts }
+    }
 }
 
 /// The decision.

@@ -90,7 +90,14 @@ use model::plan::Strategy;
 
 #[cfg(test)]
 fn budget(jobs: usize, share: f64) -> Budget {
-    Budget { jobs, runs: 5, strategy: Strategy::Precision { share, at_most: 10 }, seed: 3, paired: false }
+    Budget {
+        jobs,
+        runs: 5,
+        strategy: Strategy::Precision { share, at_most: 10 },
+        seed: 3,
+        paired: false,
+        attempts: 3,
+    }
 }
 
 #[test]

@@ -169,8 +169,14 @@ fn simulated(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, usize) {
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let budget =
-        Budget { jobs: 3, runs: 5, strategy: Strategy::Steady { at_most: AT_MOST }, seed: 3, paired: false };
+    let budget = Budget {
+        jobs: 3,
+        runs: 5,
+        strategy: Strategy::Steady { at_most: AT_MOST },
+        seed: 3,
+        paired: false,
+        attempts: 3,
+    };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),

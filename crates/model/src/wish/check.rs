@@ -417,6 +417,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("delay~5s time~5s", "delay time"),
         ("precision~5 until~steady", "until precision"),
         ("until~steady runs~9", "runs until"),
+        ("until~steady attempts~2", "attempts until"),
         ("precision~5 runs~4", "runs precision"),
         ("max-runs~9", "max-runs"),
         ("max-runs~9 runs~9", "max-runs"),

@@ -4,8 +4,8 @@
 //! A key is its flag without the dashes.
 
 use super::limits::{
-    MAX_BLOCK_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS, MAX_WORKERS,
-    MIN_TIME_NS,
+    MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS,
+    MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
 use super::{JobWish, LineWish, PhaseWish, StreamWish, order, repeat, sizes, words};
@@ -422,6 +422,13 @@ pub const KEYS: &[Key] = &[
         "N",
         "Most times with precision or until [default: twice runs with precision, 25 until steady]",
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
+    ),
+    key(
+        "attempts",
+        Group::Measuring,
+        "N",
+        "Times a run that others disturb is measured at most; 1 measures none again [default: 3]",
+        Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
     key(
         "seed",

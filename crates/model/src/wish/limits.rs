@@ -12,6 +12,10 @@ pub const MAX_DEPTH: u32 = 16_384;
 pub const MAX_WORKERS: u32 = 1024;
 /// Most repeats of one job.
 pub const MAX_RUNS: u32 = 1000;
+/// Times that a run which others disturb is measured at most, unless something else is said.
+pub const ATTEMPTS: u32 = 3;
+/// The most of that which can be said.
+pub const MAX_ATTEMPTS: u32 = 100;
 /// Runs that an interval or a trend is decided on at least: below, what looks narrow or flat is so by luck too often.
 pub const FEWEST_ROUNDS: u32 = 5;
 /// Widest precision that can be asked for, in percent: beyond, the runs say no more than an order of magnitude.

@@ -33,6 +33,8 @@ pub struct JobWish {
     pub until: Option<Until>,
     /// Most times it is measured where precision or `until` decides.
     pub max_runs: Option<u32>,
+    /// Times that a run which others disturb is measured at most.
+    pub attempts: Option<u32>,
     /// Seed of everything random.
     pub seed: Option<u64>,
     /// Whether everything is written over before the first run, until the storage is in the state that lasts.

@@ -46,6 +46,10 @@ impl JobWish {
                 &["runs", "precision"],
                 format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
             ),
+            Self { until: Some(_), attempts: Some(_), .. } => (
+                &["attempts", "until"],
+                "{until steady} measures no round again, since a round more is another history of the device; leave {attempts} out".into(),
+            ),
             Self { max_runs: Some(_), precision: None, until: None, .. } => (
                 &["max-runs"],
                 "{max-runs} limits {precision} or {until steady}; type one of these too, or {runs} for how often".into(),

@@ -8,7 +8,7 @@ use crate::strategy::{left, next, played};
 use model::record::disturbed::Disturbed;
 
 fn fixed(jobs: usize, runs: u32) -> Budget {
-    Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false }
+    Budget { jobs, runs, strategy: Strategy::Fixed, seed: 7, paired: false, attempts: 3 }
 }
 
 fn a_disturbance(attempt: u32) -> Disturbed {
@@ -48,6 +48,10 @@ fn a_run_is_measured_again_at_the_end_of_its_round_and_twice_at_most() {
     let always = order(&fixed(4, 3), |at| (at.job, at.repeat) == (first, 1));
     assert_eq!(always[8..10], [(first, 1, 1), (first, 1, 2)]);
     assert_eq!(always.len(), 14);
+    let once = Budget { attempts: 1, ..fixed(4, 3) };
+    assert_eq!(order(&once, |at| at.repeat == 1), quiet, "--attempts 1");
+    let five = Budget { attempts: 5, ..fixed(4, 6) };
+    assert_eq!(order(&five, |at| at.repeat == 0 && at.job == first).len(), 24 + 4, "--attempts 5");
 }
 
 #[test]
