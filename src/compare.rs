@@ -8,8 +8,7 @@ use analysis::Judging;
 use analysis::compare::{Options, compare_sides};
 use model::comparison::{Answer, Comparison, Passing};
 use model::report::{FORMAT, Report};
-use report::Style;
-use report::comparison::Form;
+use report::{Format, Style};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,8 +28,8 @@ pub struct Wish {
     pub b: String,
     /// Margin, limit and what is accepted.
     pub options: Options,
-    /// The form of the answer.
-    pub form: &'static Form,
+    /// The format of the answer.
+    pub format: &'static Format,
 }
 
 /// Compares, prints, and gives the exit code.
@@ -44,12 +43,7 @@ pub fn compare(wish: &Wish) -> Result<ExitCode, Failure> {
     let [a, b] = [read(&sides[0])?, read(&sides[1])?];
     refuse_one_session(a.iter().chain(&b))?;
     let comparison = compare_sides(&a, &b, &wish.options);
-    let render = |colour| (wish.form.render)(&comparison, Style { colour, ..Style::default() });
-    if wish.form.is_json() {
-        stdout::json(render(false))?;
-    } else {
-        stdout::coloured(render)?;
-    }
+    stdout::report(wish.format, &comparison, Style::default())?;
     Ok(exit_code(&comparison))
 }
 

@@ -45,7 +45,7 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
-        Command::Compare(args) => args.wish().and_then(|wish| compare::compare(&wish)),
+        Command::Compare(args) => compare::compare(&args.wish()),
         Command::List(args) => history::list(&args.wish()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),

@@ -19,16 +19,16 @@ use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
 use model::wish::axes::preset;
-use report::Style;
 use report::prose::{WIDTH, prose};
+use report::{Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How the result is to be shown.
 #[derive(Clone, Debug)]
 pub struct Showing {
-    /// Name of the format on standard output.
-    pub format: String,
+    /// The format on standard output.
+    pub format: &'static Format,
     /// Files to write too.
     pub outputs: Vec<PathBuf>,
     /// What they may replace.
@@ -45,9 +45,9 @@ pub struct Showing {
 
 impl Showing {
     /// A report in this format as it is, nothing accepted.
-    pub fn plain(format: &str) -> Self {
+    pub fn plain(format: &'static Format) -> Self {
         Self {
-            format: format.into(),
+            format,
             outputs: Vec::new(),
             replace: Replace::Text,
             accept: Vec::new(),
@@ -95,22 +95,18 @@ pub fn report(
     outlets: &Outlets,
     kept: Option<&Path>,
 ) -> Result<(), Failure> {
-    let style = |colour| Style { colour, ledger: showing.ledger, course: showing.explain };
-    let format = report::find(&showing.format)
-        .ok_or_else(|| Failure::Usage(format!("--format {}", showing.format)))?;
+    let style = Style { colour: false, ledger: showing.ledger, course: showing.explain };
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::by_extension(outlet.said()).unwrap_or(format);
-        let bytes = stdout::harmless(&(format.render)(judged, style(false)), format.is_json());
-        match outlet.write(&bytes, &outlets.rules) {
+        let format = report::by_extension::<Report>(outlet.said()).unwrap_or(showing.format);
+        let done = stdout::rendered(format, judged, style).and_then(|b| outlet.write(&b, &outlets.rules));
+        match done {
             Ok(()) => written = true,
             Err(why) => refused.push(why.words().to_owned()),
         }
     }
-    let render = |colour| (format.render)(judged, style(colour));
-    let printed = if format.is_json() { stdout::json(render(false)) } else { stdout::coloured(render) };
-    match printed {
+    match stdout::report(showing.format, judged, style) {
         Ok(()) => written = true,
         Err(why) => refused.push(why.words().to_owned()),
     }
@@ -123,7 +119,9 @@ pub fn report(
         }
         None if written => "the report is where else it was asked for".into(),
         // The last place where it can be had.
-        None => format!("nothing else keeps the report:\n{}", String::from_utf8_lossy(&render(false))),
+        None => {
+            format!("nothing else keeps the report:\n{}", stdout::in_words(showing.format, judged, style))
+        }
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }

@@ -6,6 +6,7 @@
 use crate::failure::{Failure, cause};
 use crate::stream::{has_colours, write};
 use model::visible::{visible, visible_json};
+use report::{Content, Format, Kind, Style, TEXT};
 use rustix::fs::FileType;
 use std::io;
 
@@ -19,18 +20,56 @@ const NUMBER: i32 = 1;
 /// # Errors
 /// [`Failure::Refused`] where it cannot be written. A pipe that nobody reads any more is nobody's error.
 pub fn text(text: &str) -> Result<(), Failure> {
-    bytes(&harmless(text.as_bytes(), false))
+    bytes(&harmless(text.as_bytes(), Content::Text))
 }
 
-/// Prints text with colours on a terminal: what renders it is told whether they are wanted.
+/// Prints a report of any kind in a format, with colours on a terminal.
+///
+/// # Errors
+/// As [`text`], and where the format has no way to write it.
+pub fn report<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
+    let plain = render(format, report, style)?;
+    let shown = harmless(&plain, format.content);
+    let may_colour = format.content == Content::Text && shown == plain;
+    if may_colour && has_colours(&io::stdout()) {
+        bytes(&render(format, report, Style { colour: true, ..style })?)
+    } else {
+        bytes(&shown)
+    }
+}
+
+/// A report of any kind as [`report`] prints it where there are no colours: for files.
+///
+/// # Errors
+/// Where the format has no way to write it.
+pub(crate) fn rendered<K: Kind + ?Sized>(
+    format: &Format,
+    report: &K,
+    style: Style,
+) -> Result<Vec<u8>, Failure> {
+    Ok(harmless(&render(format, report, style)?, format.content))
+}
+
+/// A report of any kind for a message, where it cannot be printed: in this format where that is text.
+pub(crate) fn in_words<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
+    let format = if format.content == Content::Bytes { TEXT } else { format };
+    let bytes = render(format, report, style).unwrap_or_else(|why| why.words().as_bytes().to_vec());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn render<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<Vec<u8>, Failure> {
+    let refuse = |e| Failure::Refused(format!("--format {}: {e}", format.name));
+    format.bytes(report, style).map_err(refuse)
+}
+
+/// Prints text, which is there twice, with colours on a terminal.
 ///
 /// # Errors
 /// As [`text`].
-pub fn coloured(render: impl Fn(bool) -> Vec<u8>) -> Result<(), Failure> {
-    let plain = render(false);
-    let shown = harmless(&plain, false);
+pub fn coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
     // Escape sequences are let through only where every one of them is ours.
-    if shown == plain && has_colours(&io::stdout()) { bytes(&render(true)) } else { bytes(&shown) }
+    let ours = harmless(plain.as_bytes(), Content::Text) == plain.as_bytes();
+    if ours && has_colours(&io::stdout()) { bytes(coloured.as_bytes()) } else { text(plain) }
 }
 
 /// Prints JSON.
@@ -38,7 +77,7 @@ pub fn coloured(render: impl Fn(bool) -> Vec<u8>) -> Result<(), Failure> {
 /// # Errors
 /// As [`text`].
 pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
-    bytes(&harmless(json.as_ref(), true))
+    bytes(&harmless(json.as_ref(), Content::Json))
 }
 
 /// Prints bytes as they are.
@@ -61,15 +100,19 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A document as it may reach a terminal, which whoever reads a file of it does: text, or JSON that says the same.
-pub(crate) fn harmless(document: &[u8], is_json: bool) -> Vec<u8> {
+/// A document as it may reach a terminal, which whoever reads a file of it does: text, or JSON that says the same. What is neither
+/// stays as it is.
+pub(crate) fn harmless(document: &[u8], content: Content) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
-    if is_json {
-        return visible_json(&text).into_owned().into_bytes();
+    match content {
+        Content::Bytes => document.to_vec(),
+        Content::Json => visible_json(&text).into_owned().into_bytes(),
+        // The ends of lines in CSV are two characters, which together do no more than end a line.
+        Content::Text => {
+            let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
+            lines.join(LINE_END).into_bytes()
+        }
     }
-    // The ends of lines in CSV are two characters, which together do no more than end a line.
-    let lines: Vec<_> = text.split(LINE_END).map(visible).collect();
-    lines.join(LINE_END).into_bytes()
 }
 
 fn is_block_device() -> bool {
@@ -83,7 +126,14 @@ fn closed() -> io::Error {
 
 #[test]
 fn ends_of_lines_stay_and_what_acts_on_a_terminal_does_not() {
-    let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), false)).unwrap_or_default();
+    let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), Content::Text)).unwrap_or_default();
     assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
     assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
+}
+
+#[test]
+fn what_is_no_text_is_not_touched() {
+    let picture = b"\x89PNG\r\n\x1a\n\x00\xff";
+    assert_eq!(harmless(picture, Content::Bytes), picture);
+    assert_ne!(harmless(picture, Content::Text), picture);
 }

@@ -73,10 +73,9 @@ fn look(bytes: &[u8]) {
     let Ok((record, _)) = frame::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
-    for format in report::FORMATS {
-        assert!(
-            !(format.render)(&report, report::Style { colour: false, ledger: true, course: true }).is_empty()
-        );
+    let style = report::Style { colour: false, ledger: true, course: true };
+    for (format, _) in report::able::<model::report::Report>() {
+        assert!(format.bytes(&report, style).is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }
 }
 

@@ -4,15 +4,17 @@ use crate::failure::Failure;
 use crate::output::{self, Replace};
 use crate::request::{Request, Work};
 use crate::show::Showing;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use engine::engines::Number;
 use model::check_id::CheckId;
 use model::plan::Hook;
+use model::report::Report;
 use model::wish::keys::{self, Group, Key};
 use model::wish::line::LINE_KEYS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
+use report::{Format, Kind};
 use std::ffi::OsString;
 use std::fmt;
 use std::marker::PhantomData;
@@ -175,8 +177,8 @@ pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
 #[command(next_help_heading = "Showing")]
 pub(super) struct ShowingArgs {
     /// Form of the report on standard output
-    #[arg(long, default_value = "text", value_parser = format_names())]
-    format: String,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
+    format: &'static Format,
     /// Write the report to a file too, its form by the extension; a FIFO, a terminal, /dev/fd/N or - gets the one of --format. May be
     /// repeated. A file is replaced as a whole where it is empty or text
     #[arg(short, long, value_name = "FILE")]
@@ -238,12 +240,11 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
 impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for path in &self.output {
-            if report::by_extension(path).is_none() && !output::is_stream(path) {
-                let known: Vec<&str> = report::FORMATS.iter().map(|f| f.extension).collect();
-                let known = known.join(", .");
+            if report::by_extension::<Report>(path).is_none() && !output::is_stream(path) {
                 return Err(Failure::Usage(format!(
-                    "-o {}: no format has this extension; type .{known}",
-                    path.display()
+                    "-o {}: no format has this extension; type {}",
+                    path.display(),
+                    report::extensions::<Report>()
                 )));
             }
         }
@@ -301,7 +302,13 @@ fn line_keys() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn format_names() -> PossibleValuesParser {
-    use clap::builder::PossibleValue;
-    PossibleValuesParser::new(report::FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about)))
+/// Takes the name of a format that writes this kind of report; the error for any other names those.
+pub(super) fn formats_of<K: Kind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
+    let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
+    PossibleValuesParser::new(format_names::<K>()).try_map(found)
+}
+
+/// The names of the formats that write this kind of report, for help.
+pub(super) fn format_names<K: Kind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
+    report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }

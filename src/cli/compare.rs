@@ -1,12 +1,13 @@
 //! `fathom compare`: its flags.
 
+use super::common::formats_of;
 use crate::compare::Wish;
-use crate::failure::Failure;
 use analysis::compare::{Limit, Options};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use model::comparison::Comparison;
 use model::wish::number;
-use report::comparison::{FORMS, find};
+use report::Format;
 
 /// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
 ///
@@ -40,8 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "ID", value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
     accept: Option<String>,
     /// Form of the answer
-    #[arg(long, default_value = "text", value_parser = PossibleValuesParser::new(FORMS.iter().map(|f| f.name)))]
-    format: String,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Comparison>())]
+    format: &'static Format,
 }
 
 /// The words of `--fail-on`.
@@ -55,11 +56,7 @@ enum Which {
 
 impl Args {
     /// What was said.
-    ///
-    /// # Errors
-    /// A usage failure that names the flag.
-    pub fn wish(self) -> Result<Wish, Failure> {
-        let form = find(&self.format).ok_or_else(|| Failure::Usage(format!("--format {}", self.format)))?;
+    pub fn wish(self) -> Wish {
         let all = self.fail_on == Which::All;
         let options = Options {
             margin: self.margin,
@@ -67,7 +64,7 @@ impl Args {
             fail_if_slower: self.fail_if_slower.map(|share| Limit { share, all }),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        Ok(Wish { a: self.a, b: self.b, options, form })
+        Wish { a: self.a, b: self.b, options, format: self.format }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `fathom export`: its flags.
 
+use super::common::format_names;
 use crate::history::{Export, SESSION_FORM};
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use model::report::Report;
 use std::path::PathBuf;
 
 /// Hand sessions on: as they are, for `fathom import` on another machine, or as reports.
@@ -29,8 +31,7 @@ pub struct Args {
 
 fn forms() -> PossibleValuesParser {
     let session = PossibleValue::new(SESSION_FORM).help("the session file, which import takes");
-    let reports = report::FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about));
-    PossibleValuesParser::new([session].into_iter().chain(reports))
+    PossibleValuesParser::new([session].into_iter().chain(format_names::<Report>()))
 }
 
 impl Args {

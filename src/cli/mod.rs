@@ -74,8 +74,7 @@ impl Cli {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(2);
             }
-            let render = |colour: bool| if colour { &coloured } else { &plain }.clone().into_bytes();
-            stdout::coloured(render).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
+            stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
         })
     }
 }

@@ -47,7 +47,7 @@ pub fn doctor(wish: &Wish) -> Result<ExitCode, Failure> {
         let text = text.map_err(|e| Failure::Refused(format!("the diagnosis has no form in JSON: {e}")))?;
         stdout::json(text + "\n")?;
     } else {
-        stdout::coloured(|colour| show::text(&diagnosis, colour).into_bytes())?;
+        stdout::coloured(&show::text(&diagnosis, false), &show::text(&diagnosis, true))?;
     }
     Ok(ExitCode::SUCCESS)
 }

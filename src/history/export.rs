@@ -11,6 +11,7 @@ use crate::spared::Spared;
 use crate::stdout;
 use crate::whole::{self, Readers};
 use model::name;
+use model::report::Report;
 use report::{Format, Style};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
 }
 
 /// Writes each under its id. Nothing is written over.
-fn into_directory(sessions: &[PathBuf], format: Option<&Format>, dir: &Path) -> Result<(), Failure> {
+fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
     for session in sessions {
         let extension = format.map_or(EXTENSION, |f| f.extension);
@@ -65,7 +66,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&Format>, dir: &Path) -> 
 }
 
 /// Writes one as `-o` of a measurement does: a file is replaced as a whole, and a stream is written to.
-fn into_file(session: &Path, format: Option<&Format>, wish: &Export) -> Result<(), Failure> {
+fn into_file(session: &Path, format: Option<&'static Format>, wish: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");
     spared.add(&words::beside(session), "what is said about the session");
@@ -95,7 +96,7 @@ pub fn schema() -> Result<ExitCode, Failure> {
 /// The format of a report that is wanted; `None` for the session itself.
 fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
     if let Some(form) = &wish.form {
-        let known = report::find(form);
+        let known = report::find::<Report>(form);
         return if form == FORM || known.is_some() {
             Ok(known)
         } else {
@@ -103,27 +104,25 @@ fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
         };
     }
     let named = wish.to.extension().filter(|e| *e != EXTENSION && !is_directory(&wish.to));
-    let named = named.filter(|_| !output::is_stream(&wish.to) || report::by_extension(&wish.to).is_some());
-    match (named, report::by_extension(&wish.to)) {
+    let named =
+        named.filter(|_| !output::is_stream(&wish.to) || report::by_extension::<Report>(&wish.to).is_some());
+    match (named, report::by_extension::<Report>(&wish.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
-        (Some(_), None) => {
-            let known: Vec<&str> = report::FORMATS.iter().map(|f| f.extension).collect();
-            Err(Failure::Usage(format!(
-                "-o {}: no form has this extension; type .{EXTENSION}, .{}, or a directory",
-                wish.to.display(),
-                known.join(", .")
-            )))
-        }
+        (Some(_), None) => Err(Failure::Usage(format!(
+            "-o {}: no form has this extension; type .{EXTENSION}, {}, or a directory",
+            wish.to.display(),
+            report::extensions::<Report>()
+        ))),
     }
 }
 
-fn bytes(session: &Path, format: Option<&Format>) -> Result<Vec<u8>, Failure> {
+fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Failure> {
     let Some(format) = format else {
         return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", session.display())));
     };
-    let report = show::judge(&session::read(session)?, Some(session), &Showing::plain(format.name));
-    Ok(stdout::harmless(&(format.render)(&report, Style::default()), format.is_json()))
+    let report = show::judge(&session::read(session)?, Some(session), &Showing::plain(format));
+    stdout::rendered(format, &report, Style::default())
 }
 
 /// What was said goes with the session, under the name that `import` looks for.

@@ -397,6 +397,55 @@ pub struct DeviceFigures {
     pub busy_ms: u64,
 }
 
+/// What the topmost device did for the operations of a result, in all runs that say so. Its counters span warm-up and drain, as the
+/// operations issued do; what it did of each carries over to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtDevice {
+    /// Operations per second in the window, the mean of these runs.
+    pub iops: f64,
+    issued_ops: u64,
+    ios: u64,
+    bytes: u64,
+}
+
+impl AtDevice {
+    /// Requests that it completed per second, where so many operations per second were carried out.
+    pub fn requests_per_s(&self, iops: f64) -> f64 {
+        iops * self.ios as f64 / self.issued_ops as f64
+    }
+
+    /// Bytes that it moved per second, where so many operations per second were carried out.
+    pub fn bytes_per_s(&self, iops: f64) -> f64 {
+        iops * self.bytes as f64 / self.issued_ops as f64
+    }
+
+    /// Mean size of its requests; `None` where there was none.
+    pub fn request_bytes(&self) -> Option<u64> {
+        self.bytes.checked_div(self.ios)
+    }
+}
+
+impl Measured {
+    /// What the topmost device did for it; `None` where that is not known. A device does not know streams: what it did for several
+    /// at once is nobody's alone.
+    pub fn at_device(&self) -> Option<AtDevice> {
+        if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
+            return None;
+        }
+        let seen: Vec<(f64, DeviceFigures)> =
+            self.runs.iter().filter_map(|r| Some((r.iops, r.device?))).collect();
+        let sum =
+            |of: fn(&DeviceFigures) -> u64| seen.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
+        let issued_ops = sum(|d| d.issued_ops);
+        (issued_ops > 0).then(|| AtDevice {
+            iops: seen.iter().map(|(iops, _)| iops).sum::<f64>() / seen.len() as f64,
+            issued_ops,
+            ios: sum(|d| d.ios),
+            bytes: sum(|d| d.bytes),
+        })
+    }
+}
+
 /// A conclusion from several figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deduction {

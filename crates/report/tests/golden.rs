@@ -5,10 +5,12 @@
 //! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
 //! and `git diff`.
 
+use model::comparison::Comparison;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
-use report::{FORMATS, Format, Style};
+use report::{FORMATS, Format, Style, TEXT, able};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 type Tried = Result<(), Box<dyn std::error::Error>>;
@@ -29,7 +31,8 @@ fn reports() -> Result<Vec<(PathBuf, Report)>, Box<dyn std::error::Error>> {
 }
 
 fn text(format: &Format, report: &Report, colour: bool) -> String {
-    String::from_utf8_lossy(&(format.render)(report, Style { colour, ..Style::default() })).into_owned()
+    String::from_utf8_lossy(&format.bytes(report, Style { colour, ..Style::default() }).unwrap_or_default())
+        .into_owned()
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     let reports = reports()?;
     assert!(reports.len() >= 3, "the golden reports are gone");
     for (path, report) in &reports {
-        for format in FORMATS {
+        for (format, _) in able::<Report>() {
             let file = path.with_extension(format.extension);
             let now = text(format, report, false);
             if bless {
@@ -58,7 +61,7 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
 
 #[test]
 fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
-    let format = report::find("text").ok_or("there is no format text")?;
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
         let plain = text(format, &report, false);
         let widest = plain.lines().max_by_key(|l| l.chars().count()).unwrap_or_default();
@@ -71,10 +74,10 @@ fn text_fits_110_columns_and_has_colour_only_where_asked() -> Tried {
 
 #[test]
 fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
-    let format = report::find("text").ok_or("there is no format text")?;
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
         let style = Style { course: true, ..Style::default() };
-        let shown = String::from_utf8_lossy(&(format.render)(&report, style)).into_owned();
+        let shown = String::from_utf8_lossy(&format.bytes(&report, style)?).into_owned();
         let has_one = report.results.iter().any(|r| !r.series.is_empty());
         assert_eq!(shown.contains("Course of "), has_one, "{}", path.display());
         assert!(shown.lines().all(|l| l.chars().count() <= 110), "{}", path.display());
@@ -90,13 +93,25 @@ fn the_course_is_shown_where_asked_and_fits_too() -> Tried {
 }
 
 #[test]
-fn a_format_is_found_by_its_name_and_by_extension() {
-    for format in FORMATS {
-        assert_eq!(report::find(format.name).map(|f| f.name), Some(format.name));
+fn a_format_is_found_by_its_name_and_by_extension_where_it_can_write_what_is_asked_of_it() {
+    for (format, _) in able::<Report>() {
+        assert_eq!(report::find::<Report>(format.name).map(|f| f.name), Some(format.name));
         let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
-        assert_eq!(report::by_extension(&file).map(|f| f.name), Some(format.name));
+        assert_eq!(report::by_extension::<Report>(&file).map(|f| f.name), Some(format.name));
     }
-    assert!(report::find("pdf").is_none() && report::by_extension(Path::new("json")).is_none());
+    assert!(report::find::<Report>("pdf").is_none());
+    assert!(report::by_extension::<Report>(Path::new("json")).is_none());
+    assert!(report::find::<Report>("markdown").is_none() && report::find::<Comparison>("markdown").is_some());
+    assert!(report::by_extension::<Report>(Path::new("a.md")).is_none());
+}
+
+#[test]
+fn the_table_has_each_name_and_each_extension_once_and_people_can_read_every_kind() {
+    for of in [|f: &Format| f.name, |f: &Format| f.extension] {
+        let all: BTreeSet<&str> = FORMATS.iter().map(|f| of(f)).collect();
+        assert_eq!(all.len(), FORMATS.len());
+    }
+    assert!(report::find::<Report>(TEXT.name).is_some() && report::find::<Comparison>(TEXT.name).is_some());
 }
 
 /// A golden file: a report, or a piece of one.
@@ -106,8 +121,8 @@ fn read(file: &str) -> std::io::Result<Vec<u8>> {
 
 /// Renders a part of a text, from the line that begins with these words to the next empty line, and compares it.
 fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
-    let format = report::find("text").ok_or("there is no format text")?;
-    let bytes = (format.render)(report, Style { ledger, ..Style::default() });
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let bytes = format.bytes(report, Style { ledger, ..Style::default() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
     let (_, behind) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
     let (part, _) = behind.split_once("\n\n").ok_or("it does not end")?;
@@ -127,7 +142,7 @@ fn the_ledger_is_shown_where_it_is_asked_for_and_only_there() -> Tried {
         result.ledger = serde_json::from_slice(&read("pieces/ledger.json")?)?;
     }
     part_is(&report, true, "ledger ", "pieces/ledger.txt")?;
-    let format = report::find("text").ok_or("there is no format text")?;
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
     assert!(!text(format, &report, false).contains("issued by fathom"));
     Ok(())
 }
@@ -140,7 +155,7 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
     piece["again"] = serde_json::to_value(&report)?;
     report.against = Some(serde_json::from_value(piece)?);
     part_is(&report, false, "Against ", "pieces/against.txt")?;
-    let json = report::find("json").ok_or("there is no format json")?;
+    let json = report::find::<Report>("json").ok_or("there is no format json")?;
     let back: Report = serde_json::from_str(&text(json, &report, false))?;
     assert_eq!(back, report);
     Ok(())
@@ -154,7 +169,7 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
     assert!(json["api"]["rows"].is_array() && json.get("study").is_none());
     let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
     report.findings.extend(twice);
-    let (text_form, csv) = (report::find("text"), report::find("csv"));
+    let (text_form, csv) = (report::find::<Report>("text"), report::find::<Report>("csv"));
     let shown = text(text_form.ok_or("there is no format text")?, &report, false);
     let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;
     let (part, _) = from_table.split_once("\nHost ").ok_or("it does not end")?;
@@ -175,7 +190,7 @@ fn layers_stand_in_place_of_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Layers(serde_json::from_slice(&read("pieces/layers.json")?)?);
     part_is(&report, false, "layer ", "pieces/layers.txt")?;
-    let format = report::find("text").ok_or("there is no format text")?;
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
     assert!(!text(format, &report, false).contains("p99.9"));
     Ok(())
 }
@@ -186,7 +201,7 @@ fn a_card_stands_below_the_table_as_its_tool_shows_it() -> Tried {
         let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
         report.study = Studied::Profile(serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?);
         part_is(&report, false, "As A", &format!("pieces/{name}.txt"))?;
-        let format = report::find("text").ok_or("there is no format text")?;
+        let format = report::find::<Report>("text").ok_or("there is no format text")?;
         let shown = text(format, &report, false);
         assert!(shown.lines().all(|l| l.chars().count() <= 110) && shown.contains("p99.9"));
     }
@@ -199,7 +214,7 @@ fn a_sweep_stands_in_place_of_the_results() -> Tried {
     report.study = Studied::Sweep(serde_json::from_slice(&read("pieces/sweep.json")?)?);
     part_is(&report, false, "read: ", "pieces/sweep.txt")?;
     part_is(&report, false, "  direct, io_uring: ", "pieces/sweep.map.txt")?;
-    let format = report::find("text").ok_or("there is no format text")?;
+    let format = report::find::<Report>("text").ok_or("there is no format text")?;
     let shown = text(format, &report, false);
     assert!(shown.lines().all(|l| l.chars().count() <= 110) && !shown.contains("p99.9"));
     assert!(shown.contains("Skipped 1: its buffers") && shown.contains("over 5 runs"));

@@ -1,16 +1,27 @@
-//! The format `json`: the report as it is. Its names are a contract (format 1), which the schema tells to programs.
+//! The format `json`: every report as it is.
+//!
+//! For: programs. Not for: deciding what stands in it: the names of a report are a contract (format 1), which the schema tells to
+//! programs, and they are those of the types.
 
-use crate::Style;
+use crate::format::{Content, Format, Style, Writer};
 use model::report::Report;
+use serde::Serialize;
+use std::io::{self, Write};
 
-pub(crate) fn render(report: &Report, _: Style) -> Vec<u8> {
-    // A report holds strings, numbers and maps with string keys only, which always have a JSON form.
-    let mut bytes = serde_json::to_vec_pretty(report).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
+pub(super) static FORMAT: Format = Format {
+    name: "json",
+    extension: "json",
+    content: Content::Json,
+    report: Some(Writer { about: "everything, by the contract of format 1", write }),
+    comparison: Some(Writer { about: "everything, for programs", write }),
+};
+
+fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut to, report)?;
+    to.write_all(b"\n")
 }
 
-/// The JSON schema (draft 2020-12) of what this format renders.
+/// The JSON schema (draft 2020-12) of a report.
 pub fn schema() -> String {
     let mut schema = schemars::schema_for!(Report);
     schema.insert("title".into(), "Report of fathom, format 1".into());

@@ -1,16 +1,16 @@
-//! One file per format; the table is in the crate's root.
+//! The table of formats: one file each.
+//!
+//! For: which formats there are. Not for: what a format is ([`crate::format`]).
 
-mod against;
-mod api;
-mod card;
-mod course;
-pub(crate) mod csv;
-mod iops;
+mod csv;
 pub(crate) mod json;
-mod layers;
-mod ledger;
-mod limit;
-mod pts;
-mod runs;
-mod sweep;
-pub(crate) mod text;
+mod markdown;
+mod text;
+
+use crate::format::Format;
+
+/// Every format there is.
+pub const FORMATS: &[&Format] = &[TEXT, &json::FORMAT, &csv::FORMAT, &markdown::FORMAT];
+
+/// The format for people, which writes every kind of report.
+pub const TEXT: &Format = &text::FORMAT;

@@ -2,7 +2,7 @@
 //!
 //! For: a report that compares interfaces; it stands in place of the table of results. Not for: other reports.
 
-use super::text::{Page, half_width, ruled};
+use crate::page::{Page, half_width, ruled};
 use model::api::{Api, ApiRow};
 use model::evidence::Extents;
 use model::finding::{Finding, Outcome, Severity};

@@ -3,7 +3,7 @@
 //! For: the presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`. Not for: the rule itself (crate `analysis`).
 
 use super::sweep::skipped;
-use super::text::{Page, ruled};
+use crate::page::{Page, ruled};
 use model::report::Report;
 use model::sweep::{CellFigures, Rounds, Setting, Sweep, Variable};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};

@@ -3,8 +3,8 @@
 //! For: the numbers of both sides below the table of this one, and whether the machine is still the same. Not for: the findings
 //! about the earlier workloads, nor every number of many results; the JSON has them.
 
-use super::text::{Page, ruled};
-use crate::comparison::rows::{HEADINGS, LEGEND, Row, rows};
+use crate::page::{Page, ruled};
+use crate::rows::{HEADINGS, LEGEND, Row, rows};
 use model::comparison::{Answer, Comparison, Pair};
 use model::report::Against;
 

@@ -60,14 +60,14 @@ fn value(metric: &Metric, value: f64) -> String {
 }
 
 /// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
-pub(super) fn source(source: &Source) -> String {
+pub(crate) fn source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
     let verdict = format!("{:?}", source.verdict).to_uppercase();
     format!("{}, {}, {verdict}{session}", source.title, source.started)
 }
 
 /// What was left out, a sentence each.
-pub(super) fn left_out(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
     let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)]

@@ -2,7 +2,7 @@
 //!
 //! For: seeing at a glance whether the figure above describes the runs. Not for: the course second by second (`course`).
 
-use super::text::{Page, ruled};
+use crate::page::{Page, ruled};
 use crate::prose::WIDTH;
 use model::report::{Measured, RunFigures, Second};
 use model::steadiness::{Snia, State, Steadiness};

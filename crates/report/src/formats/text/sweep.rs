@@ -2,7 +2,7 @@
 //!
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
-use super::text::{Page, half_width, ruled};
+use crate::page::{Page, half_width, ruled};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::steadiness::Estimate;

@@ -4,7 +4,7 @@
 //! benchmarking", listings 3 and 4), then latencies, the device's count and the limit of each size. Not for: other sweeps.
 
 use super::sweep::skipped;
-use super::text::{Page, device, percentile, ruled};
+use crate::page::{Page, device, percentile, ruled};
 use model::finding::{Outcome, Severity};
 use model::report::{Measured, Report};
 use model::sweep::{CellFigures, Sweep};

@@ -2,7 +2,7 @@
 //!
 //! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
 
-use super::text::{Page, ruled};
+use crate::page::{Page, ruled};
 use model::load::{LoadCurve, LoadPoint, LoadState};
 use model::units::{show_ns, show_rate, show_share};
 

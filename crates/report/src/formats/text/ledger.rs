@@ -2,7 +2,7 @@
 //!
 //! For: `--ledger`. Not for: the table of results, where only the topmost device stands beside the tool.
 
-use super::text::{Page, ruled, short_bytes};
+use crate::page::{Page, ruled, short_bytes};
 use model::ledger::{Account, Entry, Moved};
 use model::report::Measured;
 use model::units::{show_bytes, show_count, show_ns};

@@ -1,14 +1,16 @@
-//! The format `csv`: the table for spreadsheets and scripts (RFC 4180).
+//! A report as CSV (RFC 4180).
 //!
 //! For: one row per result and direction, per interface and work, or per cell of a grid measured in order; an empty field is not known. Not for: findings and their
 //! evidence; those are in `json`. Numbers have their unit in the heading, and a point.
 
-use crate::Style;
+use crate::format::Style;
+use csv::{Terminator, WriterBuilder};
 use model::api::ApiRow;
 use model::check_id::CheckId;
-use model::report::{DeviceFigures, Figures, Measured, Report};
+use model::report::{Figures, Measured, Report};
 use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
+use std::io::{self, Write};
 
 const RESULTS: [&str; 14] = [
     "name",
@@ -77,34 +79,31 @@ const CELLS: [&str; 20] = [
     "skipped_because",
 ];
 
-pub(crate) fn render(report: &Report, _: Style) -> Vec<u8> {
-    let mut out = String::new();
+pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
     match &report.study {
         Studied::Interfaces(api) => {
-            line(&mut out, &INTERFACES.map(String::from));
-            api.rows.iter().for_each(|row| line(&mut out, &of_interface(row)));
+            out.write_record(INTERFACES)?;
+            api.rows.iter().try_for_each(|row| out.write_record(of_interface(row)))?;
         }
         Studied::Sweep(sweep) if sweep.is_in_order() => {
-            line(&mut out, &CELLS.map(String::from));
-            sweep.cells.iter().for_each(|cell| line(&mut out, &of_cell(report, cell)));
-            sweep.skipped.iter().for_each(|cell| line(&mut out, &of_skipped(cell)));
+            out.write_record(CELLS)?;
+            sweep.cells.iter().try_for_each(|cell| out.write_record(of_cell(report, cell)))?;
+            sweep.skipped.iter().try_for_each(|cell| out.write_record(of_skipped(cell)))?;
         }
         Studied::Jobs | Studied::Layers(_) | Studied::Limit(_) | Studied::Sweep(_) | Studied::Profile(_) => {
-            line(&mut out, &RESULTS.map(String::from));
-            report.results.iter().for_each(|result| of_result(&mut out, result));
+            out.write_record(RESULTS)?;
+            report.results.iter().flat_map(of_result).try_for_each(|row| out.write_record(row))?;
         }
     }
-    out.into_bytes()
+    out.flush()
 }
 
-fn of_result(out: &mut String, result: &Measured) {
-    for (word, figures) in
-        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)]
-    {
-        if let Some(figures) = figures {
-            line(out, &of_direction(result, word, figures));
-        }
-    }
+/// A row per direction.
+fn of_result(result: &Measured) -> impl Iterator<Item = [String; RESULTS.len()]> {
+    let all =
+        [("read", &result.read), ("write", &result.write), ("trim", &result.trim), ("sync", &result.sync)];
+    all.into_iter().filter_map(|(word, figures)| Some(of_direction(result, word, figures.as_ref()?)))
 }
 
 fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RESULTS.len()] {
@@ -141,13 +140,7 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
     let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
     let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
     let percentile = |p: &str| Some(figures?.latency_ns.percentiles.get(p).copied().flatten()? as f64);
-    let device = |of: fn(&DeviceFigures) -> u64, scale: f64| -> Option<f64> {
-        // Its counters span warm-up and drain, as the operations issued do.
-        let seen: Vec<DeviceFigures> = result?.runs.iter().filter_map(|r| r.device).collect();
-        let issued: u64 = seen.iter().map(|d| d.issued_ops).sum();
-        let done: u64 = seen.iter().map(of).sum();
-        (issued > 0).then_some(cell.iops? * done as f64 / issued as f64 / scale)
-    };
+    let seen = result.and_then(Measured::at_device).zip(cell.iops);
     let setting = of_setting(&cell.setting);
     let rest = [
         (cell.iops.is_some()).to_string(),
@@ -159,8 +152,8 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
         number(cell.latency_max_ns.map(|ns| ns as f64)),
         number(percentile("50")),
         number(percentile("99")),
-        number(device(|d| d.ios, 1.0)),
-        number(device(|d| d.bytes, 1e6)),
+        number(seen.map(|(device, iops)| device.requests_per_s(iops))),
+        number(seen.map(|(device, iops)| device.bytes_per_s(iops) / 1e6)),
         number(cell.cpu_ns_per_mib),
         result.map_or_else(String::new, |r| r.limiter.name.clone()),
         String::new(),
@@ -224,26 +217,4 @@ fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
         largest.map_or_else(String::new, |b| b.to_string()),
         CheckId::list(&row.findings, " "),
     ]
-}
-
-fn line(out: &mut String, fields: &[String]) {
-    let quoted: Vec<String> = fields.iter().map(|f| quoted(f)).collect();
-    *out += &quoted.join(",");
-    *out += "\r\n";
-}
-
-/// A field with commas, quotes or line ends stands in quotes, and its quotes twice.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-#[test]
-fn fields_that_would_break_a_row_are_quoted() {
-    let mut out = String::new();
-    line(&mut out, &["a".into(), "b, c".into(), "d \"e\"".into(), String::new()]);
-    assert_eq!(out, "a,\"b, c\",\"d \"\"e\"\"\",\r\n");
 }

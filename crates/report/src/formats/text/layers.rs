@@ -2,7 +2,7 @@
 //!
 //! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
 
-use super::text::{Page, half_width, ruled, short_bytes};
+use crate::page::{Page, half_width, ruled, short_bytes};
 use model::check_id::CheckId;
 use model::ledger::{Against, LayerRow, Layers, Pace};
 use model::units::{show_count, show_ns, show_rate};

@@ -1,13 +1,14 @@
-//! The form `markdown`: what a machine writes below a change for people to read.
+//! A comparison in Markdown: what a machine writes below a change for people to read.
 //!
 //! For: the answer, the table and the findings. Not for: everything; that is `json`.
 
-use super::rows::{HEADINGS, LEGEND, left_out, rows, source};
-use crate::Style;
+use crate::format::Style;
+use crate::rows::{HEADINGS, LEGEND, left_out, rows, source};
 use model::comparison::Comparison;
 use model::finding::Outcome;
+use std::io::{self, Write};
 
-pub(super) fn render(comparison: &Comparison, _: Style) -> Vec<u8> {
+pub(super) fn write(comparison: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = format!("**{}** {}\n", comparison.answer.word(), escaped(&comparison.sentence));
     if let Some(gate) = &comparison.gate {
         out += &format!("\n{}\n", escaped(&gate.sentence));
@@ -28,7 +29,7 @@ pub(super) fn render(comparison: &Comparison, _: Style) -> Vec<u8> {
     );
     out.push('\n');
     out.extend(items.iter().map(|item| format!("- {}\n", escaped(item))));
-    out.into_bytes()
+    to.write_all(out.as_bytes())
 }
 
 fn line(cells: &[String]) -> String {

@@ -3,7 +3,7 @@
 //! For: rows of a read and a write under the tool's names, with bars or with its score. Not for: what was found about them,
 //! which the findings say.
 
-use super::text::{Page, ruled};
+use crate::page::{Page, ruled};
 use comfy_table::{CellAlignment, ColumnConstraint::LowerBoundary, Width::Fixed};
 use model::card::{Card, CardCell, CardRow, Points, Score};
 use model::report::Verdict;

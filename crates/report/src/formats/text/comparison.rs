@@ -1,15 +1,16 @@
-//! The form `text`: the answer first, then every number, then what stands against it.
+//! A comparison as text: the answer first, then every number, then what stands against it.
 //!
 //! For: people. Not for: machines; that is `json`.
 
-use super::rows::{HEADINGS, LEGEND, left_out, rows, source};
-use crate::Style;
-use crate::formats::text::{Page, ruled};
+use crate::format::Style;
+use crate::page::{Page, ruled};
+use crate::rows::{HEADINGS, LEGEND, left_out, rows, source};
 use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison};
 use model::finding::{Finding, Outcome, Severity};
+use std::io::{self, Write};
 
-pub(super) fn render(comparison: &Comparison, style: Style) -> Vec<u8> {
+pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style.colour);
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
@@ -38,7 +39,7 @@ pub(super) fn render(comparison: &Comparison, style: Style) -> Vec<u8> {
             out.prose(&format!("{name}       "), "        ", &source(of));
         }
     }
-    out.into_bytes()
+    out.write(to)
 }
 
 fn findings(out: &mut Page, comparison: &Comparison) {

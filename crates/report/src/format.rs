@@ -1,0 +1,109 @@
+//! A format: one way to write reports, of every kind that there is.
+//!
+//! For: what a line of the table of formats is made of, and what kinds of report there are. Not for: writing one; that stands in
+//! the file of each format.
+
+use model::comparison::Comparison;
+use model::report::Report;
+use std::fmt;
+use std::io::{self, Write};
+
+/// How a report may look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences for colour are wanted: on a terminal only.
+    pub colour: bool,
+    /// Whether the text shows the ledger of each result too; the JSON always has it.
+    pub ledger: bool,
+    /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
+    pub course: bool,
+}
+
+/// What a format is made of, and so what has to be done to it before it may reach a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text in which a control character may be shown by its number.
+    Text,
+    /// Text in which one is quoted as JSON does.
+    Json,
+    /// Anything else, which is not touched.
+    Bytes,
+}
+
+/// A line of the table: one way to write, by kinds of report. `None` where it has no way to write that kind.
+#[derive(Debug)]
+pub struct Format {
+    /// What `--format` takes.
+    pub name: &'static str,
+    /// Extension of files, without the point.
+    pub extension: &'static str,
+    /// What it is made of.
+    pub content: Content,
+    /// What came of a measurement.
+    pub report: Option<Writer<Report>>,
+    /// Two sides held against each other.
+    pub comparison: Option<Writer<Comparison>>,
+}
+
+/// How a format writes one kind of report.
+pub struct Writer<K: ?Sized> {
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// Writes it, piece by piece where it likes to.
+    pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
+}
+
+impl<K: ?Sized> fmt::Debug for Writer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.about)
+    }
+}
+
+/// A kind of report.
+pub trait Kind: 'static {
+    /// What it is called, with its article.
+    const NAME: &'static str;
+
+    /// How a format writes it; `None` where it cannot.
+    fn writer(format: &Format) -> Option<&Writer<Self>>;
+}
+
+impl Kind for Report {
+    const NAME: &'static str = "a report";
+
+    fn writer(format: &Format) -> Option<&Writer<Self>> {
+        format.report.as_ref()
+    }
+}
+
+impl Kind for Comparison {
+    const NAME: &'static str = "a comparison";
+
+    fn writer(format: &Format) -> Option<&Writer<Self>> {
+        format.comparison.as_ref()
+    }
+}
+
+impl Format {
+    /// Writes a report.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where the format cannot write one of its kind, or what refused to be written to.
+    pub fn write<K: Kind + ?Sized>(&self, report: &K, style: Style, to: &mut dyn Write) -> io::Result<()> {
+        let writer = K::writer(self).ok_or_else(|| {
+            let why = format!("the format {} has no way to write {}", self.name, K::NAME);
+            io::Error::new(io::ErrorKind::Unsupported, why)
+        })?;
+        (writer.write)(report, style, to)
+    }
+
+    /// A report as a whole.
+    ///
+    /// # Errors
+    /// As [`Format::write`].
+    pub fn bytes<K: Kind + ?Sized>(&self, report: &K, style: Style) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(report, style, &mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,18 @@
+//! The format `csv`: tables for spreadsheets and scripts.
+//!
+//! For: what has rows. Not for: findings and their evidence; those are in `json`.
+
+mod report;
+
+use crate::format::{Content, Format, Writer};
+
+pub(super) static FORMAT: Format = Format {
+    name: "csv",
+    extension: "csv",
+    content: Content::Text,
+    report: Some(Writer {
+        about: "the table, one row per result and direction, or per interface and work",
+        write: report::write,
+    }),
+    comparison: None,
+};

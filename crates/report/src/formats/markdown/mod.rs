@@ -1,0 +1,18 @@
+//! The format `markdown`: for comments on changes, and for documents.
+//!
+//! For: what stands between other people's text. Not for: everything; that is `json`.
+
+mod comparison;
+
+use crate::format::{Content, Format, Writer};
+
+pub(super) static FORMAT: Format = Format {
+    name: "markdown",
+    extension: "md",
+    content: Content::Text,
+    report: None,
+    comparison: Some(Writer {
+        about: "answer and table, for a comment on a change",
+        write: comparison::write,
+    }),
+};

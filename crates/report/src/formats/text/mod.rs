@@ -1,0 +1,32 @@
+//! The format `text`: to read on a terminal, and to paste.
+//!
+//! For: every kind of report, a file each. Not for: programs; that is `json`.
+
+mod against;
+mod api;
+mod card;
+mod comparison;
+mod course;
+mod findings;
+mod iops;
+mod layers;
+mod ledger;
+mod limit;
+mod pts;
+mod report;
+mod results;
+mod runs;
+mod sweep;
+
+use crate::format::{Content, Format, Writer};
+
+pub(super) static FORMAT: Format = Format {
+    name: "text",
+    extension: "txt",
+    content: Content::Text,
+    report: Some(Writer { about: "verdict, table and findings, to read and to paste", write: report::write }),
+    comparison: Some(Writer {
+        about: "answer, table and findings, to read and to paste",
+        write: comparison::write,
+    }),
+};
