@@ -106,19 +106,22 @@ impl Ready {
         self.handle.as_ref()
     }
 
-    /// Whether its name still leads to what the plan was made for.
+    /// Whether it may still be touched, and written: its name leads to what the plan was made for, and nobody has begun to use what
+    /// is about to be written. What nobody could see was said when it was prepared.
     ///
     /// # Errors
-    /// Where it leads to something else, or nowhere.
-    pub fn is_still_there(&self, root: &Root) -> Result<(), Failure> {
-        match self.target.role {
-            // What we made is ours as long as it is open, whatever becomes of its name.
-            Role::Made | Role::None => Ok(()),
-            Role::File | Role::Device => {
-                let path = &name::path(&self.target.path);
-                Ok(safety::must_be_at(root, path, self.target.identity.as_ref())?)
-            }
+    /// Where its name leads to something else, or nowhere; where somebody uses it, or nobody can tell any more.
+    pub fn may_be_used(&self, root: &Root, write: bool) -> Result<(), Failure> {
+        // What we made is ours as long as it is open, whatever becomes of its name.
+        if matches!(self.target.role, Role::Made | Role::None) {
+            return Ok(());
         }
+        let path = &name::path(&self.target.path);
+        safety::must_be_at(root, path, self.target.identity.as_ref())?;
+        if let Some(file) = self.handle.as_ref().filter(|_| write) {
+            safety::users_unseen(root, path, file)?;
+        }
+        Ok(())
     }
 
     /// Opens it once more, for a worker.

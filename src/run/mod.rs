@@ -11,6 +11,7 @@ mod still;
 mod stored;
 mod supplies;
 mod sweep;
+mod targets;
 mod trial;
 
 use crate::collector::Collector;
@@ -22,7 +23,6 @@ use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::crew::Crew;
 use machine::cgroup::{self, OwnCgroup};
-use machine::rest;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
@@ -50,8 +50,6 @@ use sys::clock::Clock;
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 /// How often device counters are read inside a window.
 const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
-/// Longest wait for dirty pages to be written back before a run.
-const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 /// Guess of what a run costs beside its window, for what is left.
@@ -375,20 +373,13 @@ impl Bench {
         let competes = matches!(self.plan.study, Study::Interfaces(_));
         let course = if competes { round } else { done };
         let in_sweep = self.plan.study.grid().is_some();
-        if let Err(why) = self.targets_still_there(start.job) {
-            return if done == 0 { Err(why) } else { Ok(never_began(start, why.words().into())) };
-        }
-        let specs = match self.specs(&phase, start.phase, done, course) {
+        // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
+        self.targets_may_be_used(&phase)?;
+        let hired = self.specs(&phase, start.phase, done, course);
+        let hired = hired.and_then(|specs| Crew::hire(specs).map_err(Failure::Refused));
+        let mut crew = match hired {
             Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
-            // What was measured is kept, whatever became of the target.
-            Err(why) if done > 0 => return Ok(never_began(start, why.words().into())),
-            specs => specs?,
-        };
-        let mut crew = match Crew::hire(specs) {
-            Ok(crew) => crew,
-            Err(why) if in_sweep => return self.cannot_begin(start, why),
-            Err(why) if done == 0 => return Err(Failure::Refused(why)),
-            Err(why) => return Ok(never_began(start, why)),
+            hired => hired?,
         };
         if competes {
             // Setting an interface up may have read already.
@@ -435,12 +426,6 @@ impl Bench {
         Ok(run_of(start, vec![first, last], end))
     }
 
-    /// Whether what a job touches is what the plan was made for.
-    fn targets_still_there(&self, job: usize) -> Result<(), Failure> {
-        let touched = self.targets.iter().enumerate().filter(|(i, _)| self.plan.jobs[job].touches(*i));
-        touched.map(|(_, ready)| ready).try_for_each(|ready| ready.is_still_there(&self.root))
-    }
-
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason
     /// where one of them is stuck.
     fn follow(
@@ -473,51 +458,6 @@ impl Bench {
         Ok((None, Some(watch.end())))
     }
 
-    /// Brings the machine back to rest: nothing of the job's targets, or of any, cached where runs begin cold, nothing left to
-    /// write back.
-    fn rest(&mut self, job: Option<usize>) -> Vec<String> {
-        let mut notes = Vec::new();
-        if !self.plan.cold {
-            return notes;
-        }
-        for (index, ready) in self.targets.iter().enumerate() {
-            let target = &self.plan.targets[index];
-            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) {
-                continue;
-            }
-            // Pages that stay of a device which is only read are those of the file system on it.
-            let theirs = target.role == Role::Device && !target.writable;
-            let Some(handle) = ready.handle() else { continue };
-            if let Err(why) = rest::write_back(handle) {
-                notes.push(format!("what others left dirty could not be written back: {why}"));
-            }
-            match rest::evict(handle) {
-                Ok(pages) if pages.cached > 0 && !theirs => {
-                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
-                }
-                Ok(_) => {}
-                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
-            }
-        }
-        notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
-        notes
-    }
-
-    /// Makes what was written stable, and says how long that took. Never hides that it failed.
-    fn sync_targets(&mut self, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
-        let start = Instant::now();
-        let mut whole = true;
-        for handle in self.targets.iter().filter_map(Ready::handle) {
-            if let Err(e) = handle.sync_data() {
-                notes.push(format!("the final sync failed: {e}"));
-                whole = false;
-            }
-        }
-        let took = start.elapsed().as_nanos() as u64;
-        self.keep(Moment::Synced, true)?;
-        Ok(whole.then_some(took))
-    }
-
     /// A look at the machine while fathom does nothing: what others do to the devices.
     fn watch_idle(&mut self) -> Result<(), Failure> {
         let limit = Duration::from_nanos(self.plan.baseline_ns);
@@ -542,11 +482,6 @@ impl Bench {
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
-}
-
-/// A run that ended before it began.
-fn never_began(start: RunStart, why: String) -> Run {
-    run_of(start, Vec::new(), RunEnd::without(RunEnding::Failed(why)))
 }
 
 fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {

@@ -124,6 +124,7 @@ impl Bench {
 
     /// Carries out a phase of which only the totals are wanted.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
+        self.targets_may_be_used(phase)?;
         let specs = self.specs(phase, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut crew = Crew::hire(specs).map_err(|why| failed(&why))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));

@@ -71,7 +71,8 @@ impl Bench {
     fn trial(&self, job: usize) -> Known<(u64, Known<u64>)> {
         let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first()).ok_or("it has no phase")?;
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
-        let mut specs = self.specs(phase, 0, usize::MAX - job, 0).map_err(|e| e.words().to_owned())?;
+        let specs = self.targets_may_be_used(phase).and_then(|()| self.specs(phase, 0, usize::MAX - job, 0));
+        let mut specs = specs.map_err(|e| e.words().to_owned())?;
         let workers = specs.len() as u64;
         for spec in &mut specs {
             shorten(spec, workers);

@@ -18,13 +18,13 @@ fn destroy(stage: &Stage, target: &Path) -> Outcome {
     stage.fathom(&format!("run {SHORT} --destroy {0}", target.display()), target)
 }
 
-fn sum(path: &Path) -> String {
+pub(crate) fn sum(path: &Path) -> String {
     tool(&[&"sha256sum", &path]).unwrap()
 }
 
 /// Fails unless the program refused with all these words.
 #[track_caller]
-fn refused(out: &Outcome, words: &[&str]) {
+pub(crate) fn refused(out: &Outcome, words: &[&str]) {
     assert_eq!((out.code, out.stdout.as_str()), (Some(3), ""), "{out:?}");
     for word in words {
         assert!(out.stderr.contains(word), "'{word}' is not in: {}", out.stderr);
@@ -41,7 +41,7 @@ fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
 
 /// Waits for what the kernel does on its own.
 #[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < Duration::from_secs(20), "never: {what}");
@@ -51,24 +51,24 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 
 /// Fails unless the file system on it is whole, when its mount is gone.
 #[track_caller]
-fn sound(image: &Path) {
+pub(crate) fn sound(image: &Path) {
     until("it is unmounted", || tool(&[&"losetup", &"--associated", &image]).is_ok_and(|l| l.is_empty()));
     tool(&[&"e2fsck", &"-fn", &image]).unwrap();
 }
 
 /// Text without its line breaks.
-fn unwrapped(text: &str) -> String {
+pub(crate) fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
+pub(crate) fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
     let link = stage.path("another-name");
     fs::hard_link(file, &link).unwrap();
     link
 }
 
 /// A process with words of Python, which says `ready` and goes on; the path is `sys.argv[1]`.
-fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
+pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
     let said = stage.path("python-is-ready");
     let script = format!(
         "import os, sys, time\n{words}\nopen('{}', 'w').close()\nwhile True: time.sleep(60)",

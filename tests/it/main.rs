@@ -28,6 +28,7 @@ mod lifecycle;
 mod limit;
 mod long;
 mod matrix;
+mod newcomers;
 mod open_loop;
 mod output;
 mod place;

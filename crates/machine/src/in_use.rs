@@ -180,7 +180,8 @@ fn mount_of<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) ->
 /// Who uses an open file: swap, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
 pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
     let ours = identity::of_file(file).map_err(|e| words(&e))?;
-    if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
+    let swaps = swaps(root);
+    if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));
     }
     let loops = loops::all(root)?;
@@ -190,7 +191,8 @@ pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
     let writers = writers::of_file(root, file);
     // Swap and a loop device that can be written have their file open for writing.
     let settled = matches!(writers, Use::Nobody);
-    match doubts(&loops, |l| l.read_only || !settled) {
+    let unseen_swap = swaps.err().filter(|_| !settled);
+    match unseen_swap.or_else(|| doubts(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
         _ => Ok(writers),
     }

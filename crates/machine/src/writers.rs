@@ -27,48 +27,64 @@ const SHARED: [u64; 11] = [
     0x0116_1970,
     0x0bd0_0bd0,
 ];
-/// Longest wait for files that the kernel is closing.
-const CLOSING: Duration = Duration::from_secs(1);
+/// Wait for files that the kernel is closing, before all processes are looked at. Those of a thread or a ring are closed a moment
+/// after it has ended, and who asks before every run has just had them.
+const SOON: Duration = Duration::from_millis(100);
+/// Longest wait for them where no other process has the file open: a busy machine takes its time.
+const CLOSING: Duration = Duration::from_secs(5);
+/// How often it is asked meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(5);
 /// Access mode of a descriptor that is open for reading only.
 const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
 
-/// Programs that have an open file open for writing, or a mapping of it that they can write to.
+/// Programs that have an open file open for writing, or a mapping of it that they can write to. All processes are looked at only
+/// where the kernel does not say that nobody has.
 pub(crate) fn of_file(root: &Root, file: &File) -> Use {
     let ours = match identity::of_file(file) {
-        Ok(ours) => ours,
+        Ok(ours) => [ours],
         Err(e) => return Use::Unseen(words(&e)),
     };
-    let since = Instant::now();
-    loop {
-        let asked = lease(file);
-        if matches!(asked, Ok(false)) {
-            return Use::Nobody;
-        }
-        // Our own standard output may be such a descriptor.
-        return match (processes(root, std::slice::from_ref(&ours), true), asked) {
-            (Ok(Seen { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
-            // Files of a ring are closed a moment after the process that had it has ended.
-            (_, Ok(_)) if since.elapsed() < CLOSING => {
-                std::thread::sleep(CLOSING / 50);
-                continue;
-            }
-            (_, Ok(_)) => Use::By(
-                "open for writing by a program that is not visible from here, or by the kernel".into(),
-            ),
-            (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
-            (Ok(Seen { hidden, .. }), Err(why)) => {
-                Use::Unseen(format!("{why}, and {}", others_files(hidden)))
-            }
-            (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
-        };
+    let asked = lease(file);
+    let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
+    let is_open = || if asked.is_ok() { lease(file) != Ok(false) } else { by_ourselves() };
+    if asked.is_ok() && !stays(is_open, SOON) {
+        return Use::Nobody;
     }
+    let seen = processes(root, &ours);
+    if let Ok(Seen { writer: Some(who), .. }) = seen {
+        return Use::By(format!("open for writing by {who}"));
+    }
+    if stays(is_open, CLOSING) {
+        // Our own standard output may be such a descriptor.
+        let ourselves = by_ourselves().then(|| others::name(root, std::process::id()));
+        let who =
+            ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
+        return Use::By(format!("open for writing by {who}"));
+    }
+    match (seen, asked) {
+        (_, Ok(_)) | (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
+        (Ok(Seen { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
+        (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
+    }
+}
+
+/// Whether something is so for all of this time.
+fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
+    let since = Instant::now();
+    while is_so() {
+        if since.elapsed() > at_most {
+            return true;
+        }
+        std::thread::sleep(ASK_EVERY);
+    }
+    false
 }
 
 /// Programs that have one of these devices, or of the files behind them, open for writing; ourselves aside, since we claim them.
 pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
-    match processes(root, all, false) {
+    match processes(root, all) {
         Ok(Seen { writer: Some(who), .. }) => Use::By(format!("open for writing by {who}")),
         Ok(Seen { hidden: 0, .. }) => Use::Nobody,
         Ok(Seen { hidden, .. }) => Use::Unseen(others_files(hidden)),
@@ -101,8 +117,8 @@ struct Seen {
     hidden: usize,
 }
 
-/// Looks at the files of all processes.
-fn processes(root: &Root, what: &[Identity], ourselves: bool) -> Result<Seen, String> {
+/// Looks at the files of all processes but this one.
+fn processes(root: &Root, what: &[Identity]) -> Result<Seen, String> {
     let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
     let own = std::process::id();
     let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
@@ -111,7 +127,7 @@ fn processes(root: &Root, what: &[Identity], ourselves: bool) -> Result<Seen, St
     }
     // Where others' processes are hidden altogether (hidepid), the first one is.
     let mut hidden = usize::from(!all.contains(&1));
-    for pid in all.into_iter().filter(|pid| ourselves || *pid != own) {
+    for pid in all.into_iter().filter(|pid| *pid != own) {
         match writes(root, pid, what) {
             Ok(true) => return Ok(Seen { writer: Some(others::name(root, pid)), hidden }),
             Ok(false) => {}

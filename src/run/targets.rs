@@ -1,0 +1,75 @@
+//! Targets around a run: whether they may still be touched, brought to rest before it, made stable after it.
+//!
+//! For: what is asked of and done to prepared targets between runs. Not for: making or opening one (`target`), nor for who uses it
+//! and what it is (crate `machine`).
+
+use super::Bench;
+use crate::failure::Failure;
+use crate::target::Ready;
+use machine::rest;
+use model::evidence::Moment;
+use model::job::Phase;
+use model::plan::Role;
+use std::time::{Duration, Instant};
+
+/// Longest wait for dirty pages to be written back before a run.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+
+impl Bench {
+    /// Whether what a phase is about to touch is still what the plan was made for; and of what it writes, whether nobody has begun
+    /// to use it since.
+    pub(super) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
+        for (index, ready) in self.targets.iter().enumerate() {
+            let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
+            if streams.peek().is_some() {
+                ready.may_be_used(&self.root, streams.any(|s| s.access.writes()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the machine back to rest: nothing of the job's targets, or of any, cached where runs begin cold, nothing left to
+    /// write back.
+    pub(super) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.plan.cold {
+            return notes;
+        }
+        for (index, ready) in self.targets.iter().enumerate() {
+            let target = &self.plan.targets[index];
+            if job.is_some_and(|j| !self.plan.jobs[j].touches(index)) {
+                continue;
+            }
+            // Pages that stay of a device which is only read are those of the file system on it.
+            let theirs = target.role == Role::Device && !target.writable;
+            let Some(handle) = ready.handle() else { continue };
+            if let Err(why) = rest::write_back(handle) {
+                notes.push(format!("what others left dirty could not be written back: {why}"));
+            }
+            match rest::evict(handle) {
+                Ok(pages) if pages.cached > 0 && !theirs => {
+                    notes.push(format!("{} pages of the target stayed in the page cache", pages.cached));
+                }
+                Ok(_) => {}
+                Err(why) => notes.push(format!("whether the target was evicted is not known: {why}")),
+            }
+        }
+        notes.extend(rest::settle(&self.root, SETTLE_LIMIT, &self.stop).note());
+        notes
+    }
+
+    /// Makes what was written stable, and says how long that took. Never hides that it failed.
+    pub(super) fn sync_targets(&mut self, notes: &mut Vec<String>) -> Result<Option<u64>, Failure> {
+        let start = Instant::now();
+        let mut whole = true;
+        for handle in self.targets.iter().filter_map(Ready::handle) {
+            if let Err(e) = handle.sync_data() {
+                notes.push(format!("the final sync failed: {e}"));
+                whole = false;
+            }
+        }
+        let took = start.elapsed().as_nanos() as u64;
+        self.keep(Moment::Synced, true)?;
+        Ok(whole.then_some(took))
+    }
+}
