@@ -1,39 +1,18 @@
 //! `fathom api`: its flags.
 
-use super::common::{Choice, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::plan::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stdout;
 use model::units::{MIB, parse_bytes};
-use model::wish::keys::Key;
 use std::path::PathBuf;
 
 /// Largest record: beyond it every interface is a copy of memory.
 const MOST_BYTES: u64 = 8 * MIB;
 /// Smallest record: a sector.
 const LEAST_BYTES: u64 = 512;
-
-/// Keys that say the same thing for every interface.
-#[derive(Debug)]
-struct SameForAll;
-
-impl Choice for SameForAll {
-    fn takes(key: &Key) -> bool {
-        matches!(key.name, "rw" | "depth" | "size" | "time" | "runs" | "seed")
-    }
-
-    fn default_of(key: &Key) -> Option<&'static str> {
-        match key.name {
-            "rw" => Some("read, randread, write, randwrite"),
-            "depth" => Some("8, for interfaces that can have several"),
-            "size" => Some("64m; less where there is less, or no room for it"),
-            "runs" => Some("3"),
-            _ => None,
-        }
-    }
-}
 
 /// Move the same bytes through every programming interface, and say which one to use.
 ///
@@ -60,7 +39,7 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    measuring: Measuring<SameForAll>,
+    measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }

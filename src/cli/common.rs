@@ -1,5 +1,6 @@
 //! Flags that several commands share.
 
+use super::unknown;
 use crate::failure::Failure;
 use crate::output::{self, Replace};
 use crate::request::{Request, Work};
@@ -11,79 +12,35 @@ use engine::engines::Number;
 use model::check_id::CheckId;
 use model::plan::Hook;
 use model::report::Report;
-use model::wish::keys::{self, Group, Key};
+use model::wish::keys::{self, Key};
 use model::wish::line::LINE_KEYS;
 use model::wish::{JobWish, PhaseWish, StreamWish};
 use report::{Format, Kind};
 use std::ffi::OsString;
-use std::fmt;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
-/// Keys of a workload as flags: those that a command takes, from the one table of keys.
-pub(super) struct Keys<C> {
+/// Keys of a workload as flags: those that the command takes, from the one table of keys.
+#[derive(Debug)]
+pub(super) struct Keys {
     job: JobWish,
-    said: Vec<&'static str>,
-    taken: PhantomData<C>,
+    said: Vec<Said>,
 }
 
-/// Which keys a command takes.
-pub(super) trait Choice {
-    /// Whether it takes this one.
-    fn takes(key: &Key) -> bool;
-
-    /// What it does where a key is not said, if that is not what the table of keys says.
-    fn default_of(_key: &Key) -> Option<&'static str> {
-        None
-    }
+/// A key with the values that were typed for it.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) key: &'static Key,
+    pub(super) values: Vec<String>,
 }
 
-/// All but the targets, which need no flag.
-#[derive(Debug)]
-pub(super) struct Every;
+/// The value of a key. The type tells a key from another flag of that name: those of `fathom sweep` have several values.
+#[derive(Clone, Debug)]
+struct Value(String);
 
-impl Choice for Every {
-    fn takes(key: &Key) -> bool {
-        key.name != keys::TARGET
-    }
-}
-
-/// Those that leave a workload what it is.
-#[derive(Debug)]
-pub(super) struct Few;
-
-impl Choice for Few {
-    fn takes(key: &Key) -> bool {
-        matches!(
-            key.name,
-            "size"
-                | "time"
-                | "warmup"
-                | "runs"
-                | "precision"
-                | "until"
-                | "max-runs"
-                | "attempts"
-                | "seed"
-                | "precondition"
-                | "engine"
-                | "cache"
-                | "batch"
-        )
-    }
-}
-
-impl<C> fmt::Debug for Keys<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("job", &self.job).field("said", &self.said).finish_non_exhaustive()
-    }
-}
-
-impl<C: Choice> Args for Keys<C> {
+impl Args for Keys {
     fn augment_args(command: Command) -> Command {
-        let groups = Group::ALL.into_iter();
-        let taken = groups.flat_map(|g| keys::KEYS.iter().filter(move |k| k.group == g && C::takes(k)));
-        command.args(taken.map(flag::<C>))
+        let taker = keys::Command::named(command.get_name());
+        command.args(taker.into_iter().flat_map(|t| keys::taken_by(t).map(move |key| flag(key, t))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -91,17 +48,9 @@ impl<C: Choice> Args for Keys<C> {
     }
 }
 
-/// What a key is for, with the command's own default.
-fn about<C: Choice>(key: &Key) -> String {
-    let own = |default| {
-        format!("{} [default: {default}]", key.about.split(" [default: ").next().unwrap_or(key.about))
-    };
-    C::default_of(key).map_or_else(|| key.about.to_owned(), own)
-}
-
 /// A key as a flag.
-fn flag<C: Choice>(key: &'static Key) -> Arg {
-    let about = about::<C>(key);
+fn flag(key: &'static Key, command: keys::Command) -> Arg {
+    let about = key.about_in(command);
     let flag = Arg::new(key.name).long(key.name).help(about.clone()).help_heading(key.group.heading());
     if key.is_switch() {
         return flag.action(ArgAction::SetTrue);
@@ -118,32 +67,28 @@ fn flag<C: Choice>(key: &'static Key) -> Arg {
         if key.name == "engine" {
             known_engine(text)?;
         }
-        Ok::<String, String>(text.into())
+        Ok::<Value, String>(Value(text.into()))
     })
 }
 
-impl<C: Choice> FromArgMatches for Keys<C> {
+impl FromArgMatches for Keys {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let stream = StreamWish::default();
         let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
         let mut job = JobWish { phases: vec![phase], ..JobWish::default() };
         let mut said = Vec::new();
-        for key in keys::KEYS.iter().filter(|k| C::takes(k)) {
-            let values: Vec<&str> = if key.is_switch() {
-                if matches.get_flag(key.name) { vec!["true"] } else { Vec::new() }
-            } else {
-                matches.get_many::<String>(key.name).into_iter().flatten().map(String::as_str).collect()
-            };
+        for key in keys::KEYS {
+            let values = values(matches, key);
             if values.is_empty() {
                 continue;
             }
-            said.push(key.name);
             // A list may be wrong as a whole where each value is right.
-            key.say(&mut job, values).map_err(|why| {
+            key.say(&mut job, values.iter().map(String::as_str)).map_err(|why| {
                 clap::Error::raw(ErrorKind::ValueValidation, format!("--{}: {why}\n", key.name))
             })?;
+            said.push(Said { key, values });
         }
-        Ok(Self { job, said, taken: PhantomData })
+        Ok(Self { job, said })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -152,12 +97,22 @@ impl<C: Choice> FromArgMatches for Keys<C> {
     }
 }
 
+/// What was typed for a key; nothing where the command does not take it.
+fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
+    if key.is_switch() {
+        let on = matches.try_get_one::<bool>(key.name).ok().flatten();
+        return on.filter(|on| **on).map(|_| "true".into()).into_iter().collect();
+    }
+    let typed = matches.try_get_many::<Value>(key.name).ok().flatten();
+    typed.into_iter().flatten().map(|Value(text)| text.clone()).collect()
+}
+
 /// How a measurement is made.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Measuring")]
-pub(super) struct Measuring<C: Choice + Send + Sync + 'static = Few> {
+pub(super) struct Measuring {
     #[command(flatten)]
-    keys: Keys<C>,
+    keys: Keys,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
     #[arg(long, value_name = "NAME")]
     destroy: Vec<OsString>,
@@ -213,7 +168,12 @@ impl From<HookWord> for Hook {
     }
 }
 
-impl<C: Choice + Send + Sync + 'static> Measuring<C> {
+impl Measuring {
+    /// The keys that were said, in the order of help.
+    pub(super) fn said(&self) -> &[Said] {
+        &self.keys.said
+    }
+
     /// What was said, with the work, the targets and the job file that the command adds.
     pub(super) fn request(
         self,
@@ -226,7 +186,7 @@ impl<C: Choice + Send + Sync + 'static> Measuring<C> {
             work,
             job: self.keys.job,
             file,
-            flags: self.keys.said,
+            flags: self.keys.said.iter().map(|said| said.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             hook: self.test_hook.map(Into::into),
@@ -241,8 +201,10 @@ impl ShowingArgs {
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for path in &self.output {
             if report::by_extension::<Report>(path).is_none() && !output::is_stream(path) {
+                let meant = unknown::in_diskspd(&format!("-o{}", path.display()));
+                let meant = meant.map_or_else(String::new, |tip| format!("; {tip}"));
                 return Err(Failure::Usage(format!(
-                    "-o {}: no format has this extension; type {}",
+                    "-o {}: no format has this extension; type {}{meant}",
                     path.display(),
                     report::extensions::<Report>()
                 )));

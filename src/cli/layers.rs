@@ -1,45 +1,13 @@
 //! `fathom layers`: its flags.
 
-use super::common::{Choice, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
-use model::wish::keys::Key;
 use std::path::PathBuf;
 
 /// Runs below which the cost of a layer has no interval.
 const FEWEST_RUNS: u32 = 3;
-
-/// Keys that say the same thing at every layer; how it goes through the page cache is the command's own.
-#[derive(Debug)]
-struct SameEverywhere;
-
-impl Choice for SameEverywhere {
-    fn takes(key: &Key) -> bool {
-        matches!(
-            key.name,
-            "rw" | "mix"
-                | "bs"
-                | "depth"
-                | "workers"
-                | "size"
-                | "time"
-                | "warmup"
-                | "runs"
-                | "seed"
-                | "engine"
-        )
-    }
-
-    fn default_of(key: &Key) -> Option<&'static str> {
-        match key.name {
-            "rw" => Some("randread, randwrite"),
-            "bs" => Some("8k"),
-            "size" => Some("1g, or all there is where that is less"),
-            _ => None,
-        }
-    }
-}
 
 /// Measure the same work at every layer of a place: devices, file system, page cache, and what each costs.
 ///
@@ -57,7 +25,7 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    measuring: Measuring<SameEverywhere>,
+    measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,41 +1,13 @@
 //! `fathom limit`: its flags.
 
-use super::common::{Choice, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
 use model::plan::Promise;
 use model::units::parse_duration_ns;
-use model::wish::keys::{self, Key};
 use std::path::PathBuf;
-
-/// All keys but those that say a pace or a stop of their own: the load is what is varied.
-#[derive(Debug)]
-struct AnyLoad;
-
-impl Choice for AnyLoad {
-    fn takes(key: &Key) -> bool {
-        const NOT: [&str; 11] = [
-            keys::TARGET,
-            keys::LINE,
-            "sharing",
-            "rate",
-            "limit-iops",
-            "limit-bandwidth",
-            "think",
-            "burst",
-            "delay",
-            "ops",
-            "bytes",
-        ];
-        !NOT.contains(&key.name)
-    }
-
-    fn default_of(key: &Key) -> Option<&'static str> {
-        (key.name == "runs").then_some("3, and more where they disagree")
-    }
-}
 
 /// The promise: at most one.
 #[derive(clap::Args, Debug)]
@@ -77,7 +49,7 @@ pub struct Args {
     #[command(flatten)]
     promise: PromiseArgs,
     #[command(flatten)]
-    measuring: Measuring<AnyLoad>,
+    measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }

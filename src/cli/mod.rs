@@ -17,10 +17,12 @@ mod run;
 mod show;
 mod sweep;
 mod tag;
+mod unknown;
 mod verify;
 
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 pub use sweep::Said as SweepSaid;
 
@@ -68,13 +70,21 @@ impl Cli {
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::try_parse().map_err(|said| {
+        Self::read_words(std::env::args_os().collect()).map_err(|said| {
             let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
             if said.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(2);
             }
             stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
+        })
+    }
+
+    fn read_words(words: Vec<OsString>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(&words).map_err(|mut error| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            unknown::advise(&mut error, &words);
+            error
         })
     }
 }

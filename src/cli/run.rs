@@ -1,18 +1,15 @@
 //! `fathom run`: its flags.
 
-use super::common::{Every, Measuring, ShowingArgs};
+use super::common::{Measuring, Said, ShowingArgs};
 use crate::failure::Failure;
 use crate::input;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use dialect::job::MAX_FILE_BYTES;
 use model::wish::JobWish;
+use model::wish::keys::{self, Command, Set};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Keys that may be said beside a job file: how often and from which seed it is measured, for how long, and in which state.
-const BESIDE_A_FILE: [&str; 8] =
-    ["runs", "precision", "until", "max-runs", "attempts", "seed", "time", "precondition"];
 
 /// Measure one workload, from flags or from a job file.
 ///
@@ -31,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "SESSION", help_heading = "Measuring")]
     against: Option<String>,
     #[command(flatten)]
-    measuring: Measuring<Every>,
+    measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }
@@ -51,11 +48,13 @@ impl Args {
                 second.display()
             )));
         }
+        let said = self.measuring.said().to_vec();
         let mut request = self.measuring.request(Work::Job, targets, files.into_iter().next());
         request.against = self.against;
         if let Some(file) = &request.file {
             let mut job = read(file)?;
-            overrule(&mut job, &request, file)?;
+            overrule(&mut job, &said, file)?;
+            targets_are_used(&job, &request.targets, file)?;
             request.job = job;
         }
         // What a file says was checked where its lines are known; this is what the command line says or adds.
@@ -98,47 +97,49 @@ fn read(path: &Path) -> Result<JobWish, Failure> {
 }
 
 /// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
-fn overrule(job: &mut JobWish, request: &Request, file: &Path) -> Result<(), Failure> {
-    if let Some(key) = request.flags.iter().find(|key| !BESIDE_A_FILE.contains(key)) {
-        let allowed = BESIDE_A_FILE.map(|key| format!("--{key}")).join(", ");
-        return Err(Failure::Usage(format!(
-            "--{key} stands beside the job file {}, which says the workload; write {key} into it (beside it go {allowed})",
-            file.display()
-        )));
-    }
-    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
-    if let Some(target) = request.targets.first()
-        && streams.all(|stream| !stream.target.is_empty())
-    {
-        return Err(Failure::Usage(format!(
-            "{} changes nothing here: every stream of {} names its own target; leave one of them out",
-            target.display(),
-            file.display()
-        )));
-    }
-    let said = &request.job;
-    job.runs = said.runs.or(job.runs);
-    job.precision = said.precision.or(job.precision);
-    job.until = said.until.or(job.until);
-    job.max_runs = said.max_runs.or(job.max_runs);
-    job.attempts = said.attempts.or(job.attempts);
-    job.seed = said.seed.or(job.seed);
-    job.precondition = said.precondition.or(job.precondition);
-    let Some(time) = said.phases.first().and_then(|p| p.time) else { return Ok(()) };
-    match job.phases.as_mut_slice() {
-        [phase] => phase.time = Some(time),
-        phases => {
-            return Err(Failure::Usage(format!(
-                "--time stands beside {}, which has {} phases; write time into each of them",
+fn overrule(job: &mut JobWish, said: &[Said], file: &Path) -> Result<(), Failure> {
+    let refuse = |why: String| Err(Failure::Usage(why));
+    for Said { key, values } in said {
+        let name = key.name;
+        if !key.taken.contains(&Command::RunFile) {
+            let allowed: Vec<String> =
+                keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
+            return refuse(format!(
+                "--{name} stands beside the job file {}, which says the workload; write {name} into it (beside it go {})",
                 file.display(),
-                phases.len()
-            )));
+                allowed.join(", ")
+            ));
         }
+        if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
+            return refuse(format!(
+                "--{name} stands beside {}, which has {} phases; write {name} into each of them",
+                file.display(),
+                job.phases.len()
+            ));
+        }
+        key.say(job, values.iter().map(String::as_str)).or_else(|why| refuse(format!("--{name}: {why}")))?;
     }
     Ok(())
 }
 
+/// Refuses a target that no stream uses.
+fn targets_are_used(job: &JobWish, targets: &[PathBuf], file: &Path) -> Result<(), Failure> {
+    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
+    match targets.first() {
+        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
+            "{} changes nothing here: every stream of {} names its own target; leave one of them out",
+            target.display(),
+            file.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 #[test]
-fn what_may_stand_beside_a_file_is_a_key() {
-    assert!(BESIDE_A_FILE.iter().all(|name| model::wish::keys::find(name).is_some()));
+fn help_names_what_may_stand_beside_a_job_file() {
+    let help = <Args as clap::Args>::augment_args(clap::Command::new("run"));
+    let help = help.get_long_about().map(ToString::to_string).unwrap_or_default();
+    for key in keys::taken_by(Command::RunFile) {
+        assert!(help.contains(&format!("--{}", key.name)), "{}", key.name);
+    }
 }

@@ -1,6 +1,6 @@
 //! `fathom sweep`: its flags.
 
-use super::common::{Choice, Measuring, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish, Work};
 use crate::show::Showing;
@@ -9,42 +9,11 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use model::wish::axes::{AXES, Axes, PRESETS, Preset, Way, preset};
 use model::wish::cycle::{Cycle, Step};
-use model::wish::keys::Key;
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::number::{size, time};
 use model::wish::specs::{OWN_LINES, Spec};
 use model::wish::{LineWish, Rw};
 use std::path::PathBuf;
-
-/// Keys that say the same thing for every cell.
-#[derive(Debug)]
-struct SameForAll;
-
-impl Choice for SameForAll {
-    fn takes(key: &Key) -> bool {
-        matches!(
-            key.name,
-            "size"
-                | "offset"
-                | "random"
-                | "align"
-                | "line"
-                | "time"
-                | "warmup"
-                | "runs"
-                | "seed"
-                | "compress"
-                | "dedup"
-                | "cpus"
-                | "pin"
-                | "node"
-        )
-    }
-
-    fn default_of(key: &Key) -> Option<&'static str> {
-        (key.name == "runs").then_some("3 with --exhaustive; else as often as the search asks")
-    }
-}
 
 /// Find the best setting of a place: block size x depth x workers x engine x cache mode.
 ///
@@ -97,7 +66,7 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    measuring: Measuring<SameForAll>,
+    measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -66,7 +66,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let (mut origins, asked) = asked(request, &root, memory)?;
     let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
     let mut study = asked.study;
-    if let Some(promise) = promise(request, &mut drafts, &mut origins)? {
+    if let Some(promise) = promise(request, &mut drafts, &mut origins) {
         study = Study::Limit(promise);
     }
     let mut targets = Targets::new(request, &root);
@@ -212,25 +212,14 @@ fn asked<'a>(
 }
 
 /// What is promised by `limit`, with the open loop that it needs beside the closed one that was said.
-fn promise(
-    request: &Request,
-    drafts: &mut Vec<DraftJob>,
-    origins: &mut Origins,
-) -> Result<Option<Promise>, Failure> {
-    let Work::Limit(promise) = request.work else { return Ok(None) };
-    if let Some(key) =
-        ["precision", "until", "max-runs", "precondition"].iter().find(|k| request.flags.contains(k))
-    {
-        return Err(Failure::Usage(format!(
-            "--{key} does not go with limit, which decides itself how often it measures each load; leave it out"
-        )));
-    }
+fn promise(request: &Request, drafts: &mut Vec<DraftJob>, origins: &mut Origins) -> Option<Promise> {
+    let Work::Limit(promise) = request.work else { return None };
     let open: Vec<DraftJob> =
         drafts.iter().map(|closed| limit::open(closed, promise.arrivals, origins)).collect();
     drafts.extend(open);
     let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
     origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
-    Ok(Some(promise))
+    Some(promise)
 }
 
 #[derive(Clone)]

@@ -22,7 +22,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 25] = [
+    let table: [(&str, &[&str]); 34] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -48,6 +48,15 @@ fn what_nobody_could_do_is_a_usage_error() {
         ("run --mix 150 --rw randrw", &["150", "100"]),
         ("run --mix 70 --rw randread", &["--mix", "randrw"]),
         ("run --rw backwards", &["backwards", "randread"]),
+        ("run --iodepth=32", &["fio's --iodepth is --depth; type --depth 32"]),
+        ("bench --runtime=60", &["fio's --runtime is --time; type --time 60s"]),
+        ("sweep --numjobs 4", &["fio's --numjobs is --workers; type --workers 4"]),
+        ("layers --direct=1", &["fathom layers does not take; type fathom run --cache direct"]),
+        ("api -d60", &["DISKSPD's -d is --time; type --time 60s"]),
+        ("limit -W5", &["DISKSPD's -W is --warmup; type --warmup 5s"]),
+        ("verify -b64K", &["DISKSPD's -b is --bs; type --bs 64K"]),
+        ("run -o32", &[".json", "DISKSPD's -o is --depth; type --depth 32"]),
+        ("limit --precision 5%", &["fathom limit does not take --precision", "fathom run"]),
     ];
     for (words, must) in table {
         println!("{words}");

@@ -176,6 +176,13 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("depth = true\n", "1:9", &["true or false"]),
         ("dept = 3\n", "1:1", &["`dept`", "type depth"]),
         ("limit_iops = 3\n", "1:1", &["type limit-iops"]),
+        ("iodepth = 32\n", "1:1", &["`iodepth`", "type depth = 32, as fio's iodepth"]),
+        ("runtime = 60\n", "1:1", &["type time = \"60s\""]),
+        ("direct = false\n", "1:1", &["type cache = \"buffered\""]),
+        ("zero_buffers = 1\n", "1:1", &["type zeros = true"]),
+        ("filename = \"/dev/a:b\"\n", "1:1", &["type target = [\"/dev/a\", \"b\"]"]),
+        ("ioengine = \"rados\"\n", "1:1", &["type engine, as"]),
+        ("[[phase]]\nloops = 3\n", "2:1", &["no key `loops`"]),
         ("xyzzy = 3\n", "1:1", &["the keys here are rw, mix"]),
         ("depth = 3\ndepth = 4\n", "2:1", &["duplicate", "type it once"]),
         ("backwards = 1\n", "1:13", &["backwards = true"]),
@@ -232,4 +239,26 @@ fn what_is_known_outside_is_pointed_at_too() {
     let text = "rw = \"read\"\n[[phase]]\ntime = \"1s\"\n[[phase]]\nengine = \"x\"\n";
     let trouble = parse("job.toml", text, no_engine).map_or_else(|e| e.to_string(), |_| String::new());
     assert!(trouble.contains("--> job.toml:5:10\n") && trouble.contains("`engine = \"x\"`"), "{trouble}");
+}
+
+#[test]
+fn every_name_of_fio_is_told_and_what_is_told_is_read() {
+    use model::wish::foreign::Tool;
+    for key in model::wish::keys::KEYS {
+        for foreign in key.elsewhere.iter().filter(|f| f.tool == Tool::Fio) {
+            let text = format!("{} = \"{}\"\n", foreign.name, foreign.example);
+            let trouble =
+                parse("job.toml", &text, nothing).map_or_else(|e| e.to_string(), |job| panic!("{job:?}"));
+            let (_, told) = trouble.split_once("^ type ").unwrap_or_else(|| panic!("{text}: {trouble}"));
+            let (told, _) = told.split_once(", as fio's").unwrap_or_else(|| panic!("{text}: {trouble}"));
+            assert!(told.starts_with(&format!("{} = ", key.name)), "{text}: {told}");
+            let again = parse("job.toml", &format!("{told}\n"), nothing);
+            // Alone it may contradict what is taken where nothing is said, but it is understood.
+            let unread = again
+                .err()
+                .map(|e| e.to_string())
+                .filter(|e| e.contains("no key") || e.contains("is not known"));
+            assert_eq!(unread, None, "{told}");
+        }
+    }
 }

@@ -8,7 +8,9 @@ use crate::trouble::Mark;
 use model::wish::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
 use model::wish::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
 use model::wish::line::LINE_KEYS;
+use model::wish::meant::{self, Meant};
 use model::wish::{JobWish, LineWish, PhaseWish, Problem, StreamWish, words};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -227,7 +229,7 @@ impl Reader {
                         level.spans.insert(key.name, value.span());
                         self.setting(key, value, level);
                     } else {
-                        self.marks.push(Mark::new(name.span(), unknown(word, rank)));
+                        self.marks.push(Mark::new(name.span(), unknown(word, value.get_ref(), rank)));
                     }
                     continue;
                 }
@@ -372,7 +374,7 @@ fn belongs(key: &Key, rank: Rank) -> bool {
 }
 
 /// What to do about a key that is not known in its place.
-fn unknown(word: &str, rank: Rank) -> String {
+fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
         (Some(Set::Job(_) | Set::JobSwitch(_)), _) => {
@@ -388,6 +390,17 @@ fn unknown(word: &str, rank: Rank) -> String {
         (None, AT) => return "`at` is said of a phase; move it below [[phase]]".into(),
         (None, _) => {}
     }
+    let said = match value {
+        DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
+        value => text(value).unwrap_or_default(),
+    };
+    if let Some(meant) = meant::in_fio(word, &[&said]).filter(|m| belongs(m.key, rank)) {
+        return format!(
+            "there is no key {}; type {}, as fio's {word} is called here",
+            show(word),
+            in_toml(&meant)
+        );
+    }
     let own = match rank {
         Rank::Top => [PHASE, STREAM].as_slice(),
         Rank::Phase => &[STREAM, AT],
@@ -398,27 +411,23 @@ fn unknown(word: &str, rank: Rank) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// What the keys are called in fio.
-const IN_FIO: [(&str, &str); 12] = [
-    ("blocksize", "bs"),
-    ("bssplit", "bs"),
-    ("bsrange", "bs"),
-    ("direct", "cache"),
-    ("filename", "target"),
-    ("directory", "target"),
-    ("iodepth", "depth"),
-    ("ioengine", "engine"),
-    ("numjobs", "workers"),
-    ("ramp_time", "warmup"),
-    ("runtime", "time"),
-    ("rwmixread", "mix"),
-];
-
-/// The known key that is meant, or the nearest.
-fn offer(word: &str, known: &[&str]) -> String {
-    if let Some((_, key)) = IN_FIO.iter().find(|(theirs, key)| *theirs == word && known.contains(key)) {
-        return format!("type {key}");
+/// A key with the values that another tool's has, as far as these are known.
+fn in_toml(meant: &Meant) -> String {
+    let quoted = |value: &String| {
+        let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
+        // The escapes of Rust's strings are TOML's for all that can be typed.
+        if bare { value.clone() } else { format!("{value:?}") }
+    };
+    let name = meant.key.name;
+    match meant.values.as_slice() {
+        [] => name.into(),
+        [value] => format!("{name} = {}", quoted(value)),
+        values => format!("{name} = [{}]", values.iter().map(quoted).collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// The nearest known key.
+fn offer(word: &str, known: &[&str]) -> String {
     let like = |key: &&str| strsim::normalized_damerau_levenshtein(word, key);
     // A long word is like none of them, and would take long to compare.
     let nearest =

@@ -3,12 +3,14 @@
 //! For: flags, job files and their documentation, which are all made from it. Not for: defaults, which the plan fills in.
 //! A key is its flag without the dashes.
 
+use super::foreign::{self, Foreign, diskspd, fio, same, seconds};
 use super::limits::{
     MAX_ATTEMPTS, MAX_BLOCK_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODE, MAX_RUNS, MAX_TARGETS, MAX_TIME_NS,
     MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
 use super::{JobWish, LineWish, PhaseWish, StreamWish, order, repeat, sizes, words};
+use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
 
 /// A setting.
 #[derive(Debug)]
@@ -21,8 +23,50 @@ pub struct Key {
     pub value: &'static str,
     /// One line of help.
     pub about: &'static str,
+    /// Commands that take it as a flag.
+    pub taken: &'static [Command],
+    /// What such a command does where it is not said, if that is not what `about` says.
+    pub defaults: &'static [(Command, &'static str)],
+    /// What other tools call it.
+    pub elsewhere: &'static [Foreign],
     /// What it is said about, and the parser of its value.
     pub set: Set,
+}
+
+/// A command that takes keys as flags. What `fathom verify` takes has parsers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `fathom run`.
+    Run,
+    /// `fathom run` beside a job file: how often, from which seed, for how long and in which state is not the file's alone.
+    RunFile,
+    /// `fathom bench`: what leaves a workload what it is.
+    Bench,
+    /// `fathom layers`: what is the same at every layer.
+    Layers,
+    /// `fathom limit`: not the pace, which is what it varies, nor how often, which it decides itself.
+    Limit,
+    /// `fathom sweep`: what is the same for every cell; the rest are its axes.
+    Sweep,
+    /// `fathom api`: what is the same for every interface.
+    Api,
+}
+
+impl Command {
+    /// Its name on the command line, and itself.
+    pub const NAMES: [(&'static str, Self); 6] = [
+        ("run", Self::Run),
+        ("bench", Self::Bench),
+        ("layers", Self::Layers),
+        ("limit", Self::Limit),
+        ("sweep", Self::Sweep),
+        ("api", Self::Api),
+    ];
+
+    /// The command of that name, if it takes keys.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
+    }
 }
 
 /// What a key is said about, and the parser of its value.
@@ -96,6 +140,12 @@ impl Group {
     }
 }
 
+/// Those that a command takes, in the order of help.
+pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
+    let groups = Group::ALL.into_iter();
+    groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
+}
+
 /// The key of that name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
@@ -108,8 +158,15 @@ pub const LINE: &str = "line";
 /// Key of the job's name; a stream in a job file has one of its own.
 pub const NAME: &str = "name";
 
-const fn key(name: &'static str, group: Group, value: &'static str, about: &'static str, set: Set) -> Key {
-    Key { name, group, value, about, set }
+const fn key(
+    name: &'static str,
+    group: Group,
+    value: &'static str,
+    about: &'static str,
+    taken: &'static [Command],
+    set: Set,
+) -> Key {
+    Key { name, group, value, about, taken, defaults: &[], elsewhere: &[], set }
 }
 
 /// Every key there is, in the order of help.
@@ -119,55 +176,74 @@ pub const KEYS: &[Key] = &[
         Group::Workload,
         "WORD",
         "Order and direction: read, write, rw, randread, randwrite, randrw, trim or randtrim [default: randread]",
+        &[Run, Layers, Limit, Api],
         Set::Stream(|s, t| put(&mut s.rw, words::rw(t))),
-    ),
+    )
+    .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
+    .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::alone(t, "randread"))]),
     key(
         "mix",
         Group::Workload,
         "READ%",
         "Share of reads for rw and randrw, or READ/WRITE/TRIM as in 60/30/10 [default: 50]",
+        &[Run, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.mix, order::mix(t))),
-    ),
+    )
+    .elsewhere(&[fio("rwmixread", "70", same), fio("rwmixwrite", "30", foreign::rest), diskspd("w", "30", foreign::rest)]),
     key(
         "bs",
         Group::Workload,
         "SIZE",
         "Bytes per operation: 4k, 4k-64k, 4k:60,64k:40 or read=4k,write=8k [default: 4k random, 1m sequential]",
+        &[Run, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.bs, sizes::per_kind(t))),
-    ),
+    )
+    .defaults(&[(Layers, "8k")])
+    .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same)]),
     key(
         "depth",
         Group::Workload,
         "N",
         "Operations in flight per worker [default: 32 random, 8 sequential]",
+        &[Run, Layers, Limit, Api],
         Set::Stream(|s, t| put(&mut s.depth, count(t, 1, MAX_DEPTH))),
-    ),
+    )
+    .defaults(&[(Api, "8, for interfaces that can have several")])
+    .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same)]),
     key(
         "size",
         Group::Workload,
         "SIZE",
         "Bytes to touch, such as 4g [default: 1g for a file made in a directory, else all there is]",
+        &[Run, Bench, Layers, Limit, Sweep, Api],
         Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
-    ),
+    )
+    .defaults(&[(Layers, "1g, or all there is where that is less"), (Api, "64m; less where there is less, or no room for it")])
+    .elsewhere(&[fio("filesize", "1g", same), diskspd("c", "1G", same), diskspd("f", "1G", same)]),
     key(
         "offset",
         Group::Workload,
         "SIZE",
         "First byte that may be touched [default: 0]",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.offset, size(t, 0, u64::MAX))),
-    ),
+    )
+    .elsewhere(&[diskspd("B", "1G", same)]),
     key(
         TARGET,
         Group::Workload,
         "PATH",
         "Directory, file or block device, or several [default: those of the command line]",
+        &[],
         Set::List { clear: |s| s.target.clear(), add: add_target },
-    ),
+    )
+    .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths)]),
     key(
         "sharing",
         Group::Workload,
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random or weighted:3,1 [default: each]",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.sharing, words::sharing(t))),
     ),
     key(
@@ -175,6 +251,7 @@ pub const KEYS: &[Key] = &[
         Group::Workload,
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and the like; may be repeated",
+        &[Run, Sweep],
         Set::List { clear: |s| s.lines.clear(), add: |s, t| add_line(s, LineWish::parse(t)?) },
     ),
     key(
@@ -182,27 +259,34 @@ pub const KEYS: &[Key] = &[
         Group::Order,
         "WORD",
         "How random offsets are drawn: uniform, once, mixed:RANDOM%, zipf:THETA, pareto:H, normal:DEVIATION% or zones:OPS%/SIZE,... [default: uniform]",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.random, order::random(t))),
-    ),
+    )
+    .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_law), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::on(t).is_empty() { Vec::new() } else { same("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
         "align",
         Group::Order,
         "SIZE",
         "Offsets are multiples of this [default: the smallest size of an operation]",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.align, size(t, 1, MAX_BLOCK_BYTES))),
-    ),
+    )
+    .elsewhere(&[fio("blockalign", "4k", same), fio("ba", "4k", same), diskspd("r", "4k", same)]),
     key(
         "stride",
         Group::Order,
         "SIZE",
         "From the start of one sequential operation to the start of the next",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.stride, size(t, 1, u64::MAX))),
-    ),
+    )
+    .elsewhere(&[diskspd("s", "64k", same)]),
     key(
         "hole",
         Group::Order,
         "SIZE",
         "Bytes left out behind each sequential operation",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.hole, size(t, 1, u64::MAX))),
     ),
     key(
@@ -210,6 +294,7 @@ pub const KEYS: &[Key] = &[
         Group::Order,
         "",
         "Sequential from the end to the beginning",
+        &[Run, Limit],
         Set::Switch(|s, on| s.backwards = Some(on)),
     ),
     key(
@@ -217,13 +302,16 @@ pub const KEYS: &[Key] = &[
         Group::Order,
         "WORD",
         "Where the workers of a sequential stream begin: spread, same, interlocked or every:SIZE [default: spread]",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.start, order::start(t))),
-    ),
+    )
+    .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
     key(
         "rate",
         Group::Pace,
         "IOPS",
         "Open loop: operations arrive so often, whatever the target does, and latency counts from their arrival",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.rate, rate(t))),
     ),
     key(
@@ -231,69 +319,88 @@ pub const KEYS: &[Key] = &[
         Group::Pace,
         "WORD",
         "Distances between arrivals of an open loop: poisson or constant [default: poisson]",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.arrivals, words::arrivals(t))),
-    ),
+    )
+    .elsewhere(&[fio("rate_process", "poisson", |t| same(if t == "linear" { "constant" } else { t }))]),
     key(
         "limit-iops",
         Group::Pace,
         "IOPS",
         "Closed loop, and no more operations per second than this",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.limit_iops, rate(t))),
-    ),
+    )
+    .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
         "limit-bandwidth",
         Group::Pace,
         "SIZE",
         "Closed loop, and no more bytes per second than this, such as 200m",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.limit_bandwidth, bandwidth(t))),
-    ),
+    )
+    .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
         "think",
         Group::Pace,
         "DURATION",
         "Pause before each burst, from the completion of the one before",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.think, time(t, 1, MAX_TIME_NS))),
-    ),
+    )
+    .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
         "burst",
         Group::Pace,
         "N",
         "Operations in a burst; goes with think [default: 1]",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.burst, count(t, 1, u32::MAX))),
-    ),
+    )
+    .elsewhere(&[fio("thinktime_blocks", "4", same), diskspd("i", "4", same)]),
     key(
         "delay",
         Group::Pace,
         "DURATION",
         "Time from the phase's start to the first operation [default: 0]",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.delay, time(t, 0, MAX_TIME_NS))),
-    ),
+    )
+    .elsewhere(&[fio("startdelay", "5", seconds)]),
     key(
         "batch",
         Group::Pace,
         "SUBMIT[,COMPLETE]",
         "Operations handed over per call, and completions waited for [default: 1,1: each at once]",
+        &[Run, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.batch, words::batch(t))),
-    ),
+    )
+    .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
     key(
         "ops",
         Group::Stop,
         "N",
         "End after so many operations, where that comes before the time",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.limit.operations, whole(t, 1, u64::MAX))),
-    ),
+    )
+    .elsewhere(&[fio("number_ios", "1000", same)]),
     key(
         "bytes",
         Group::Stop,
         "SIZE",
         "End after so many bytes, where that comes before the time",
+        &[Run],
         Set::Stream(|s, t| put(&mut s.limit.bytes, size(t, 1, u64::MAX))),
-    ),
+    )
+    .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
     key(
         "fsync",
         Group::Durability,
         "N",
         "fsync after so many writes",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.fsync, count(t, 1, u32::MAX))),
     ),
     key(
@@ -301,6 +408,7 @@ pub const KEYS: &[Key] = &[
         Group::Durability,
         "N",
         "fdatasync after so many writes",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.fdatasync, count(t, 1, u32::MAX))),
     ),
     key(
@@ -308,13 +416,16 @@ pub const KEYS: &[Key] = &[
         Group::Durability,
         "N",
         "sync_file_range after so many writes: starts and awaits write back, promises nothing after a crash",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.sync_file_range, count(t, 1, u32::MAX))),
-    ),
+    )
+    .elsewhere(&[fio("sync_file_range", "write:8", |t| t.rsplit(':').next().map(str::to_owned).into_iter().collect())]),
     key(
         "drain",
         Group::Durability,
         "",
         "Such a call waits for the writes in flight, and later ones wait for it",
+        &[Run, Limit],
         Set::Switch(|s, on| s.drain = Some(on)),
     ),
     key(
@@ -322,56 +433,79 @@ pub const KEYS: &[Key] = &[
         Group::Data,
         "%",
         "How much of the data written a compressor can save [default: 0]",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.compress, percent(t))),
-    ),
+    )
+    .elsewhere(&[fio("buffer_compress_percentage", "50", same)]),
     key(
         "dedup",
         Group::Data,
         "%",
         "Share of the blocks written that are copies of others [default: 0]",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.dedup, percent(t))),
-    ),
-    key("zeros", Group::Data, "", "Write zeros", Set::Switch(|s, on| s.zeros = Some(on))),
+    )
+    .elsewhere(&[fio("dedupe_percentage", "30", same)]),
+    key(
+        "zeros",
+        Group::Data,
+        "",
+        "Write zeros",
+        &[Run, Limit],
+        Set::Switch(|s, on| s.zeros = Some(on)),
+    )
+    .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
     key(
         "data",
         Group::Data,
         "FILE",
         "Write the bytes of this file, over and over",
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.data, words::path(t))),
-    ),
+    )
+    .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
     key(
         "workers",
         Group::Threads,
         "N",
         "Threads [default: 1]",
+        &[Run, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
-    ),
+    )
+    .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
     key(
         "cpus",
         Group::Threads,
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
+        &[Run, Limit, Sweep],
         Set::List { clear: |s| s.cpus = None, add: |s, t| words::cpus(s.cpus.get_or_insert_default(), t) },
-    ),
+    )
+    .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
         "pin",
         Group::Threads,
         "",
         "Each worker on one of the CPUs by itself, in turn",
+        &[Run, Limit, Sweep],
         Set::Switch(|s, on| s.pin = Some(on)),
-    ),
+    )
+    .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
     key(
         "node",
         Group::Threads,
         "N",
         "NUMA node of the memory, and of the threads where no CPUs are named",
+        &[Run, Limit, Sweep],
         Set::Stream(|s, t| put(&mut s.node, count(t, 0, MAX_NODE))),
-    ),
+    )
+    .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
     key(
         NAME,
         Group::Measuring,
         "TEXT",
         "What tables call it",
+        &[Run, Limit],
         Set::Job(|j, t| put(&mut j.name, words::name(t))),
     ),
     key(
@@ -379,34 +513,44 @@ pub const KEYS: &[Key] = &[
         Group::Measuring,
         "DURATION",
         "Length of each measured window, such as 3s or 500ms",
+        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Phase(|p, t| put(&mut p.time, time(t, MIN_TIME_NS, MAX_TIME_NS))),
-    ),
+    )
+    .elsewhere(&[fio("runtime", "60", seconds), diskspd("d", "60", seconds)]),
     key(
         "warmup",
         Group::Measuring,
         "DURATION",
         "Time before each window in which operations run and do not count",
+        &[Run, Bench, Layers, Limit, Sweep],
         Set::Phase(|p, t| put(&mut p.warmup, time(t, 0, MAX_TIME_NS))),
-    ),
+    )
+    .elsewhere(&[fio("ramp_time", "5", seconds), diskspd("W", "5", seconds)]),
     key(
         "cooldown",
         Group::Measuring,
         "DURATION",
         "Time after each window in which operations still run and do not count [default: 0]",
+        &[Run, Limit],
         Set::Phase(|p, t| put(&mut p.cooldown, time(t, 0, MAX_TIME_NS))),
-    ),
+    )
+    .elsewhere(&[diskspd("C", "3", seconds)]),
     key(
         "runs",
         Group::Measuring,
         "N",
         "Times each workload is measured [default: 5]",
+        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
-    ),
+    )
+    .defaults(&[(Limit, "3, and more where they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "3")])
+    .elsewhere(&[fio("loops", "3", same)]),
     key(
         "precision",
         Group::Measuring,
         "%",
         "Measure each workload, runs times at least, until the 95 % interval of its rate is so narrow to either side, such as 2.5%",
+        &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
     ),
     key(
@@ -414,13 +558,16 @@ pub const KEYS: &[Key] = &[
         Group::Measuring,
         "WORD",
         "steady: measure round after round without a rest until five rates in a row surely drift by less than 5 %; only these count",
+        &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
-    ),
+    )
+    .elsewhere(&[fio("steadystate", "iops:5%", |_| same("steady")), fio("ss", "iops:5%", |_| same("steady"))]),
     key(
         "max-runs",
         Group::Measuring,
         "N",
         "Most times with precision or until [default: twice runs with precision, 25 until steady]",
+        &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
     ),
     key(
@@ -428,6 +575,7 @@ pub const KEYS: &[Key] = &[
         Group::Measuring,
         "N",
         "Times a run that others disturb is measured at most; 1 measures none again [default: 3]",
+        &[Run, RunFile, Bench, Limit],
         Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
     key(
@@ -435,13 +583,16 @@ pub const KEYS: &[Key] = &[
         Group::Measuring,
         "N",
         "Seed of offsets, data and the order of runs [default: from the clock]",
+        &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.seed, whole(t, 0, u64::MAX))),
-    ),
+    )
+    .elsewhere(&[fio("randseed", "42", same), diskspd("z", "42", same)]),
     key(
         "precondition",
         Group::Measuring,
         "",
         "Before the first run write everything twice from end to end, then do the work itself until its rate settles (at most 25 rounds)",
+        &[Run, RunFile, Bench],
         Set::JobSwitch(|j, on| j.precondition = Some(on)),
     ),
     key(
@@ -449,15 +600,19 @@ pub const KEYS: &[Key] = &[
         Group::Measuring,
         "NAME[:OPTIONS]",
         "Interface that carries the operations, with its options as in io_uring:sqpoll=1 [default: io_uring]",
+        &[Run, Bench, Layers, Limit],
         Set::Stream(|s, t| put(&mut s.engine, words::engine(t))),
-    ),
+    )
+    .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
     key(
         "cache",
         Group::Measuring,
         "WORD",
         "What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
+        &[Run, Bench, Limit],
         Set::Stream(|s, t| put(&mut s.cache, words::cache(t))),
-    ),
+    )
+    .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),
 ];
 
 fn put<T>(slot: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
@@ -486,6 +641,28 @@ pub fn add_line(stream: &mut StreamWish, line: LineWish) -> Result<(), String> {
 }
 
 impl Key {
+    const fn defaults(mut self, defaults: &'static [(Command, &'static str)]) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    const fn elsewhere(mut self, names: &'static [Foreign]) -> Self {
+        self.elsewhere = names;
+        self
+    }
+
+    /// Its help in a command, with the default there.
+    pub fn about_in(&self, command: Command) -> String {
+        let own = self.defaults.iter().find(|(by, _)| *by == command);
+        own.map_or_else(
+            || self.about.to_owned(),
+            |(_, default)| {
+                let about = self.about.split(" [default: ").next().unwrap_or(self.about);
+                format!("{about} [default: {default}]")
+            },
+        )
+    }
+
     /// Whether it is said without a value.
     pub fn is_switch(&self) -> bool {
         matches!(self.set, Set::Switch(_) | Set::JobSwitch(_))

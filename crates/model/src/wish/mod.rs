@@ -6,9 +6,11 @@
 pub mod axes;
 mod check;
 pub mod cycle;
+pub mod foreign;
 pub mod keys;
 pub mod limits;
 pub mod line;
+pub mod meant;
 pub mod number;
 pub mod order;
 pub mod repeat;
