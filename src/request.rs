@@ -6,8 +6,9 @@ use crate::plan::interfaces::Interface;
 use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;
-use model::wish::axes::{Axes, Preset};
+use model::wish::axes::Axes;
 use model::wish::cycle::{Cycle, Step};
+use model::wish::presets::Preset;
 use std::path::PathBuf;
 
 /// What the user said.

@@ -18,7 +18,7 @@ use model::report::Report;
 use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
-use model::wish::axes::preset;
+use model::wish::presets::preset;
 use report::prose::{WIDTH, prose};
 use report::{Format, Style};
 use std::path::{Path, PathBuf};

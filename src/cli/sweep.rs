@@ -5,12 +5,12 @@ use crate::failure::Failure;
 use crate::request::{Request, SweepWish, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use model::wish::axes::{AXES, Axes, PRESETS, Preset, Way, preset};
+use model::wish::axes::{AXES, Axes, Axis, find};
 use model::wish::cycle::{Cycle, Step};
 use model::wish::limits::MAX_TIME_NS;
 use model::wish::number::{size, time};
+use model::wish::presets::{PRESETS, Preset, Way, preset};
 use model::wish::specs::{OWN_LINES, Spec};
 use model::wish::{LineWish, Rw};
 use std::path::PathBuf;
@@ -135,7 +135,7 @@ impl Args {
                 "--preset {name} has one number of --workers and one --depth; type one each"
             ));
         }
-        if matches!(way, Way::UntilSlow { .. }) && self.axes.flags.contains(&"rw") {
+        if matches!(way, Way::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
             return refuse(format!(
                 "--preset {name} reads; type --pattern random or --pattern sequential instead of --rw"
             ));
@@ -149,7 +149,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn said(self) -> Result<Said, Failure> {
         if let Some(word) = self.resume {
-            let idle = !self.places.is_empty() || self.preset.is_some() || !self.axes.flags.is_empty();
+            let idle = !self.places.is_empty() || self.preset.is_some() || !self.axes.said.is_empty();
             if idle
                 || self.cycle.is_some()
                 || self.step.is_some()
@@ -173,9 +173,9 @@ impl Args {
         let mut axes = Axes::default();
         let named = self.preset.as_deref().and_then(preset);
         for (axis, text) in named.map_or(&[][..], |p| p.said) {
-            axes.say(axis, text, is_engine).map_err(|why| Failure::Usage(format!("--{axis}: {why}")))?;
+            say(&mut axes, find(axis).map_err(Failure::Usage)?, text)?;
         }
-        self.axes.overrule(&mut axes);
+        self.axes.overrule(&mut axes)?;
         self.check_in_order(named, &axes)?;
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
@@ -184,7 +184,7 @@ impl Args {
         let exhaustive = self.exhaustive || each;
         let wish = SweepWish {
             axes,
-            flags: self.axes.flags,
+            flags: self.axes.names(),
             preset: named,
             memory: self.memory,
             exhaustive,
@@ -233,42 +233,35 @@ fn add_own_lines(request: &mut Request) {
 /// The axes as flags, from their table.
 #[derive(Debug)]
 struct AxisFlags {
-    axes: Axes,
-    /// Those that were said.
-    flags: Vec<&'static str>,
+    /// Those that were said, each with its values.
+    said: Vec<(&'static Axis, String)>,
 }
 
 impl AxisFlags {
     /// Puts what was said over what a preset says.
-    fn overrule(&self, axes: &mut Axes) {
-        let said = self.axes.clone();
-        for flag in &self.flags {
-            match *flag {
-                "bs" => axes.bs.clone_from(&said.bs),
-                "depth" => axes.depth.clone_from(&said.depth),
-                "workers" => axes.workers.clone_from(&said.workers),
-                "batch" => axes.batch.clone_from(&said.batch),
-                "engine" => axes.engine.clone_from(&said.engine),
-                "cache" => axes.cache.clone_from(&said.cache),
-                "rw" => axes.rw.clone_from(&said.rw),
-                "spec" => axes.spec.clone_from(&said.spec),
-                "targets" => axes.targets.clone_from(&said.targets),
-                _ => axes.mix.clone_from(&said.mix),
-            }
-        }
+    fn overrule(&self, axes: &mut Axes) -> Result<(), Failure> {
+        self.said.iter().try_for_each(|(axis, text)| say(axes, axis, text))
     }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.said.iter().map(|(axis, _)| axis.name).collect()
+    }
+}
+
+fn say(axes: &mut Axes, axis: &Axis, text: &str) -> Result<(), Failure> {
+    axis.say(axes, text, is_engine).map_err(|why| Failure::Usage(format!("--{}: {why}", axis.name)))
 }
 
 impl clap::Args for AxisFlags {
     fn augment_args(command: Command) -> Command {
-        command.args(AXES.iter().map(|(name, value, about)| {
+        command.args(AXES.iter().map(|axis| {
             // Read once to be refused by clap, which knows the flag; and once more where it belongs.
             let parse =
-                move |text: &str| Axes::default().say(name, text, is_engine).map(|()| text.to_owned());
-            Arg::new(*name)
-                .long(*name)
-                .value_name(*value)
-                .help(*about)
+                |text: &str| axis.say(&mut Axes::default(), text, is_engine).map(|()| text.to_owned());
+            Arg::new(axis.name)
+                .long(axis.name)
+                .value_name(axis.value)
+                .help(axis.about)
                 .help_heading("Axes")
                 .value_parser(parse)
         }))
@@ -281,15 +274,8 @@ impl clap::Args for AxisFlags {
 
 impl FromArgMatches for AxisFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut out = Self { axes: Axes::default(), flags: Vec::new() };
-        for (name, ..) in AXES {
-            let Some(text) = matches.get_one::<String>(name) else { continue };
-            out.axes
-                .say(name, text, is_engine)
-                .map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("--{name}: {why}\n")))?;
-            out.flags.push(name);
-        }
-        Ok(out)
+        let said = |axis: &'static Axis| Some((axis, matches.get_one::<String>(axis.name)?.clone()));
+        Ok(Self { said: AXES.iter().filter_map(said).collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

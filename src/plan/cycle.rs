@@ -7,9 +7,9 @@
 use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::SweepWish;
-use model::wish::axes::IOMETER;
 use model::wish::cycle::{Cycle, Step};
 use model::wish::limits::MAX_WORKERS;
+use model::wish::presets::IOMETER;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -170,7 +170,7 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepWish {
     SweepWish {
         axes: model::wish::axes::Axes::default(),
         flags: Vec::new(),
-        preset: model::wish::axes::preset(IOMETER),
+        preset: model::wish::presets::preset(IOMETER),
         memory: None,
         exhaustive: true,
         budget: None,

@@ -12,7 +12,7 @@ use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
 use model::units::{show_block, show_bytes, show_ns};
 use model::wish::StreamWish;
-use model::wish::axes::Preset;
+use model::wish::presets::Preset;
 
 /// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
 /// independent preconditioning).

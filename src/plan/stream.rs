@@ -6,11 +6,11 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Options, Order, Pace, PerKind, Placement,
-    Sharing, Sizes, Steps, Stream, SyncCall,
+    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Placement, Sharing,
+    Sizes, Steps, Stream, SyncCall,
 };
 use model::units::{show_bytes, show_ns};
-use model::wish::{LineWish, Rw, StreamWish};
+use model::wish::{LineWish, Rw, StreamWish, words};
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
 const OPEN_DEPTH: u32 = 128;
@@ -90,16 +90,8 @@ fn engine(wish: &StreamWish, origins: &mut Origins) -> Result<&'static Entry, Fa
     let said = wish.engine.as_ref().map(|e| e.name.clone());
     origins.choose("--engine", said, super::engine::default_of(wish).into(), Clone::clone);
     let options = wish.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
-    origins.note("engine options", options, |o| option_words(o));
+    origins.note("engine options", options, |o| words::options(o));
     Ok(entry)
-}
-
-fn option_words(options: &Options) -> String {
-    let one = |(name, value): (&String, &Option<u64>)| match value {
-        Some(value) => format!("{name}={value}"),
-        None => name.clone(),
-    };
-    options.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
 fn cache(wish: &StreamWish, engine: &Entry, origins: &mut Origins) -> Cache {

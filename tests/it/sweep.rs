@@ -49,6 +49,42 @@ fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
 }
 
 #[test]
+fn every_axis_of_help_makes_cells() {
+    let stage = Stage::beside_others();
+    let places = [stage.folder("one"), stage.folder("two")];
+    let help = stage.fathom("sweep -h", Path::new("")).stdout;
+    let axes = help.split("\nAxes:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+    let axes: Vec<&str> =
+        axes.lines().filter_map(|l| l.trim().strip_prefix("--")?.split(' ').next()).collect();
+    assert!(axes.len() >= 10, "{help}");
+    for axis in axes {
+        let values = match axis {
+            "bs" => "4k,8k",
+            "depth" => "8,16",
+            "workers" | "batch" | "targets" => "1,2",
+            "engine" => "io_uring,libaio",
+            "cache" => "direct,buffered",
+            "rw" => "read,write",
+            "mix" => "100,70",
+            "spec" => "database,file-server",
+            other => panic!("--{other}: two values of the new axis belong here"),
+        };
+        let work = match axis {
+            "spec" => "",
+            "rw" => "--bs 4k",
+            "bs" => "--rw read",
+            "mix" => "--bs 4k --rw randrw",
+            _ => "--bs 4k --rw read",
+        };
+        let depth = if axis == "depth" { "" } else { "--depth 8" };
+        let words = format!("sweep --list {work} {depth} --{axis} {values} {}", places[0].display());
+        let out = stage.fathom(&words, &places[1]);
+        let cells: std::collections::BTreeSet<&str> = out.stdout.lines().collect();
+        assert_eq!((out.code, cells.len()), (Some(0), 2), "{words}: {out:?}");
+    }
+}
+
+#[test]
 fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
     let stage = Stage::new();
     let out = stage.fathom(&format!("{SIM} --rw read --bs 4k..64k --depth 1..8"), nothing());

@@ -13,7 +13,8 @@ use model::job::{Batch, Cache, GROW, Limit, Mix, PerKind, Sizes};
 use model::plan::Role;
 use model::sweep::{Cell, Setting, Skipped, Yardstick, works};
 use model::units::{MIB, show_bytes};
-use model::wish::axes::{MAX_CELLS, Mode, Way, names};
+use model::wish::axes::{MAX_CELLS, names};
+use model::wish::presets::{Mode, Way};
 use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
 use std::path::PathBuf;
 
@@ -340,7 +341,7 @@ impl Point<'_> {
             block_bytes: self.bs,
             depth: self.depth,
             workers,
-            engine: engine_words(self.engine),
+            engine: self.engine.words(),
             cache: self.cache,
             rw,
             mix,
@@ -375,13 +376,4 @@ impl Point<'_> {
         }
         job
     }
-}
-
-pub(super) fn engine_words(engine: &EngineWish) -> String {
-    let option = |(name, value): (&String, &Option<u64>)| match value {
-        Some(value) => format!("{name}={value}"),
-        None => name.clone(),
-    };
-    let options: Vec<String> = engine.options.iter().map(option).collect();
-    if options.is_empty() { engine.name.clone() } else { format!("{}:{}", engine.name, options.join(",")) }
 }

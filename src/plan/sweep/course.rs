@@ -11,7 +11,7 @@ use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::REFERENCE_EVERY;
 use model::sweep::{Cell, Grid, Search, Until};
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::axes::Rounds;
+use model::wish::presets::Rounds;
 
 /// Longest search unless said otherwise: what the original takes for its 285 cells.
 const BUDGET_NS: u64 = 300_000_000_000;

@@ -13,16 +13,17 @@ use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::FRESH;
-use cell::{Ground, Growing, engine_words, look};
+use cell::{Ground, Growing, look};
 pub(crate) use course::minutes;
 use engine::engines::Entry;
 use machine::root::Root;
 use model::job::Cache;
 use model::plan::Role;
 use model::sweep::Grid;
-use model::units::{show_block, show_bytes};
-use model::wish::axes::{Axes, IOMETER, MEMORY_BYTES, Preset, Way};
+use model::units::show_bytes;
+use model::wish::axes::{AXES, Axes};
 use model::wish::limits::MIN_TIME_NS;
+use model::wish::presets::{IOMETER, MEMORY_BYTES, Preset, Way};
 use model::wish::{EngineWish, JobWish, StreamWish};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
@@ -155,28 +156,15 @@ fn base(request: &Request, said: &SweepWish, grounds: &[Ground]) -> JobWish {
 /// Each axis with its values and where they came from.
 fn tell_axes(axes: &Axes, said: &SweepWish, origins: &mut Origins) {
     let preset = said.preset.map(|p| format!("preset {}", p.name));
-    let numbers =
-        |all: &[u32], show: fn(u32) -> String| all.iter().map(|v| show(*v)).collect::<Vec<_>>().join(",");
-    let plain = |v: u32| v.to_string();
-    let told = [
-        ("bs", numbers(&axes.bs, |v| show_block(u64::from(v)))),
-        ("depth", numbers(&axes.depth, plain)),
-        ("workers", numbers(&axes.workers, plain)),
-        ("batch", numbers(&axes.batch, plain)),
-        ("engine", axes.engine.iter().map(engine_words).collect::<Vec<_>>().join(",")),
-        ("cache", axes.cache.iter().map(|c| c.word()).collect::<Vec<_>>().join(",")),
-        ("rw", axes.rw.iter().map(|r| r.word()).collect::<Vec<_>>().join(",")),
-        ("spec", axes.spec.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ")),
-        ("targets", numbers(&axes.targets, plain)),
-        ("mix", axes.mix.iter().map(|m| m.words()).collect::<Vec<_>>().join(",")),
-    ];
     let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
     // What a test type makes of these was told with it.
-    let told =
-        told.into_iter().filter(|(axis, _)| !cycled || !["depth", "workers", "targets"].contains(axis));
-    for (axis, values) in told.filter(|(_, values)| !values.is_empty()) {
-        let from = if said.flags.contains(&axis) { None } else { preset.as_deref() };
-        origins.fixed(&format!("axis {axis}"), &values, from.unwrap_or("command line"));
+    let of_cycle = |axis: &str| cycled && ["depth", "workers", "targets"].contains(&axis);
+    for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
+        let values = (axis.words)(axes);
+        if !values.is_empty() {
+            let from = preset.as_deref().filter(|_| !said.flags.contains(&axis.name));
+            origins.fixed(&format!("axis {}", axis.name), &values, from.unwrap_or("command line"));
+        }
     }
     let modes = said.preset.filter(|_| axes.cache.is_empty()).map_or(&[][..], |p| p.modes);
     for mode in modes {

@@ -17,6 +17,7 @@ use model::sweep::{
     CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
 };
 use model::units::{MIB, show_block, show_share};
+use model::wish::axes::{AXES, Scale};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -27,47 +28,6 @@ const FEWEST_LOOKS: usize = 4;
 
 mod choice;
 mod in_order;
-
-/// One axis of a grid: its name, its value in a setting, the setting without it, and how a value is shown.
-struct Axis {
-    name: &'static str,
-    of: fn(&Setting) -> Option<u32>,
-    without: fn(&Setting) -> Setting,
-    show: fn(u32) -> String,
-}
-
-const AXES: [Axis; 5] = [
-    Axis {
-        name: "bs",
-        of: |s| Some(s.block_bytes),
-        without: |s| Setting { block_bytes: 0, ..s.clone() },
-        show: |v| show_block(u64::from(v)),
-    },
-    Axis {
-        name: "depth",
-        of: |s| Some(s.depth),
-        without: |s| Setting { depth: 0, ..s.clone() },
-        show: |v| v.to_string(),
-    },
-    Axis {
-        name: "workers",
-        of: |s| Some(s.workers),
-        without: |s| Setting { workers: 0, ..s.clone() },
-        show: |v| v.to_string(),
-    },
-    Axis {
-        name: "targets",
-        of: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
-        without: |s| Setting { targets: None, ..s.clone() },
-        show: |v| v.to_string(),
-    },
-    Axis {
-        name: "batch",
-        of: |s| s.batch,
-        without: |s| Setting { batch: None, ..s.clone() },
-        show: |v| v.to_string(),
-    },
-];
 
 /// The part of the report.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[Answered]) -> Sweep {
@@ -153,7 +113,7 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         cheapest_by_winner: cheapest.and_then(by_winner),
         yardsticks: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| AXES.iter().filter_map(|a| knee(a, b, &mine)).collect()),
+        knees: best.map_or_else(Vec::new, |b| knees(b, &mine)),
     }
 }
 
@@ -163,12 +123,18 @@ fn ratio(base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: shift.delta.exp(), interval: shift.interval().map(f64::exp) })
 }
 
+/// From where on the axes that rise gain nothing.
+fn knees(winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+    let scales = AXES.iter().filter_map(|axis| Some((axis.name, axis.scale?)));
+    scales.filter_map(|(name, scale)| knee(name, scale, winner, cells)).collect()
+}
+
 /// From where on an axis gains nothing, everything else as the winner has it.
-fn knee(axis: &Axis, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
-    let fixed = (axis.without)(winner);
-    let along = cells.iter().filter(|c| (axis.without)(&c.setting) == fixed);
+fn knee(axis: &str, scale: Scale, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
+    let fixed = (scale.without)(winner);
+    let along = cells.iter().filter(|c| (scale.without)(&c.setting) == fixed);
     let mut points: Vec<(u32, f64)> =
-        along.filter_map(|c| Some(((axis.of)(&c.setting)?, c.mib_per_s?))).collect();
+        along.filter_map(|c| Some(((scale.of)(&c.setting)?, c.mib_per_s?))).collect();
     points.sort_by_key(|p| p.0);
     let at = (0..points.len()).find(|at| {
         let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
@@ -176,14 +142,13 @@ fn knee(axis: &Axis, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
     })?;
     let (value, last) = (points[at].0, points.last()?.0);
     (value < last).then(|| Knee {
-        axis: axis.name.into(),
+        axis: axis.into(),
         value,
         sentence: format!(
-            "{} beyond {} gains less than {} (looked at up to {}).",
-            axis.name,
-            (axis.show)(value),
+            "{axis} beyond {} gains less than {} (looked at up to {}).",
+            (scale.show)(value),
             show_share(SAME),
-            (axis.show)(last)
+            (scale.show)(last)
         ),
     })
 }

@@ -13,6 +13,7 @@ pub mod line;
 pub mod meant;
 pub mod number;
 pub mod order;
+pub mod presets;
 pub mod repeat;
 pub mod sizes;
 pub mod specs;

@@ -36,6 +36,26 @@ impl Rw {
     }
 }
 
+impl EngineWish {
+    /// As it is typed: `io_uring:sqpoll=1`.
+    pub fn words(&self) -> String {
+        if self.options.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}:{}", self.name, options(&self.options))
+        }
+    }
+}
+
+/// Options of an engine as they are typed: `iopoll,sqpoll=1`.
+pub fn options(options: &Options) -> String {
+    let one = |(name, value): (&String, &Option<u64>)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    };
+    options.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
 /// Order and direction.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! For: the part of the report that is about such a grid. Not for: grids whose best cell is sought ([`super`]).
 
-use super::{AXES, knee};
+use super::knees;
 use crate::findings::Answered;
 use crate::strategy::in_order::InOrder;
 use crate::strategy::sweep::{Sample, samples};
@@ -91,7 +91,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work>
             spread: None,
             cheapest_by_winner: None,
             yardsticks: Vec::new(),
-            knees: first.iter().flat_map(|s| AXES.iter().filter_map(|a| knee(a, s, &mine))).collect(),
+            knees: first.as_ref().map_or_else(Vec::new, |first| knees(first, &mine)),
         }
     };
     grid.works().into_iter().map(of).collect()

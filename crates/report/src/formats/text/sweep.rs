@@ -7,7 +7,8 @@ use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Setting, Sweep, Work};
-use model::units::{show_block, show_bytes, show_count, show_ns, show_rate};
+use model::units::{show_bytes, show_count, show_ns, show_rate};
+use model::wish::axes::{self, Scale};
 
 const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
 /// Shades of a map, from a small share of the best to all of it.
@@ -23,34 +24,29 @@ const REASONS: usize = 4;
 #[derive(Clone, Copy)]
 struct Side {
     name: &'static str,
-    of: fn(&Setting) -> u32,
-    show: fn(u32) -> String,
-    /// The setting with nothing said of it.
-    without: fn(&Setting) -> Setting,
+    scale: Scale,
 }
 
-const SIZE: Side =
-    Side { name: "size", of: |s| s.block_bytes, show: |v| show_block(u64::from(v)), without: Setting::clone };
-const DEPTH: Side = Side { name: "depth", of: |s| s.depth, show: |v| v.to_string(), without: Setting::clone };
-const WORKERS: Side = Side {
-    name: "workers",
-    of: |s| s.workers,
-    show: |v| v.to_string(),
-    without: |s| Setting { workers: 1, ..s.clone() },
-};
-const TARGETS: Side = Side {
-    name: "targets",
-    of: |s| s.targets.unwrap_or(1),
-    show: |v| v.to_string(),
-    without: |s| Setting { targets: None, ..s.clone() },
-};
+const SIZE: Side = Side { name: "size", scale: axes::SIZES };
+const DEPTH: Side = Side { name: "depth", scale: axes::DEPTHS };
+const WORKERS: Side = Side { name: "workers", scale: axes::WORKERS };
+const TARGETS: Side = Side { name: "targets", scale: axes::TARGETS };
 /// Where workers get one target after another.
 const QUEUES: Side = Side {
     name: "targets of all workers",
-    of: |s| u32::try_from(s.queues()).unwrap_or(u32::MAX),
-    show: |v| v.to_string(),
-    without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
+    scale: Scale {
+        of: |s| Some(u32::try_from(s.queues()).unwrap_or(u32::MAX)),
+        show: |v| v.to_string(),
+        without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
+    },
 };
+
+impl Side {
+    /// Where a setting is on it: on one target, where it names none.
+    fn of(self, setting: &Setting) -> u32 {
+        (self.scale.of)(setting).unwrap_or(1)
+    }
+}
 
 pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report) {
     for work in &sweep.works {
@@ -182,7 +178,7 @@ fn percent(share: f64) -> String {
 /// A map for each setting of everything else, the winner's first. Ways that are measured as one have one.
 fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: Option<&CellFigures>) {
     let sides = sides(cells);
-    let way = |c: &CellFigures| (sides.1.without)(&(sides.0.without)(&c.setting)).way();
+    let way = |c: &CellFigures| (sides.1.scale.without)(&(sides.0.scale.without)(&c.setting)).way();
     let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
     for name in std::iter::once(winner).chain(cells.iter().copied()).map(way) {
         if ways.iter().any(|(known, _)| known.contains(&name)) {
@@ -213,14 +209,14 @@ fn sides(cells: &[&CellFigures]) -> (Side, Side) {
         return (QUEUES, DEPTH);
     }
     let through: Vec<Side> =
-        [TARGETS, WORKERS, DEPTH].into_iter().filter(|side| axis(cells, side.of).len() > 1).collect();
+        [TARGETS, WORKERS, DEPTH].into_iter().filter(|side| axis(cells, *side).len() > 1).collect();
     let (rows, columns) = match through.as_slice() {
         [.., rows, columns] => (*rows, *columns),
         [side] if side.name != DEPTH.name => (*side, DEPTH),
         _ => (WORKERS, DEPTH),
     };
     // There is no end to rows.
-    if axis(cells, columns.of).len() > MOST_COLUMNS { (columns, rows) } else { (rows, columns) }
+    if axis(cells, columns).len() > MOST_COLUMNS { (columns, rows) } else { (rows, columns) }
 }
 
 fn map(
@@ -231,23 +227,23 @@ fn map(
     winner: &CellFigures,
     cheapest: Option<&CellFigures>,
 ) {
-    let mut columns = axis(cells, of_columns.of);
-    let rows = axis(cells, of_rows.of);
+    let mut columns = axis(cells, of_columns);
+    let rows = axis(cells, of_rows);
     if columns.len() * rows.len() < 2 {
         return;
     }
     columns.truncate(MOST_COLUMNS);
-    let head = columns.iter().fold(String::new(), |head, c| head + &format!("{:>9}", (of_columns.show)(*c)));
+    let head =
+        columns.iter().fold(String::new(), |head, c| head + &format!("{:>9}", (of_columns.scale.show)(*c)));
     out.line(&format!("  {way}: MB/s by {} and {}", of_rows.name, of_columns.name));
     out.line(&format!("  {:>6}{head}", ""));
     let best = winner.mb_per_s.unwrap_or(0.0);
     let is = |c: &CellFigures, other: Option<&CellFigures>| other.is_some_and(|o| o.setting == c.setting);
     for row in &rows {
-        let mut line = format!("  {:>6}", (of_rows.show)(*row));
+        let mut line = format!("  {:>6}", (of_rows.scale.show)(*row));
         for column in &columns {
-            let at = |c: &&&CellFigures| {
-                ((of_rows.of)(&c.setting), (of_columns.of)(&c.setting)) == (*row, *column)
-            };
+            let at =
+                |c: &&&CellFigures| (of_rows.of(&c.setting), of_columns.of(&c.setting)) == (*row, *column);
             let Some(cell) = cells.iter().find(at) else {
                 line += &format!("{:>9}", "");
                 continue;
@@ -266,8 +262,8 @@ fn map(
     out.line("");
 }
 
-fn axis(cells: &[&CellFigures], of: fn(&Setting) -> u32) -> Vec<u32> {
-    let mut all: Vec<u32> = cells.iter().map(|c| of(&c.setting)).collect();
+fn axis(cells: &[&CellFigures], side: Side) -> Vec<u32> {
+    let mut all: Vec<u32> = cells.iter().map(|c| side.of(&c.setting)).collect();
     all.sort_unstable();
     all.dedup();
     all
