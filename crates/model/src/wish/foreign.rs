@@ -15,7 +15,7 @@ pub enum Tool {
 /// What a tool calls a key.
 #[derive(Debug)]
 pub struct Foreign {
-    /// The tool.
+    /// Which one has the name.
     pub tool: Tool,
     /// Its name there, without dashes.
     pub name: &'static str,
@@ -76,7 +76,7 @@ pub(super) fn seconds(text: &str) -> Vec<String> {
     unit(text, "s")
 }
 
-/// Milliseconds.
+/// Milliseconds, as all pauses of DISKSPD.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
     unit(text, "ms")
 }

@@ -10,7 +10,7 @@ use super::keys::{KEYS, Key};
 /// A name of another tool, and what says the same here.
 #[derive(Clone, Debug)]
 pub struct Meant {
-    /// The tool.
+    /// Whose name it is.
     pub tool: Tool,
     /// The name as it is typed there: `--iodepth`, `-b`.
     pub name: String,

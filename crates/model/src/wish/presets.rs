@@ -40,7 +40,7 @@ pub enum Way {
         /// Window of a cell unless `--time` says it.
         time_ns: u64,
     },
-    /// In rounds.
+    /// All of them again and again, as the specification asks.
     Rounds(Rounds),
 }
 
@@ -66,7 +66,7 @@ pub const IOMETER: &str = "iometer";
 /// A way through the page cache by the name that a preset gives it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// Its name.
+    /// What the report calls it, after the preset.
     pub name: &'static str,
     /// What it is here.
     pub cache: Cache,
