@@ -70,7 +70,7 @@ impl Cli {
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::read_words(std::env::args_os().collect()).map_err(|said| {
+        Self::read_words(&std::env::args_os().collect::<Vec<_>>()).map_err(|said| {
             let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
             if said.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
@@ -80,8 +80,8 @@ impl Cli {
         })
     }
 
-    fn read_words(words: Vec<OsString>) -> Result<Self, clap::Error> {
-        Self::try_parse_from(&words).map_err(|mut error| {
+    fn read_words(words: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(words).map_err(|mut error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             unknown::advise(&mut error, &words);
             error

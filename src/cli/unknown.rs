@@ -124,7 +124,7 @@ fn shown(words: &[String]) -> String {
 #[cfg(test)]
 fn refused(line: &[&str]) -> String {
     let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
-    let error = Cli::read_words(words.iter().map(Into::into).collect());
+    let error = Cli::read_words(&words.iter().map(Into::into).collect::<Vec<_>>());
     error.map_or_else(|e| e.render().to_string(), |_| panic!("{line:?} is understood"))
 }
 
