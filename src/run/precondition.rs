@@ -6,7 +6,7 @@
 use super::{Bench, COLLECT_EVERY, add_totals, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
-use analysis::settled::is_settled;
+use analysis::stats::preconditioned::is_settled;
 use analysis::strategy::rate;
 use engine::crew::Crew;
 use model::job::{Cache, Kind, Limit, Phase, Stream};

@@ -9,7 +9,7 @@ use crate::live::{Left, Live};
 use crate::plan::minutes;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
-use analysis::strategy::sweep::{Try, tries};
+use analysis::strategy::sample::{Try, tries};
 use model::job::Phase;
 use model::plan::Plan;
 use model::record::attempts::Attempt;

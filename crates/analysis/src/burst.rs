@@ -4,10 +4,11 @@
 //! whether there is a cliff (`change`), nor on which side of the device its cause is (E02).
 
 use crate::case::{Case, Ran};
-use crate::change::Step;
 use crate::checks::{Evidence, evidence};
 use crate::findings::Answered;
-use crate::series::{Series, courses, rows_of};
+use crate::run_series::{courses, rows_of};
+use crate::stats::change::Step;
+use crate::stats::series::Series;
 use crate::steadiness::steps;
 use crate::thermometers::sensors;
 use model::evidence::{BlockStat, Moment};

@@ -6,7 +6,7 @@
 use crate::case::asked_depth;
 use crate::checks::{Evidence, evidence};
 use crate::findings::{Answered, about};
-use crate::ratio::Ratio;
+use crate::stats::ratio::Ratio;
 use model::job::{Pattern, Stream};
 use model::report::{Deduction, Measured, Rates};
 use model::units::{show_block, show_ns, show_rate};

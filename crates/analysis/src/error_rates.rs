@@ -6,14 +6,15 @@
 //!
 //! Series are of one value a second. Noise is normal and autoregressive of order one: rho is the correlation of neighbours.
 
-use crate::change::change;
-use crate::drift::over_runs;
-use crate::order;
-use crate::series::known::{Noise, flat};
-use crate::series::{Series, mean};
-use crate::snia;
+use crate::stats::batch_means::half_width;
+use crate::stats::change::change;
+use crate::stats::drift::over_runs;
+use crate::stats::known::{Noise, flat};
+use crate::stats::median_interval;
+use crate::stats::sample::mean;
+use crate::stats::series::Series;
+use crate::stats::snia;
 use crate::steadiness::{self, STEP_FROM};
-use crate::within::half_width;
 use model::steadiness::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
 use model::steadiness::{State, Steadiness};
 
@@ -98,8 +99,8 @@ fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
         (!given.is_empty()).then(|| hit as f64 / given.len() as f64)
     };
     [
-        covers(&|values| crate::interval::mean(values)?.interval),
-        covers(&|values| Some(order::of_runs(values)?.interval)),
+        covers(&|values| crate::stats::interval::mean(values)?.interval),
+        covers(&|values| Some(median_interval::of_runs(values)?.interval)),
     ]
 }
 

@@ -4,11 +4,12 @@
 //! whether any of it is true.
 
 use crate::case::{Case, Ran};
-use crate::interval::{self, Mean};
-use crate::order;
-use crate::series::{mean, series};
+use crate::run_series::series;
+use crate::stats::batch_means::half_width;
+use crate::stats::interval::{self, Mean};
+use crate::stats::median_interval;
+use crate::stats::sample::mean;
 use crate::windows::too_little;
-use crate::within::half_width;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::disturbed::Disturbed;
@@ -185,7 +186,7 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
         mib_per_s: bytes.value / model::units::MIB as f64,
         iops_interval: given(ops),
         mb_per_s_interval: mb(bytes),
-        iops_median: order::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
+        iops_median: median_interval::of_runs(&per_run.iter().map(|r| r[0]).collect::<Vec<_>>()),
     })
 }
 

@@ -9,16 +9,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
 mod against;
-mod beginning;
 mod burst;
 mod case;
-mod change;
 mod charged_twice;
 pub mod checks;
 pub mod compare;
-mod course;
 mod deduce;
-mod drift;
+mod device_series;
 #[cfg(test)]
 mod error_rates;
 mod figures;
@@ -26,38 +23,23 @@ mod findings;
 mod first;
 #[cfg(test)]
 mod forge;
-mod independent;
-mod interval;
 mod kernel_text;
-mod knee;
 mod ledger;
 mod limiter;
 mod link;
-mod modes;
-mod mser;
 mod name;
-mod needed;
 mod notes;
-mod order;
-mod proportion;
-mod ratio;
+mod per_second;
 mod read_ahead;
-#[cfg(test)]
-mod reference;
-mod seconds;
-mod series;
-pub mod settled;
-mod snia;
+mod run_series;
 mod stalls;
+pub mod stats;
 mod steadiness;
 pub mod strategy;
-mod student;
 mod studies;
 mod thermometers;
-mod two_samples;
 mod verdict;
 mod windows;
-mod within;
 
 pub use verdict::exit_code;
 
@@ -167,7 +149,7 @@ fn measured(answered: &Answered) -> Measured {
         way: figures.way,
         disturbed: figures.disturbed,
         ledger: ledger::ledger(case),
-        series: seconds::seconds(case),
+        series: per_second::per_second(case),
         steadiness: steadiness::steadiness(case),
     }
 }

@@ -9,20 +9,17 @@
 
 pub(crate) mod checks;
 
-mod bootstrap;
 mod fingerprint;
 mod gate;
-mod holm;
 mod measures;
-mod ranks;
 mod renames;
 mod sentence;
 mod sides;
 #[cfg(test)]
 mod simulation;
 pub(crate) mod weighing;
-pub(crate) mod welch;
 
+use crate::stats::holm;
 use checks::Asked;
 use fingerprint::{differences, fingerprint};
 use model::comparison::{Comparison, Difference, Pair};

@@ -4,8 +4,9 @@
 //! tables. The table of `docs/compare.md` is printed by
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
 
+use super::measures::Measure;
 use super::weighing::{MARGIN, Weighed, rates, weigh};
-use super::{holm, measures::Measure};
+use crate::stats::holm;
 use model::comparison::{Answer, Metric};
 use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};

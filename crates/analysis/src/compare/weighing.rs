@@ -7,9 +7,10 @@
 //! lies within the margin. All else is `CANNOT TELL`.
 
 use super::measures::Measure;
-use super::welch::{ALLOWED, Shift, mean};
-use super::{bootstrap, ranks};
-use crate::two_samples;
+use crate::stats::sample::mean;
+use crate::stats::two_samples;
+use crate::stats::welch::{ALLOWED, Shift};
+use crate::stats::{bootstrap, ranks};
 use model::comparison::{Answer, Metric};
 use model::units::show_share;
 
@@ -72,8 +73,9 @@ pub(super) fn weigh(measure: Measure, asked_margin: Option<f64>) -> Weighed {
 fn floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
     let mut apart: Vec<f64> = Vec::new();
     for side in [a, b] {
+        let measured = side.iter().filter(|s| !s.is_empty());
         let centres: Vec<f64> =
-            side.iter().map(|s| mean(&s.iter().map(|v| v.ln()).collect::<Vec<_>>())).collect();
+            measured.map(|s| mean(&s.iter().map(|v| v.ln()).collect::<Vec<_>>())).collect();
         for (i, x) in centres.iter().enumerate() {
             apart.extend(centres[..i].iter().map(|y| (x - y).abs()).filter(|d| d.is_finite()));
         }

@@ -6,7 +6,8 @@
 
 use super::disturbed::{Again, waiting_of};
 use super::in_order::InOrder;
-use super::sweep::{Sample, Search, Try, timed};
+use super::sample::{Sample, Try, timed};
+use super::sweep::Search;
 use model::plan::Plan;
 use model::record::attempts::Attempt;
 use model::sweep::{Grid, Search as How};

@@ -3,9 +3,9 @@
 //! For: what `iops` and the SNIA's test specification do; a pure fold over what was measured so far, so that replaying it
 //! resumes a sweep and judges a record alike. Not for: finding a best cell ([`super::sweep`]), nor for measuring.
 
-use super::sweep::Sample;
-use crate::series;
-use crate::snia;
+use super::sample::Sample;
+use crate::stats::sample;
+use crate::stats::snia;
 use model::steadiness::Snia;
 use model::sweep::{Grid, Until, Variable, least_iops};
 
@@ -129,7 +129,7 @@ impl<'g> InOrder<'g> {
 
     /// Mean of the tracked value in the window.
     pub(crate) fn window_mean(&self) -> Option<f64> {
-        Some(series::mean(&self.tracked_in_window()?))
+        Some(sample::mean(&self.tracked_in_window()?))
     }
 
     /// The runs that a cell is told by: those of the window where there is one.

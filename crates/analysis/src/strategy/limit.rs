@@ -10,9 +10,9 @@
 
 use super::{Budget, Next, Summary, rounds};
 use crate::case::falls_short;
-use crate::interval;
-use crate::knee::{self, Cost};
-use crate::proportion::{self, Part};
+use crate::stats::interval;
+use crate::stats::knee::{self, Cost};
+use crate::stats::proportion::{self, Part};
 use model::histogram::Histogram;
 use model::plan::Promise;
 

@@ -9,6 +9,7 @@ pub mod in_order;
 pub(crate) mod limit;
 pub mod precision;
 mod rounds;
+pub mod sample;
 pub mod steady;
 pub mod sweep;
 

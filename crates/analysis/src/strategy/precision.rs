@@ -8,8 +8,8 @@
 //! below holds what is left of the error.
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
-use crate::series::variance;
-use crate::{interval, needed};
+use crate::stats::sample::variance;
+use crate::stats::{interval, sample_size};
 use model::units::show_share;
 
 /// Runs after which the interval must be narrow, one after the other: the last ones.
@@ -68,7 +68,10 @@ pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
         // Narrow once and not yet twice, or cut short.
         Some(_) => "one or two more would tell".into(),
         None => {
-            format!("more than {} would be needed; longer ones may vary less (--time)", needed::MOST_RUNS)
+            format!(
+                "more than {} would be needed; longer ones may vary less (--time)",
+                sample_size::MOST_RUNS
+            )
         }
     };
     Some(format!(
@@ -78,13 +81,13 @@ pub(super) fn note(job: &str, rates: &[f64], share: f64) -> Option<String> {
 
 /// Runs after which the interval would be so narrow if they went on varying as these do; `None` where they are too many.
 fn needed(rates: &[f64], share: f64) -> Option<u32> {
-    needed::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
+    sample_size::runs(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
 
 #[cfg(test)]
 use super::played;
 #[cfg(test)]
-use crate::series::known::Noise;
+use crate::stats::known::Noise;
 #[cfg(test)]
 use model::plan::Strategy;
 

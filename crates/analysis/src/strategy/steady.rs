@@ -17,7 +17,7 @@
 //! Rounds are taken to be independent of one another. Their residuals are too few to prove anything else.
 
 use super::{Budget, Next, Summary, jobs_in_words, rates, rounds};
-use crate::student;
+use crate::stats::student;
 use model::plan::Strategy;
 use model::record::Record;
 use model::units::show_rate;
@@ -148,7 +148,7 @@ pub(super) fn note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
 #[cfg(test)]
 use super::played;
 #[cfg(test)]
-use crate::series::known::{Noise, flat};
+use crate::stats::known::{Noise, flat};
 #[cfg(test)]
 const AT_MOST: u32 = 25;
 

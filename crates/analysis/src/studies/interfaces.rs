@@ -5,7 +5,7 @@
 
 use crate::case::{Case, Ran, share};
 use crate::findings::Answered;
-use crate::interval::{self, Mean};
+use crate::stats::interval::{self, Mean};
 use model::Known;
 use model::api::{Advice, Api, ApiRow, Contest, Entrant};
 use model::check_id::CheckId;

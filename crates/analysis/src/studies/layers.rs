@@ -7,7 +7,7 @@ use super::interfaces::refusals;
 use crate::case::{Case, share};
 use crate::checks::evidence;
 use crate::findings::Answered;
-use crate::interval;
+use crate::stats::interval;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Kind;

@@ -5,8 +5,8 @@
 
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::Answered;
-use crate::knee;
 use crate::name;
+use crate::stats::knee;
 use crate::strategy::Summary;
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;

@@ -3,11 +3,12 @@
 //! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
-use crate::compare::welch::Shift;
 use crate::findings::Answered;
-use crate::interval;
-use crate::strategy::sweep::{Lane, Race, Search, samples};
-use crate::student;
+use crate::stats::interval;
+use crate::stats::student;
+use crate::stats::welch::Shift;
+use crate::strategy::sample::samples;
+use crate::strategy::sweep::{Lane, Race, Search};
 use choice::choice;
 use model::job::Pattern;
 use model::record::Record;
@@ -154,7 +155,7 @@ fn knee(axis: &str, scale: Scale, winner: &Setting, cells: &[&CellFigures]) -> O
 }
 
 /// A line through the logarithms of the reference's rates over the time of the sweep.
-fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sweep::Sample]) -> Option<Reference> {
+fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sample::Sample]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for run in runs {

@@ -6,7 +6,7 @@
 use super::a04_holes_read;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::two_samples::{Compared, FEWEST, compare};
+use crate::stats::two_samples::{Compared, FEWEST, compare};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Probe;

@@ -5,7 +5,9 @@
 
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
-use crate::series::{Series, courses, mean};
+use crate::run_series::courses;
+use crate::stats::sample::mean;
+use crate::stats::series::Series;
 use crate::steadiness::{Drifts, cliff, whole_change};
 use model::Known;
 use model::check_id::CheckId;
@@ -110,7 +112,7 @@ use crate::checks::{ask_one, severity};
 #[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[test]
 fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {

@@ -3,10 +3,11 @@
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
 use crate::case::{Case, Ran};
-use crate::change::{Change, Step};
 use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
-use crate::course::Course;
-use crate::series::{Series, courses};
+use crate::device_series::Course;
+use crate::run_series::courses;
+use crate::stats::change::{Change, Step};
+use crate::stats::series::Series;
 use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
 use model::Known;
 use model::check_id::CheckId;
@@ -154,7 +155,7 @@ use crate::checks::{ask_one, severity};
 #[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[cfg(test)]
 fn falling(ms_after: f64) -> Found {
@@ -162,7 +163,7 @@ fn falling(ms_after: f64) -> Found {
     let mut record = super::shaped(&Forge { runs: 1, ops, ..Forge::honest() }, (100, 10), |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
-    crate::course::look_inside(
+    crate::device_series::look_inside(
         &mut record,
         |t| if t <= 0.55 { 0.04 } else { ms_after },
         |t| {

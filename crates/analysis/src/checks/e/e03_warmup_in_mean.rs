@@ -2,10 +2,10 @@
 //!
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
-use crate::beginning::beginning;
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::series::courses;
+use crate::run_series::courses;
+use crate::stats::warm_up::beginning;
 use crate::steadiness::cliff;
 use model::Known;
 use model::check_id::CheckId;
@@ -75,7 +75,7 @@ use crate::checks::{ask_one, severity};
 #[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[test]
 fn a_warm_up_is_told_with_both_means_and_noise_is_none() {

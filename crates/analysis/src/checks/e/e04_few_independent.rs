@@ -3,10 +3,11 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::change::without_levels;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::independent::{FEWEST, observations};
-use crate::series::{Series, courses};
+use crate::run_series::courses;
+use crate::stats::autocorrelation::{FEWEST, observations};
+use crate::stats::change::without_levels;
+use crate::stats::series::Series;
 use crate::steadiness::steps;
 use model::Known;
 use model::check_id::CheckId;

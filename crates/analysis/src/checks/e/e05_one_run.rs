@@ -4,7 +4,7 @@
 
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::interval::FEWEST_RUNS;
+use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -5,10 +5,12 @@
 use crate::case::{Case, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::figures::iops;
-use crate::independent::correlation_time;
-use crate::interval::FEWEST_RUNS;
-use crate::needed::{self, ASKED, MOST_RUNS, Spread};
-use crate::series::{Series, courses, mean, median, variance};
+use crate::run_series::courses;
+use crate::stats::autocorrelation::correlation_time;
+use crate::stats::interval::FEWEST_RUNS;
+use crate::stats::sample::{mean, median, variance};
+use crate::stats::sample_size::{self, ASKED, MOST_RUNS, Spread};
+use crate::stats::series::Series;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -108,14 +110,14 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
         return look.into();
     }
     let asked = format!("an interval of {} to either side", show_share(ASKED));
-    let Some(runs) = needed::runs(variance, ASKED) else {
+    let Some(runs) = sample_size::runs(variance, ASKED) else {
         return format!("{look} As they are, {asked} would take more than {MOST_RUNS} runs.");
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
     let best = within.zip(beside_s(case)).and_then(|(within, beside_s)| {
         let spread = Spread { variance, within, seconds, beside_s };
-        needed::best_seconds(&spread)
+        sample_size::best_seconds(&spread)
     });
     match best {
         Some(best) if best > WORTH_SAYING * seconds => {

@@ -5,7 +5,7 @@
 use super::{TIMED, has_step};
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::modes::{FEWEST_OPS, modes};
+use crate::stats::bimodality::{FEWEST_OPS, modes};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -4,7 +4,8 @@
 
 use crate::case::{Case, Ran, falls_short, no_run, share};
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::series::{median, moved, rows_of};
+use crate::run_series::{moved, rows_of};
+use crate::stats::sample::median;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

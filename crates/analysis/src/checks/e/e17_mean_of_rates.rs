@@ -4,7 +4,7 @@
 
 use crate::case::{Case, Ran, no_run};
 use crate::checks::{Answer, Check, Found, Page, evidence};
-use crate::series::{moved, rows_of};
+use crate::run_series::{moved, rows_of};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

@@ -20,7 +20,7 @@ mod e17_mean_of_rates;
 
 use super::Check;
 use crate::case::Case;
-use crate::series::courses;
+use crate::run_series::courses;
 use crate::steadiness::cliff;
 use model::job::Kind;
 

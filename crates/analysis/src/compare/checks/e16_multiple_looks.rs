@@ -4,7 +4,7 @@
 
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::{Answer, Found, Page, evidence};
-use crate::compare::welch::ALLOWED;
+use crate::stats::welch::ALLOWED;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::forge::Forge;
-use crate::interval;
-use crate::series::known::Noise;
+use crate::stats::interval;
+use crate::stats::known::Noise;
 use crate::strategy::{left, next, played};
 use model::record::disturbed::Disturbed;
 

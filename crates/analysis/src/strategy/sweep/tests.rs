@@ -1,7 +1,7 @@
 //! Tests of the search: surfaces whose best cell is known, and noise drawn by seed.
 
 use super::*;
-use model::sweep::{Cell, Setting, Yardstick};
+use model::sweep::{Cell, SAME, Setting, Yardstick};
 
 /// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
 const WHOLE_NS: u64 = 1_120_000_000;

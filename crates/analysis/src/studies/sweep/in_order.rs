@@ -5,7 +5,7 @@
 use super::knees;
 use crate::findings::Answered;
 use crate::strategy::in_order::InOrder;
-use crate::strategy::sweep::{Sample, samples};
+use crate::strategy::sample::{Sample, samples};
 use model::plan::Role;
 use model::record::Record;
 use model::sweep::{
@@ -56,7 +56,7 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
     let told: Vec<&Sample> = order.told(job).collect();
     let mean = |of: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = told.iter().filter_map(|s| of(s)).filter(|v| v.is_finite()).collect();
-        (!values.is_empty()).then(|| crate::series::mean(&values))
+        (!values.is_empty()).then(|| crate::stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
     CellFigures {

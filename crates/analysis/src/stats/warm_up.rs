@@ -2,9 +2,10 @@
 //!
 //! For: how long a warm-up was, and how much the mean would move without it. Not for: where it ends in one series (`mser`).
 
-use crate::independent::correlation_time;
-use crate::mser::warm_up;
-use crate::series::{ByLength, Series, mean, variance};
+use crate::stats::autocorrelation::correlation_time;
+use crate::stats::mser::warm_up;
+use crate::stats::sample::{mean, variance};
+use crate::stats::series::{ByLength, Series};
 
 /// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
 const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };

@@ -3,7 +3,7 @@
 //! For: the autocorrelation time (Geyer's initial positive sequence), and what short series hide of it. Not for: what is
 //! concluded from it.
 
-use crate::series::mean;
+use crate::stats::sample::mean;
 
 /// Independent observations below which a mean has no interval and a line is not fitted: rule n_eff < 10 of the literature on
 /// steady states.
@@ -57,7 +57,7 @@ pub(crate) fn observations(values: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[cfg(test)]
 fn typical(rho: f64) -> f64 {

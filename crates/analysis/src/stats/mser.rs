@@ -3,7 +3,7 @@
 //! For: MSER (White 1997), the rule that keeps what makes the mean surest. Not for: steps in the middle, which it overlooks
 //! by design (`change`).
 
-use crate::series::{mean, variance};
+use crate::stats::sample::{mean, variance};
 
 /// Values that are averaged before the rule is applied, where there are enough: MSER-5 of the literature.
 const BATCH: usize = 5;
@@ -24,7 +24,7 @@ pub(crate) fn warm_up(values: &[f64]) -> Option<usize> {
 }
 
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[test]
 fn a_warm_up_is_cut_and_a_flat_series_hardly() {

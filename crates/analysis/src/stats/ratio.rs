@@ -3,7 +3,7 @@
 //! For: every sentence that calls one result faster, slower or as fast as another one of the same session: it stands only where
 //! the 95 % interval of the ratio carries it. Not for: two sessions, which have more witnesses (`compare`).
 
-use crate::compare::welch::Shift;
+use crate::stats::welch::Shift;
 
 /// One rate by another.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,6 +17,11 @@ pub(crate) fn quantile(rank: f64, degrees: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
 }
 
+/// The chance of more than so many standard errors to one side.
+pub(crate) fn beyond(errors: f64, degrees: f64) -> Option<f64> {
+    StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(errors))
+}
+
 #[test]
 fn far_quantiles_are_those_of_the_tables() {
     for (rank, degrees, t) in [(0.9999, 3.0, 22.204), (0.9999, 10.0, 5.694)] {

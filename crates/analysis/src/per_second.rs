@@ -1,10 +1,10 @@
 //! Seconds: what fathom did and what the device did beside it, second by second.
 //!
-//! For: the table of the report. Not for: conclusions; those ask `series` and `course`.
+//! For: the table of the report. Not for: conclusions; those ask `run_series` and `device_series`.
 
 use crate::case::{Case, Ran};
-use crate::course::Course;
-use crate::series::{moved, rows_of};
+use crate::device_series::Course;
+use crate::run_series::{moved, rows_of};
 use model::job::Kind;
 use model::report::{DeviceSecond, Second};
 
@@ -15,7 +15,7 @@ const SECOND_NS: f64 = 1e9;
 const CRUMB: f64 = 0.01;
 
 /// The course of all runs of a case.
-pub(crate) fn seconds(case: &Case) -> Vec<Second> {
+pub(crate) fn per_second(case: &Case) -> Vec<Second> {
     case.runs.iter().flat_map(|ran| of_run(case, ran)).collect()
 }
 
@@ -91,7 +91,7 @@ use crate::forge::Forge;
 fn each_second_has_ours_and_the_devices() {
     let mut record = Forge { runs: 2, ..Forge::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    let rows = seconds(case);
+    let rows = per_second(case);
     assert!(rows.iter().all(|r| (r.seconds - 1.0).abs() < 1e-9));
     assert_eq!(rows.len(), 2, "two runs of a second");
     assert!((rows[0].iops - 10_000.0).abs() < 1.0 && (rows[0].mb_per_s - 40.96).abs() < 0.01);
@@ -101,7 +101,7 @@ fn each_second_has_ours_and_the_devices() {
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 25, row.end_ns * 25);
     }
-    let rows = seconds(&crate::case::cases(&record)[0]);
+    let rows = per_second(&crate::case::cases(&record)[0]);
     assert_eq!(rows.len(), 50);
     assert!(rows[30].device.is_none(), "the device was not looked at so late");
 }
@@ -112,8 +112,8 @@ fn a_run_of_days_has_few_rows_and_no_course_has_none() {
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
     }
-    let rows = seconds(&crate::case::cases(&record)[0]);
+    let rows = per_second(&crate::case::cases(&record)[0]);
     assert!(rows.len() <= 3600 && rows[0].seconds > 100.0, "{}", rows.len());
     record.runs[0].intervals.clear();
-    assert!(seconds(&crate::case::cases(&record)[0]).is_empty());
+    assert!(per_second(&crate::case::cases(&record)[0]).is_empty());
 }

@@ -7,7 +7,7 @@
 //! and in short series no permutation of blocks can prove anything; so the levels are held against their standard error
 //! instead, widened by the correlation of neighbours.
 
-use crate::series::{mean, median};
+use crate::stats::sample::{mean, median};
 
 /// Values that each side must have at least, and the share of all: fewer are a stall and no level.
 const SIDE: (usize, f64) = (4, 0.125);
@@ -232,7 +232,7 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
 }
 
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[cfg(test)]
 fn stepped(n: usize, at: usize, factor: f64, seed: u64) -> Vec<f64> {

@@ -95,7 +95,7 @@ fn split(latencies: &Histogram, valley: usize) -> Modes {
 }
 
 #[cfg(test)]
-use crate::series::known::Noise;
+use crate::stats::known::Noise;
 
 /// Log-normal latencies: so many around each median.
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: a question with a yes, a no and a "cannot tell", each at 95 %. Not for: quantiles themselves (the histogram), nor how
 //! many operations a quantile needs to be printed.
 
-use crate::student;
+use crate::stats::student;
 use statrs::distribution::{Beta, ContinuousCDF};
 
 /// One-sided confidence of either answer.

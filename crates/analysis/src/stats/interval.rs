@@ -3,7 +3,7 @@
 //! For: geometric means with t-intervals on logarithms. Not for: intervals inside one run, nor comparing two results.
 //! Runs vary by factors rather than by amounts, hence logarithms (Maricq et al., OSDI 2018).
 
-use crate::student;
+use crate::stats::student;
 
 /// Runs below which no interval is given: two runs have one degree of freedom and an interval of a factor of ten.
 pub(crate) const FEWEST_RUNS: usize = 3;

@@ -6,8 +6,9 @@
 //! Solid State Storage Performance Test Specification 2.0, steady state: within five rounds the largest and the smallest value
 //! differ by at most 20 % of the average, and the ends of the fitted line by at most 10 %.
 
-use crate::drift::Line;
-use crate::series::{Series, mean};
+use crate::stats::drift::Line;
+use crate::stats::sample::mean;
+use crate::stats::series::Series;
 use model::steadiness::Snia;
 
 /// Rounds that are judged: the last five.

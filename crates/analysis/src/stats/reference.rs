@@ -2,11 +2,11 @@
 //!
 //! For: tests that each formula here is the one of the books. Not for: how well it serves (`error_rates`).
 
-use crate::{drift, independent, interval, mser, order, student, two_samples, within};
+use super::{autocorrelation, batch_means, drift, interval, median_interval, mser, student, two_samples};
 use serde_json::Value;
 
 fn reference(name: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(include_str!("../tests/fixtures/reference.json")).unwrap();
+    let all: Value = serde_json::from_str(include_str!("../../tests/fixtures/reference.json")).unwrap();
     let rows = all[name].as_array().unwrap().clone();
     assert!(!rows.is_empty());
     rows
@@ -55,7 +55,7 @@ fn ratios_of_hodges_and_lehmann_and_the_ranks_of_mann_and_whitney() {
 fn ranks_around_the_median() {
     for row in reference("order") {
         let values: Vec<f64> = (1..=row["runs"].as_u64().unwrap()).map(|v| v as f64).collect();
-        let got = order::of_runs(&values).map(|e| e.interval[0]);
+        let got = median_interval::of_runs(&values).map(|e| e.interval[0]);
         assert_eq!(got, row["rank"].as_f64(), "{row}");
     }
 }
@@ -73,9 +73,9 @@ fn correlation_times_warm_ups_and_intervals_within_a_run() {
     let (mut withheld, mut never) = (0, 0);
     for row in reference("courses") {
         let values = numbers(&row["values"]);
-        let time = independent::correlation_time(&values);
+        let time = autocorrelation::correlation_time(&values);
         assert!(near(time, &row["tau"]), "{time} against {}", row["tau"]);
-        let half = within::half_width(&values);
+        let half = batch_means::half_width(&values);
         assert!(
             half.map_or(row["half"].is_null(), |h| near(h, &row["half"])),
             "{half:?} against {}",

@@ -3,9 +3,9 @@
 //! For: a straight line by least squares, and its error: widened by the correlation of neighbours within a run, with each run
 //! as one observation over several. Not for: steps (`change`).
 
-use crate::independent::{FEWEST, correlation_time};
-use crate::series::mean;
-use crate::student;
+use crate::stats::autocorrelation::{FEWEST, correlation_time};
+use crate::stats::sample::mean;
+use crate::stats::student;
 
 /// Runs that a line from run to run takes: two lie on one, whatever they are.
 pub(crate) const FEWEST_RUNS: usize = 3;
@@ -98,7 +98,7 @@ pub(crate) fn over_runs(rates: &[f64]) -> Option<Drift> {
 }
 
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[cfg(test)]
 fn sloped(n: usize, over_all: f64, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {

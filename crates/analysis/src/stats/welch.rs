@@ -5,11 +5,12 @@
 //! B. L. Welch, "The generalization of Student's problem when several different population variances are involved",
 //! Biometrika 34 (1947).
 
-use crate::interval::FEWEST_RUNS;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::stats::interval::FEWEST_RUNS;
+use crate::stats::sample::{mean, variance};
+use crate::stats::student;
 
 /// Chance of being wrong that is allowed: both tails of a 95 % interval together.
-pub(super) const ALLOWED: f64 = 0.05;
+pub(crate) const ALLOWED: f64 = 0.05;
 /// Share of comparisons in which a true difference should be found.
 const POWER: f64 = 0.80;
 /// What each end of an interval must reach so that both are inside the margin in [`POWER`] of the comparisons.
@@ -30,16 +31,6 @@ pub(crate) struct Shift {
     degrees: f64,
     /// Variance of a single run, the mean of both sides'.
     variance: f64,
-}
-
-/// The mean of all.
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let centre = mean(values);
-    values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
 impl Shift {
@@ -73,13 +64,13 @@ impl Shift {
     }
 
     /// Its degrees of freedom; `None` where nothing varies.
-    pub(super) fn degrees(&self) -> Option<f64> {
+    pub(crate) fn degrees(&self) -> Option<f64> {
         self.degrees.is_finite().then_some(self.degrees)
     }
 
     /// Two-sided chance of a difference so far beyond the margin, where the truth is at the margin. It is below 5 % exactly
     /// where the 95 % interval lies beyond the margin.
-    pub(super) fn chance_beyond(&self, margin: f64) -> f64 {
+    pub(crate) fn chance_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
             return 1.0;
@@ -87,19 +78,18 @@ impl Shift {
         if self.error <= 0.0 {
             return 0.0;
         }
-        let student = StudentsT::new(0.0, 1.0, self.degrees);
-        student.map_or(1.0, |s| 2.0 * s.sf(beyond / self.error))
+        student::beyond(beyond / self.error, self.degrees).map_or(1.0, |one_tail| 2.0 * one_tail)
     }
 
     /// Smallest difference that would be seen as one in [`POWER`] of such comparisons, among so many that are looked at.
     /// The interval must lie beyond the margin, so the margin is a part of it.
-    pub(super) fn visible(&self, margin: f64, looks: usize) -> f64 {
+    pub(crate) fn visible(&self, margin: f64, looks: usize) -> f64 {
         margin + self.times_error(tail(looks)) + self.times_error(POWER)
     }
 
     /// Runs on each side with which [`POWER`] of such comparisons would be settled, one way or the other, if the difference
     /// and the variation are what they seem; `None` above [`MOST_RUNS`]. It grows without bound towards the margin.
-    pub(super) fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
+    pub(crate) fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
         let gap = self.delta.abs() - margin;
         let (q, power, least) = if gap > 0.0 {
             (tail(looks), POWER, RUNS_FOR_RANKS)
@@ -129,7 +119,7 @@ fn tail(looks: usize) -> f64 {
 }
 
 fn quantile(degrees: f64, q: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |s| s.inverse_cdf(q))
+    student::quantile(q, degrees).unwrap_or(f64::INFINITY)
 }
 
 /// scipy.stats.ttest_ind(b, a, equal_var=False) of the test: statistic, df, confidence_interval(), pvalue.

@@ -4,12 +4,14 @@
 //! percentile varies by its operations and by its run at once, so drawing whole runs covers both (Davison and Hinkley,
 //! "Bootstrap Methods and their Application", 1997, section 3.8).
 
-use super::welch::{ALLOWED, mean};
+use super::sample::mean;
+use super::student;
+use super::welch::ALLOWED;
 use model::payload::split_mix;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Runs on each side from which there is enough to draw from.
-pub(super) const FEWEST: usize = 6;
+pub(crate) const FEWEST: usize = 6;
 /// Times that both sides are drawn.
 const DRAWS: usize = 2000;
 /// The same runs always have the same interval.
@@ -20,11 +22,11 @@ const SEED: u64 = 0x5eed;
 /// Plain quantiles of the draws are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by the normal distribution in
 /// place of Student's. Both are made up for (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
 /// Statistician 69, 2015, section 5.3: "expanded percentile interval").
-pub(super) fn interval(a: &[f64], b: &[f64], degrees: Option<f64>) -> Option<[f64; 2]> {
+pub(crate) fn interval(a: &[f64], b: &[f64], degrees: Option<f64>) -> Option<[f64; 2]> {
     let delta = mean(b) - mean(a);
     let Some(degrees) = degrees else { return Some([delta, delta]) };
-    let student = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(ALLOWED / 2.0);
-    let tail = Normal::new(0.0, 1.0).ok()?.cdf(student);
+    let errors = student::quantile(ALLOWED / 2.0, degrees)?;
+    let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
     let mut state = SEED;
     let mut draws: Vec<f64> =
         (0..DRAWS).map(|_| delta + deviation(b, &mut state) - deviation(a, &mut state)).collect();

@@ -3,7 +3,7 @@
 //! For: order statistics. The median lies between the k-th smallest and the k-th largest of n runs unless fewer than k fall on
 //! one side of it, and each falls there like a coin. Not for: means (`interval`).
 
-use crate::series::median;
+use crate::stats::sample::median;
 use model::steadiness::Estimate;
 use statrs::distribution::{Binomial, DiscreteCDF};
 

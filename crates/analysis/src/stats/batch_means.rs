@@ -3,9 +3,9 @@
 //! For: the wider of two intervals that both allow for the correlation of neighbours. Not for: the next run, which may be on
 //! another level altogether (`interval`).
 
-use crate::independent::{FEWEST, observations};
-use crate::series::{mean, variance};
-use crate::student;
+use crate::stats::autocorrelation::{FEWEST, observations};
+use crate::stats::sample::{mean, variance};
+use crate::stats::student;
 
 /// Batches whose means are taken as independent. In simulations of correlated series five of them cover the truth more often
 /// than ten.
@@ -33,7 +33,7 @@ fn of_mean(variance: f64, count: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::series::known::flat;
+use crate::stats::known::flat;
 
 #[test]
 fn a_constant_has_no_width_and_few_or_slow_values_have_no_interval() {

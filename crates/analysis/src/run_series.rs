@@ -1,68 +1,20 @@
 //! The course of a run as numbers of equal weight: operations per second in steps of equal length.
 //!
 //! For: what questions about time (warm-up, steps, drift, independence) are asked of. Not for: the answers, nor the table in
-//! the report (that is `seconds`).
+//! the report (that is `per_second`).
 
 use crate::case::{Case, Ran, no_run};
+use crate::stats::series::{FEWEST_STEPS, Series};
 use model::Known;
 use model::job::Kind;
 use model::record::Interval;
 
-/// Steps below which a series says nothing: ten observations are the least that any rule here takes.
-pub(crate) const FEWEST_STEPS: usize = 10;
 /// Steps above which a longer series tells no more, and the quadratic search for a change gets slow.
 const MOST_STEPS: usize = 120;
 /// Operations that a step must hold on average, so that counting whole ones makes less noise than the storage does.
 const OPS_PER_STEP: f64 = 10.0;
 /// Latencies that a step must be long: within less, a full queue completes or it does not.
 const LATENCIES_PER_STEP: f64 = 2.0;
-
-/// Operations per second over a run's measured window.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Series {
-    /// ns from the workers' start to the first step.
-    pub from_ns: f64,
-    /// Length of a step in ns.
-    pub step_ns: f64,
-    /// One rate per step.
-    pub rates: Vec<f64>,
-}
-
-impl Series {
-    /// Length of all in seconds.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.step_ns * self.rates.len() as f64 / 1e9
-    }
-
-    /// Seconds from the first step to the beginning of another.
-    pub(crate) fn second_of(&self, step: usize) -> f64 {
-        self.step_ns * step as f64 / 1e9
-    }
-}
-
-/// A share that depends on how long a run is: from a minute on, from ten seconds on, and below. A second holds the odd pause
-/// of a scheduler, a minute hardly any.
-pub(crate) struct ByLength {
-    pub minute: f64,
-    pub ten_seconds: f64,
-    pub shorter: f64,
-}
-
-impl ByLength {
-    /// The share for a run.
-    pub(crate) fn of(&self, series: &Series) -> f64 {
-        self.at(series.seconds())
-    }
-
-    /// The share for so many seconds. A window of a minute may end a few ms before it.
-    pub(crate) fn at(&self, seconds: f64) -> f64 {
-        match seconds {
-            s if s >= 59.5 => self.minute,
-            s if s >= 9.9 => self.ten_seconds,
-            _ => self.shorter,
-        }
-    }
-}
 
 /// What counts as an operation of an interval: syncs are the price of writes and no rate.
 pub(crate) fn moved(row: &Interval) -> (u64, u64) {
@@ -128,61 +80,6 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
         *rate *= 1e9 / step_ns;
     }
     Series { from_ns, step_ns, rates }
-}
-
-/// The mean; 0 of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// The variance around the mean, as estimated from a sample; 0 of fewer than two.
-pub(crate) fn variance(values: &[f64]) -> f64 {
-    let centre = mean(values);
-    values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / values.len().saturating_sub(1).max(1) as f64
-}
-
-/// The middle one; 0 of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => at(n / 2),
-        n => f64::midpoint(at(n / 2 - 1), at(n / 2)),
-    }
-}
-
-/// Series whose truth is known, for the tests of what is concluded from series.
-#[cfg(test)]
-pub(crate) mod known {
-    use model::payload::split_mix;
-
-    /// Normal numbers from a seed (Box and Muller).
-    pub(crate) struct Noise(pub(crate) u64);
-
-    impl Noise {
-        pub(crate) fn uniform(&mut self) -> f64 {
-            self.0 = split_mix(self.0);
-            ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-        }
-
-        pub(crate) fn normal(&mut self) -> f64 {
-            (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-        }
-    }
-
-    /// Around 1, with this deviation and this correlation of neighbours (AR(1)).
-    pub(crate) fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
-        let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
-        let mut last = noise.normal();
-        let step = (1.0 - rho * rho).sqrt();
-        let mut next = || {
-            last = rho * last + step * noise.normal();
-            (1.0 + deviation * last).max(0.01)
-        };
-        (0..n).map(|_| next()).collect()
-    }
 }
 
 #[cfg(test)]

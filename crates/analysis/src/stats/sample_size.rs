@@ -4,8 +4,8 @@
 //! follows from both and from what a run costs beside its window (Kalibera and Jones, Rigorous Benchmarking in Reasonable
 //! Time, ISMM 2013). Not for: deciding while measuring (`strategy`).
 
-use crate::interval::FEWEST_RUNS;
-use crate::student;
+use crate::stats::interval::FEWEST_RUNS;
+use crate::stats::student;
 
 /// Half width of an interval that is worth asking for, by the value.
 pub(crate) const ASKED: f64 = 0.025;
