@@ -62,7 +62,7 @@ fn fathom() -> ExitCode {
 fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let meant = plan::plan(request)?;
     if showing.explain {
-        return show::explain(&meant);
+        return show::explain(&meant, showing.format);
     }
     let outlets = show::outlets(showing, spared(&meant, request.file.as_deref()))?;
     conclude(&run::measure(meant, request.keep, showing.quiet)?, showing, &outlets)

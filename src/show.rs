@@ -11,15 +11,12 @@ use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
 use model::check_id::CheckId;
+use model::machine::Machine;
 use model::name;
-use model::plan::{MissingRung, Plan, Strategy};
+use model::plan::Plan;
 use model::record::Record;
 use model::report::Report;
-use model::study::Study;
-use model::sweep::{Search, Until};
-use model::units::show_share;
 use model::wish::presets::preset;
-use report::prose::{WIDTH, prose};
 use report::{Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -138,78 +135,14 @@ pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
 /// Prints the plan with the origin of every setting.
 ///
 /// # Errors
-/// Where it cannot be printed.
-pub fn explain(meant: &(Plan, model::machine::Machine)) -> Result<ExitCode, Failure> {
-    let (plan, machine) = meant;
-    let jobs = match plan.jobs.len() {
-        1 => "1 workload".to_owned(),
-        n => format!("{n} workloads"),
-    };
-    let mut out = format!("{}: {jobs}; each {}\n\n", plan.title, repeats(plan));
-    let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
-    let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
-    for o in &plan.origins {
-        let row = format!("{:width$}  {:values$}  {}\n", o.setting, o.value, o.from);
-        if row.chars().count() <= WIDTH {
-            out += &row;
-        } else {
-            let setting = format!("{:width$}  ", o.setting);
-            out += &prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", o.value, o.from));
-        }
-    }
-    out.push('\n');
-    for (i, job) in plan.jobs.iter().enumerate() {
-        let mark = if i == plan.headline { "  (headline)" } else { "" };
-        out += &format!("{}{mark}\n", job.name);
-        for stream in job.phases.iter().flat_map(|p| &p.streams) {
-            let access = stream.access.words();
-            out += &format!(
-                "    {access}, depth {}, workers {}, {}, {}\n",
-                stream.depth,
-                stream.workers,
-                stream.engine,
-                stream.cache.word()
-            );
-        }
-    }
-    match &plan.study {
-        Study::Profile(form) => {
-            out += &format!("\nnot as {} does it:\n", form.tool);
-            form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
-        }
-        Study::Interfaces(contest) => {
-            contest.missing.iter().for_each(|missing| out += &format!("not measured: {missing}\n"));
-        }
-        Study::Layers(ladder) => {
-            let not_measured = |m: &MissingRung| format!("not measured: {}: {}\n", m.name, m.why);
-            ladder.missing.iter().for_each(|missing| out += &not_measured(missing));
-        }
-        Study::Jobs | Study::Limit(_) | Study::Sweep(_) => {}
-    }
-    for place in &machine.places {
-        out += &format!("\n{}", prose("", "  ", &place.chain()));
-    }
-    stdout::text(&out)?;
+/// [`Failure::Usage`] where the format has no way to write one, [`Failure::Refused`] where it cannot be printed.
+pub fn explain(meant: &(Plan, Machine), format: &'static Format) -> Result<ExitCode, Failure> {
+    stdout::report(
+        report::that_writes::<(Plan, Machine)>(format).map_err(Failure::Usage)?,
+        meant,
+        Style::default(),
+    )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// How often each job is measured, in words.
-fn repeats(plan: &Plan) -> String {
-    match plan.study.grid().map(|g| g.search) {
-        Some(Search::Adaptive { .. }) => return "as often as the search asks".into(),
-        Some(Search::InOrder(Until::Slow)) => return "once".into(),
-        Some(Search::InOrder(Until::Rounds { rounds_at_most, .. })) => {
-            return format!("in up to {rounds_at_most} rounds");
-        }
-        Some(Search::Exhaustive) | None => {}
-    }
-    match plan.strategy {
-        Strategy::Fixed | Strategy::Limit(_) => format!("{} runs", plan.runs),
-        Strategy::Precision { share, at_most } => {
-            format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
-        }
-        Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
-    }
 }
 
 /// Prints the cells of a grid, one a line.

@@ -1,7 +1,9 @@
 //! `fathom doctor`: its flags.
 
+use super::common::formats_of;
 use crate::doctor::Wish;
-use clap::ValueEnum;
+use model::diagnosis::Diagnosis;
+use report::Format;
 use std::path::PathBuf;
 
 /// Look at a place before measuring it: its whole block stack, what would spoil a number, and what repairs that.
@@ -15,22 +17,13 @@ pub struct Args {
     #[arg(default_value = ".")]
     target: PathBuf,
     /// Form of the answer
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormWord,
-}
-
-/// The words of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormWord {
-    /// To read
-    Text,
-    /// Everything, for programs
-    Json,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Diagnosis>())]
+    format: &'static Format,
 }
 
 impl Args {
     /// What was said.
     pub fn wish(self) -> Wish {
-        Wish { target: self.target, json: self.format == FormWord::Json }
+        Wish { target: self.target, format: self.format }
     }
 }

@@ -1,8 +1,10 @@
 //! `fathom explain`: its flags.
 
-use crate::explain::{self, Form, Wish};
+use super::common::formats_of;
+use crate::explain::{self, Wish};
 use crate::failure::Failure;
-use clap::ValueEnum;
+use model::check_page::Pages;
+use report::Format;
 
 /// Say what a check looks at, by which formula, how to see it fire and what repairs it.
 ///
@@ -14,19 +16,8 @@ pub struct Args {
     #[arg(value_name = "ID")]
     checks: Vec<String>,
     /// Form of the answer
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormWord,
-}
-
-/// The words of `--format`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormWord {
-    /// To read; without an ID a table
-    Text,
-    /// Whole pages; without an ID those of docs/checks.md
-    Markdown,
-    /// Whole pages, for programs
-    Json,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Pages>())]
+    format: &'static Format,
 }
 
 impl Args {
@@ -36,11 +27,6 @@ impl Args {
     /// A usage failure that names the check most like one that there is not.
     pub fn wish(self) -> Result<Wish, Failure> {
         let checks = self.checks.iter().map(|said| explain::find(said)).collect::<Result<Vec<_>, _>>();
-        let form = match self.format {
-            FormWord::Text => Form::Text,
-            FormWord::Markdown => Form::Markdown,
-            FormWord::Json => Form::Json,
-        };
-        Ok(Wish { checks: checks.map_err(Failure::Usage)?, form })
+        Ok(Wish { checks: checks.map_err(Failure::Usage)?, format: self.format })
     }
 }

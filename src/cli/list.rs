@@ -1,8 +1,11 @@
 //! `fathom list`: its flags.
 
-use crate::history::{self, Filter, Form, Listing};
+use super::common::formats_of;
+use crate::history::{self, Filter, ListWish};
 use clap::ValueEnum;
+use model::entry::Listing;
 use model::report::Verdict;
+use report::Format;
 
 /// List earlier sessions, newest first.
 ///
@@ -41,8 +44,8 @@ pub struct Args {
     #[arg(long)]
     rebuild: bool,
     /// Form of the list
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormWord,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Listing>())]
+    format: &'static Format,
 }
 
 /// The words of `--verdict`.
@@ -53,32 +56,16 @@ enum VerdictWord {
     Invalid,
 }
 
-/// The words of `--format`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormWord {
-    /// A table to read
-    Text,
-    /// An array of sessions, everything about each
-    Json,
-    /// A line per session, lists joined by semicolons
-    Csv,
-}
-
 impl Args {
     /// What was said.
-    pub fn wish(self) -> Listing {
+    pub fn wish(self) -> ListWish {
         let verdict = self.verdict.map(|v| match v {
             VerdictWord::Valid => Verdict::Valid,
             VerdictWord::Suspect => Verdict::Suspect,
             VerdictWord::Invalid => Verdict::Invalid,
         });
-        let form = match self.format {
-            FormWord::Text => Form::Text,
-            FormWord::Json => Form::Json,
-            FormWord::Csv => Form::Csv,
-        };
-        let Self { target, device, job, tag, since, until, limit, rebuild, .. } = self;
+        let Self { target, device, job, tag, since, until, limit, rebuild, format, .. } = self;
         let filter = Filter { target, device, job, verdict, tag, since, until };
-        Listing { filter, limit, rebuild, form }
+        ListWish { filter, limit, rebuild, format }
     }
 }

@@ -13,23 +13,23 @@ mod host;
 mod neighbours;
 mod rights;
 mod seen;
-mod show;
 
 use crate::failure::Failure;
 use crate::{stderr, stdout};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
+use report::{Format, Style};
 use seen::Seen;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What was asked for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Wish {
     /// The place.
     pub target: PathBuf,
-    /// JSON instead of text.
-    pub json: bool,
+    /// The format of the answer.
+    pub format: &'static Format,
 }
 
 /// Looks, and prints what was seen.
@@ -41,14 +41,7 @@ pub fn doctor(wish: &Wish) -> Result<ExitCode, Failure> {
         stderr::say(&format!("watching for {} s what others do ...", seen::WATCH.as_secs()));
     }
     let seen = seen::look(&wish.target)?;
-    let diagnosis = diagnose(seen);
-    if wish.json {
-        let text = serde_json::to_string_pretty(&diagnosis);
-        let text = text.map_err(|e| Failure::Refused(format!("the diagnosis has no form in JSON: {e}")))?;
-        stdout::json(text + "\n")?;
-    } else {
-        stdout::coloured(&show::text(&diagnosis, false), &show::text(&diagnosis, true))?;
-    }
+    stdout::report(wish.format, &diagnose(seen), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -82,8 +75,56 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-#[test]
-fn paths_can_be_pasted_into_a_shell() {
-    assert_eq!(quoted(Path::new("/data/a-b_c.1")), "/data/a-b_c.1");
-    assert_eq!(quoted(Path::new("/it's here")), r"'/it'\''s here'");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::TEXT;
+    use seen::tests::in_order;
+
+    fn text(diagnosis: &Diagnosis, colour: bool) -> String {
+        let shown = TEXT.bytes(diagnosis, Style { colour, ..Style::default() }).unwrap_or_default();
+        String::from_utf8(shown).unwrap_or_default()
+    }
+
+    #[test]
+    fn paths_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted(Path::new("/data/a-b_c.1")), "/data/a-b_c.1");
+        assert_eq!(quoted(Path::new("/it's here")), r"'/it'\''s here'");
+    }
+
+    #[test]
+    fn a_place_in_order_ends_with_nothing_to_do() {
+        let mut seen = in_order();
+        // The forged machine has no CPU time between its two looks.
+        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
+        let text = text(&diagnose(seen), false);
+        assert!(!text.contains("FINDING") && !text.contains("NOT CHECKED"), "{text}");
+        assert!(
+            text.ends_with("Before you measure: nothing was found that would change what a number means.\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_acts_is_listed_worst_first_and_notes_and_the_unseen_are_counted() {
+        let mut seen = in_order();
+        seen.machine.virtual_by = Ok(Some("KVM".into()));
+        seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
+        seen.end.targets[0].room = None;
+        if let Some(Ok(extents)) = &mut seen.end.targets[0].extents {
+            extents.hole_bytes = extents.span_bytes;
+        }
+        let diagnosis = diagnose(seen);
+        let plain = text(&diagnosis, false);
+        let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
+        assert!(list.starts_with("  1. holes (voids a number, A04): "), "{list}");
+        assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
+        // Room, and all that needs counters or CPU time that moves.
+        assert!(
+            list.ends_with("1 note is worth knowing. 4 things could not be looked at, which is no pass.\n"),
+            "{list}"
+        );
+        assert!(text(&diagnosis, true).contains("\x1b[33mFINDING    \x1b[0m"));
+        assert!(plain.lines().all(|l| l.chars().count() <= 110), "{plain}");
+    }
 }

@@ -5,10 +5,11 @@
 //! A table `session` has a row per session file: id, size and time of change by which a change is noticed, the time that it
 //! began, and the entry as JSON, so that `sqlite3 history.db "select id, entry ->> 'verdict' from session"` answers.
 
-use super::entry::Entry;
+use super::entry::{read, started_ns};
 use super::files::{Files, Found, Stamp};
 use crate::failure::Failure;
 use crate::{session, stderr};
+use model::entry::Entry;
 use model::report::Verdict;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, TransactionBehavior, params};
 use std::collections::BTreeMap;
@@ -160,7 +161,7 @@ fn attempt<T>(
     ask: impl Fn(&mut Index) -> rusqlite::Result<T>,
 ) -> Result<T, Trouble> {
     let mut index = Index::open(path)?;
-    index.refresh(files, Entry::read)?;
+    index.refresh(files, read)?;
     Ok(ask(&mut index)?)
 }
 
@@ -255,7 +256,7 @@ impl Index {
                     bytes,
                     changed_ns,
                     words_changed_ns,
-                    entry.started_ns(&found.stamp),
+                    started_ns(entry, &found.stamp),
                     json
                 ])?;
             }
@@ -359,8 +360,8 @@ impl From<rusqlite::Error> for Trouble {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{Device, Mark};
     use super::*;
+    use model::entry::{Device, Mark};
     use model::words::Words;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;

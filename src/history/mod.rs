@@ -20,12 +20,11 @@ mod words;
 
 pub use dates::{since, until};
 pub use delete::{Removal, delete};
-pub use entry::{Device, Entry, Mark};
 pub use export::{Export, FORM as SESSION_FORM, export, schema};
 pub use find::{find, last_on};
 pub use import::import;
 pub use index::Filter;
-pub use list::{Form, Listing, list};
+pub use list::{Wish as ListWish, list};
 pub use words::{Change, said, say};
 
 use std::path::Path;

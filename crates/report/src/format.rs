@@ -3,7 +3,12 @@
 //! For: what a line of the table of formats is made of, and what kinds of report there are. Not for: writing one; that stands in
 //! the file of each format.
 
+use model::check_page::Pages;
 use model::comparison::Comparison;
+use model::diagnosis::Diagnosis;
+use model::entry::Listing;
+use model::machine::Machine;
+use model::plan::Plan;
 use model::report::Report;
 use std::fmt;
 use std::io::{self, Write};
@@ -43,6 +48,14 @@ pub struct Format {
     pub report: Option<Writer<Report>>,
     /// Two sides held against each other.
     pub comparison: Option<Writer<Comparison>>,
+    /// What would be measured, and where.
+    pub plan: Option<Writer<(Plan, Machine)>>,
+    /// Sessions of the history.
+    pub sessions: Option<Writer<Listing>>,
+    /// What there is to be told of checks.
+    pub pages: Option<Writer<Pages>>,
+    /// What was seen of a place before anything is measured there.
+    pub diagnosis: Option<Writer<Diagnosis>>,
 }
 
 /// How a format writes one kind of report.
@@ -68,20 +81,26 @@ pub trait Kind: 'static {
     fn writer(format: &Format) -> Option<&Writer<Self>>;
 }
 
-impl Kind for Report {
-    const NAME: &'static str = "a report";
+/// Gives each kind its field.
+macro_rules! kinds {
+    ($($kind:ty: $field:ident, $name:literal;)*) => {$(
+        impl Kind for $kind {
+            const NAME: &'static str = $name;
 
-    fn writer(format: &Format) -> Option<&Writer<Self>> {
-        format.report.as_ref()
-    }
+            fn writer(format: &Format) -> Option<&Writer<Self>> {
+                format.$field.as_ref()
+            }
+        }
+    )*};
 }
 
-impl Kind for Comparison {
-    const NAME: &'static str = "a comparison";
-
-    fn writer(format: &Format) -> Option<&Writer<Self>> {
-        format.comparison.as_ref()
-    }
+kinds! {
+    Report: report, "a report";
+    Comparison: comparison, "a comparison";
+    (Plan, Machine): plan, "a plan";
+    Listing: sessions, "a list of sessions";
+    Pages: pages, "pages of checks";
+    Diagnosis: diagnosis, "a diagnosis";
 }
 
 impl Format {
@@ -91,8 +110,7 @@ impl Format {
     /// [`io::ErrorKind::Unsupported`] where the format cannot write one of its kind, or what refused to be written to.
     pub fn write<K: Kind + ?Sized>(&self, report: &K, style: Style, to: &mut dyn Write) -> io::Result<()> {
         let writer = K::writer(self).ok_or_else(|| {
-            let why = format!("the format {} has no way to write {}", self.name, K::NAME);
-            io::Error::new(io::ErrorKind::Unsupported, why)
+            io::Error::new(io::ErrorKind::Unsupported, format!("it cannot write {}", K::NAME))
         })?;
         (writer.write)(report, style, to)
     }

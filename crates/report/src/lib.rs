@@ -6,7 +6,8 @@
 mod format;
 mod formats;
 mod page;
-pub mod prose;
+mod parts;
+mod prose;
 mod rows;
 
 pub use format::{Content, Format, Kind, Style, Writer};
@@ -33,4 +34,15 @@ pub fn by_extension<K: Kind + ?Sized>(path: &Path) -> Option<&'static Format> {
 /// The extensions of files that hold this kind of report, for messages: `.txt, .json`.
 pub fn extensions<K: Kind + ?Sized>() -> String {
     able::<K>().map(|(format, _)| format!(".{}", format.extension)).collect::<Vec<_>>().join(", ")
+}
+
+/// The format, where it writes this kind of report.
+///
+/// # Errors
+/// Which formats do, for people.
+pub fn that_writes<K: Kind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
+    find::<K>(format.name).ok_or_else(|| {
+        let names: Vec<&str> = able::<K>().map(|(format, _)| format.name).collect();
+        format!("--format {} cannot write {}; type --format {}", format.name, K::NAME, names.join(" or "))
+    })
 }

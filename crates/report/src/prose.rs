@@ -3,10 +3,10 @@
 //! For: every text that fathom prints for people. Not for: tables, which are as wide as their figures.
 
 /// Columns that lines of prose are broken at.
-pub const WIDTH: usize = 110;
+pub(crate) const WIDTH: usize = 110;
 
 /// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed.
-pub fn prose(first: &str, indent: &str, text: &str) -> String {
+pub(crate) fn prose(first: &str, indent: &str, text: &str) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;

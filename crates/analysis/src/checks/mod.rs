@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::compare::checks as compare;
 use model::Known;
 use model::check_id::CheckId;
+use model::check_page::CheckPage;
 use model::finding::Severity;
 use std::collections::BTreeMap;
 
@@ -41,42 +42,25 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
     GROUPS.iter().flat_map(|(_, checks)| *checks)
 }
 
-/// What a reader is told of a check, whatever it is asked of.
-#[derive(Clone, Copy, Debug)]
-pub struct Told {
-    /// Catalogue id.
-    pub id: CheckId,
-    /// Its name: `CACHE_SERVED`.
-    pub name: &'static str,
-    /// What its group asks.
-    pub group: &'static str,
-    /// The belief that it puts to the test.
-    pub belief: &'static str,
-    /// The page.
-    pub page: Page,
-    /// Whether `--accept` takes it.
-    pub acceptable: bool,
+/// The pages of every check that one can read about: those of results, then those of comparisons.
+pub fn pages() -> impl Iterator<Item = CheckPage> {
+    let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
+    let results = results.map(|(group, c)| page(c.id, c.name, group, c.belief, &c.page, true));
+    let compared = compare::CHECKS.iter();
+    results.chain(compared.map(|c| page(c.id, c.name, OF_COMPARISONS, c.belief, &c.page, c.acceptable)))
 }
 
-/// Every check that one can read about: those of results, then those of comparisons.
-pub fn told() -> impl Iterator<Item = Told> {
-    let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
-    let results = results.map(|(group, c)| Told {
-        id: c.id,
-        name: c.name,
-        group,
-        belief: c.belief,
-        page: c.page,
-        acceptable: true,
-    });
-    results.chain(compare::CHECKS.iter().map(|c| Told {
-        id: c.id,
-        name: c.name,
-        group: OF_COMPARISONS,
-        belief: c.belief,
-        page: c.page,
-        acceptable: c.acceptable,
-    }))
+fn page(
+    id: CheckId,
+    name: &'static str,
+    group: &'static str,
+    belief: &'static str,
+    of: &Page,
+    acceptable: bool,
+) -> CheckPage {
+    let Page { reads, formula, provoke, repair } = *of;
+    let accept = acceptable.then(|| format!("--accept {id}"));
+    CheckPage { id, name, group, belief, reads, formula, provoke, repair, accept }
 }
 
 /// A question about a result.
@@ -233,7 +217,7 @@ fn ids_are_unique_and_sorted_and_files_are_in_the_table() {
     assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
     let loud = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     assert!(checks.iter().all(|c| !c.belief.is_empty() && loud(c.name)));
-    let told: Vec<CheckId> = told().map(|c| c.id).collect();
+    let told: Vec<CheckId> = pages().map(|c| c.id).collect();
     let ids: std::collections::BTreeSet<CheckId> = told.iter().copied().collect();
     assert_eq!(ids.len(), told.len(), "a check of comparisons has an id of its own");
     assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");

@@ -14,6 +14,10 @@ pub(super) static FORMAT: Format = Format {
     content: Content::Json,
     report: Some(Writer { about: "everything, by the contract of format 1", write }),
     comparison: Some(Writer { about: "everything, for programs", write }),
+    plan: None,
+    sessions: Some(Writer { about: "an array of sessions, everything about each", write }),
+    pages: Some(Writer { about: "whole pages, for programs", write }),
+    diagnosis: Some(Writer { about: "everything, for programs", write }),
 };
 
 fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,7 @@
 //! For: what has rows. Not for: findings and their evidence; those are in `json`.
 
 mod report;
+mod sessions;
 
 use crate::format::{Content, Format, Writer};
 
@@ -15,4 +16,11 @@ pub(super) static FORMAT: Format = Format {
         write: report::write,
     }),
     comparison: None,
+    plan: None,
+    sessions: Some(Writer {
+        about: "a line per session, lists joined by semicolons",
+        write: sessions::write,
+    }),
+    pages: None,
+    diagnosis: None,
 };

@@ -3,6 +3,7 @@
 //! For: what stands between other people's text. Not for: everything; that is `json`.
 
 mod comparison;
+mod pages;
 
 use crate::format::{Content, Format, Writer};
 
@@ -15,4 +16,8 @@ pub(super) static FORMAT: Format = Format {
         about: "answer and table, for a comment on a change",
         write: comparison::write,
     }),
+    plan: None,
+    sessions: None,
+    pages: Some(Writer { about: "whole pages; without an ID those of docs/checks.md", write: pages::write }),
+    diagnosis: None,
 };

@@ -7,15 +7,19 @@ mod api;
 mod card;
 mod comparison;
 mod course;
+mod diagnosis;
 mod findings;
 mod iops;
 mod layers;
 mod ledger;
 mod limit;
+mod pages;
+mod plan;
 mod pts;
 mod report;
 mod results;
 mod runs;
+mod sessions;
 mod sweep;
 
 use crate::format::{Content, Format, Writer};
@@ -29,4 +33,8 @@ pub(super) static FORMAT: Format = Format {
         about: "answer, table and findings, to read and to paste",
         write: comparison::write,
     }),
+    plan: Some(Writer { about: "every setting with its origin, then the workloads", write: plan::write }),
+    sessions: Some(Writer { about: "a table to read", write: sessions::write }),
+    pages: Some(Writer { about: "to read; without an ID a table", write: pages::write }),
+    diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
 };

@@ -2,24 +2,27 @@
 //!
 //! For: one line per look, and at the end what to do before measuring, worst first. Not for: JSON, which is the data itself.
 
+use crate::format::Style;
+use crate::prose::prose;
 use model::diagnosis::{Diagnosis, Look};
 use model::finding::{Outcome, Severity};
-use report::prose::prose;
+use std::io::{self, Write};
 
 /// Columns of the longest word that a line begins with.
 const WORD: usize = "NOT CHECKED".len();
 /// Columns of the gap between a word and what it is about.
 const GAP: usize = 2;
 
-pub(super) fn text(diagnosis: &Diagnosis, colour: bool) -> String {
+pub(super) fn write(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = prose("", "  ", &diagnosis.chain);
     for group in &diagnosis.groups {
         out += &format!("\n{}\n", group.heading);
         for look in &group.looks {
-            out += &line(look, colour);
+            out += &line(look, style.colour);
         }
     }
-    out + &before_you_measure(diagnosis)
+    out += &before_you_measure(diagnosis);
+    to.write_all(out.as_bytes())
 }
 
 fn line(look: &Look, colour: bool) -> String {
@@ -88,47 +91,4 @@ fn before_you_measure(diagnosis: &Diagnosis) -> String {
     }
     let rest = format!("{notes}{unseen}");
     if rest.is_empty() { out } else { out + &prose("", "  ", rest.trim()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::doctor::diagnose;
-    use crate::doctor::seen::tests::in_order;
-
-    #[test]
-    fn a_place_in_order_ends_with_nothing_to_do() {
-        let mut seen = in_order();
-        // The forged machine has no CPU time between its two looks.
-        seen.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
-        let text = text(&diagnose(seen), false);
-        assert!(!text.contains("FINDING") && !text.contains("NOT CHECKED"), "{text}");
-        assert!(
-            text.ends_with("Before you measure: nothing was found that would change what a number means.\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn what_acts_is_listed_worst_first_and_notes_and_the_unseen_are_counted() {
-        let mut seen = in_order();
-        seen.machine.virtual_by = Ok(Some("KVM".into()));
-        seen.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-        seen.end.targets[0].room = None;
-        if let Some(Ok(extents)) = &mut seen.end.targets[0].extents {
-            extents.hole_bytes = extents.span_bytes;
-        }
-        let diagnosis = diagnose(seen);
-        let plain = text(&diagnosis, false);
-        let (_, list) = plain.split_once("Before you measure:\n").unwrap_or_default();
-        assert!(list.starts_with("  1. holes (voids a number, A04): "), "{list}");
-        assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
-        // Room, and all that needs counters or CPU time that moves.
-        assert!(
-            list.ends_with("1 note is worth knowing. 4 things could not be looked at, which is no pass.\n"),
-            "{list}"
-        );
-        assert!(text(&diagnosis, true).contains("\x1b[33mFINDING    \x1b[0m"));
-        assert!(plain.lines().all(|l| l.chars().count() <= report::prose::WIDTH), "{plain}");
-    }
 }

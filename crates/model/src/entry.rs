@@ -1,0 +1,115 @@
+//! An entry: what the history knows of a session without opening it; and a list of them.
+//!
+//! For: one line of `fathom list`, one object of its JSON, one row of the index. Not for: finding, reading or laying out entries.
+
+use crate::check_id::CheckId;
+use crate::finding::Severity;
+use crate::report::{Ending, Headline, Verdict};
+use crate::words::Words;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Entries of a history, newest first. Its JSON is that of the entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// Those that are shown.
+    pub entries: Vec<Entry>,
+    /// How many there are that were asked for.
+    pub asked_for: u64,
+    /// Sessions in the whole history.
+    pub sessions: u64,
+    /// Bytes that their files take.
+    pub bytes: u64,
+}
+
+impl Serialize for Listing {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.entries.serialize(to)
+    }
+}
+
+/// What the history knows of a session. `None` where its file does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The name of its file without the extension.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// Size of the file.
+    pub bytes: u64,
+    /// When it began, RFC 3339.
+    pub started: Option<String>,
+    /// What was measured, as `bench cdm`.
+    pub title: Option<String>,
+    /// The first word of its report, no finding accepted.
+    pub verdict: Option<Verdict>,
+    /// The number that would be quoted.
+    pub headline: Option<Headline>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// Whether it is being measured right now.
+    #[serde(default)]
+    pub running: bool,
+    /// Paths of its targets.
+    pub targets: Vec<String>,
+    /// Block devices below them.
+    pub devices: Vec<Device>,
+    /// Names of its jobs.
+    pub jobs: Vec<String>,
+    /// Complete runs of all jobs.
+    pub runs: u64,
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// The same for sessions that did the same work at the same place.
+    pub fingerprint: Option<String>,
+    /// What was found.
+    pub findings: Vec<Mark>,
+    /// Version of fathom that measured.
+    pub version: Option<String>,
+    /// Version of fathom that judged.
+    pub judged_by: String,
+    /// What the user said about it.
+    pub words: Words,
+    /// Why it, or what the user said about it, cannot be read.
+    pub problem: Option<String>,
+}
+
+/// A block device by the names it goes by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Of the kernel: `vda`.
+    pub name: String,
+    /// Of the maker.
+    pub model: Option<String>,
+    /// Its serial number.
+    pub serial: Option<String>,
+}
+
+/// A finding by its id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Mark {
+    /// The check that found it.
+    pub id: CheckId,
+    /// How far it acts on a number, worst first.
+    pub severity: Option<Severity>,
+}
+
+impl Entry {
+    /// One word, or two where it did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`, `unreadable`.
+    pub fn word(&self) -> String {
+        let verdict = match self.verdict {
+            Some(Verdict::Valid) => Some("VALID"),
+            Some(Verdict::Suspect) => Some("SUSPECT"),
+            Some(Verdict::Invalid) => Some("INVALID"),
+            None => None,
+        };
+        let ending = match &self.ending {
+            _ if self.running => Some("running"),
+            Some(Ending::Complete) => None,
+            Some(Ending::Interrupted) => Some("interrupted"),
+            Some(Ending::Failed(_)) => Some("failed"),
+            Some(Ending::Cut) => Some("cut"),
+            None => Some("unreadable"),
+        };
+        verdict.into_iter().chain(ending).collect::<Vec<_>>().join(", ")
+    }
+}
