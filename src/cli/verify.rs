@@ -1,13 +1,16 @@
 //! `fathom verify`: its flags.
 
+use super::common::formats_of;
 use crate::failure::Failure;
 use crate::verify::{Task, ToWrite, Wish};
-use clap::{ValueEnum, value_parser};
+use clap::value_parser;
 use engine::engines::{self, ENGINES};
 use model::job::Cache;
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
+use model::verified::Verified;
 use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish, keys};
+use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -65,8 +68,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     destroy: Option<OsString>,
     /// Form of the result
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    #[arg(long, default_value = "text", value_parser = formats_of::<Verified>())]
+    format: &'static Format,
     /// No progress on standard error
     #[arg(long)]
     quiet: bool,
@@ -75,15 +78,6 @@ pub struct Args {
 /// Flags that a state says already.
 const WRITING: [&str; 9] =
     ["size", "offset", "bs", "passes", "time", "sync_every", "seed", "state", "destroy"];
-
-/// The words of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-}
 
 impl Args {
     /// What was said.
@@ -118,7 +112,7 @@ impl Args {
             engine: self.engine,
             cache: self.cache,
             cached: self.cached,
-            json: self.format == Format::Json,
+            format: self.format,
             quiet: self.quiet,
         })
     }

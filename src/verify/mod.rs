@@ -15,17 +15,19 @@ use crate::request::{Request, Work};
 use crate::signals;
 use crate::target::Ready;
 use engine::engines;
-use engine::verifier::{self, Ending, Failures, Through, Writing};
+use engine::verifier::{self, Through, Writing};
 use machine::rest;
 use machine::root::Root;
 use model::job::{Cache, PerKind, Sizes, Stream};
 use model::machine::{Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
+use model::report::Producer;
 use model::units::{show_bytes, show_count};
 use model::verification::{Mark, State, Verification};
+use model::verified::{Ending, Failures, Verified};
 use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
-use show::Outcome;
+use report::Format;
 use state::Keeper;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -49,8 +51,8 @@ pub struct Wish {
     pub cache: Option<Cache>,
     /// Read back without evicting the target.
     pub cached: bool,
-    /// JSON instead of text.
-    pub json: bool,
+    /// The format of the outcome.
+    pub format: &'static Format,
     /// No progress.
     pub quiet: bool,
 }
@@ -111,7 +113,7 @@ pub fn verify(wish: &Wish) -> Result<ExitCode, Failure> {
         Meant::Check(state) => bench.check(state.mark)?,
     };
     outcome.notes.append(&mut bench.notes);
-    show::print(&outcome, wish.json)
+    show::print(&outcome, wish.format)
 }
 
 /// What is to be done, with all that is known of it.
@@ -254,7 +256,7 @@ impl Bench {
         Ok(Self { root, ready, place, verification, through, cached: wish.cached, stop, live, notes, plan })
     }
 
-    fn write_and_read(&mut self, to_write: &ToWrite) -> Result<Outcome, Failure> {
+    fn write_and_read(&mut self, to_write: &ToWrite) -> Result<Verified, Failure> {
         let v = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
         let mut keeper = match &to_write.state {
@@ -300,14 +302,15 @@ impl Bench {
         Ok(outcome)
     }
 
-    fn check(&mut self, mark: Mark) -> Result<Outcome, Failure> {
+    fn check(&mut self, mark: Mark) -> Result<Verified, Failure> {
         let mut outcome = self.outcome(mark);
         self.read(&mut outcome)?;
         Ok(outcome)
     }
 
-    fn outcome(&self, mark: Mark) -> Outcome {
-        Outcome {
+    fn outcome(&self, mark: Mark) -> Verified {
+        Verified {
+            fathom: Producer { format: 1, version: env!("CARGO_PKG_VERSION").into() },
             verification: self.verification,
             mark,
             target: self.plan.targets.first().map_or_else(String::new, |t| t.path.clone()),
@@ -321,7 +324,7 @@ impl Bench {
     }
 
     /// Reads back, past the page cache as far as that can be had.
-    fn read(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
+    fn read(&mut self, outcome: &mut Verified) -> Result<(), Failure> {
         outcome.source = self.evict();
         let v = &self.verification;
         let file = self.ready.open(&self.root, self.through.cache, false)?;

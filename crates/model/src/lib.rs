@@ -35,6 +35,7 @@ pub mod sweep;
 pub mod units;
 pub mod verdict;
 pub mod verification;
+pub mod verified;
 pub mod visible;
 pub mod wish;
 pub mod words;

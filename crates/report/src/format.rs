@@ -10,6 +10,7 @@ use model::entry::Listing;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::report::Report;
+use model::verified::Verified;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -56,6 +57,8 @@ pub struct Format {
     pub pages: Option<Writer<Pages>>,
     /// What was seen of a place before anything is measured there.
     pub diagnosis: Option<Writer<Diagnosis>>,
+    /// What came of a verification.
+    pub verified: Option<Writer<Verified>>,
 }
 
 /// How a format writes one kind of report.
@@ -101,6 +104,7 @@ kinds! {
     Listing: sessions, "a list of sessions";
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";
+    Verified: verified, "what came of a verification";
 }
 
 impl Format {

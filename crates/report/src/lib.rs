@@ -9,6 +9,7 @@ mod page;
 mod parts;
 mod prose;
 mod rows;
+mod verified;
 
 pub use format::{Content, Format, Kind, Style, Writer};
 pub use formats::json::schema;

@@ -5,11 +5,17 @@
 //! renamed or removed field shows too. After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io-report`
 //! and `git diff`.
 
+use model::check_page::Pages;
 use model::comparison::Comparison;
+use model::diagnosis::Diagnosis;
+use model::entry::Listing;
+use model::machine::Machine;
+use model::plan::Plan;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
-use report::{FORMATS, Format, Style, TEXT, able};
+use model::verified::Verified;
+use report::{FORMATS, Format, Kind, Style, TEXT, able};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -105,13 +111,35 @@ fn a_format_is_found_by_its_name_and_by_extension_where_it_can_write_what_is_ask
     assert!(report::by_extension::<Report>(Path::new("a.md")).is_none());
 }
 
+fn people_can_read<K: Kind + ?Sized>() -> bool {
+    report::find::<K>(TEXT.name).is_some()
+}
+
 #[test]
 fn the_table_has_each_name_and_each_extension_once_and_people_can_read_every_kind() {
     for of in [|f: &Format| f.name, |f: &Format| f.extension] {
         let all: BTreeSet<&str> = FORMATS.iter().map(|f| of(f)).collect();
         assert_eq!(all.len(), FORMATS.len());
     }
-    assert!(report::find::<Report>(TEXT.name).is_some() && report::find::<Comparison>(TEXT.name).is_some());
+    assert!(
+        people_can_read::<Report>()
+            && people_can_read::<Comparison>()
+            && people_can_read::<(Plan, Machine)>()
+            && people_can_read::<Listing>()
+    );
+    assert!(people_can_read::<Pages>() && people_can_read::<Diagnosis>() && people_can_read::<Verified>());
+}
+
+#[test]
+fn what_cannot_write_a_kind_is_refused_with_what_can() -> Tried {
+    let csv = report::find::<Report>("csv").ok_or("there is no format csv")?;
+    assert_eq!(report::that_writes::<Listing>(csv).map(|f| f.name), Ok("csv"));
+    let why = report::that_writes::<Diagnosis>(csv).map(|f| f.name);
+    assert_eq!(why, Err("--format csv cannot write a diagnosis; type --format text or json".into()));
+    let pages = Pages { pages: Vec::new(), all: false };
+    let kind = csv.bytes(&pages, Style::default()).map_err(|e| e.kind());
+    assert_eq!(kind, Err(std::io::ErrorKind::Unsupported));
+    Ok(())
 }
 
 /// A golden file: a report, or a piece of one.

@@ -8,23 +8,20 @@
 mod reading;
 mod writing;
 
-pub use reading::{ReadBack, read_back};
-pub use writing::{Ending, Writing, Written, write};
+pub use reading::read_back;
+pub use writing::{Writing, write};
 
 use crate::engines::{Engine, Entry};
 use crate::source::{Op, Source};
 use crate::worker::{STALL_LIMIT_NS, Spec};
 use model::job::{Batch, Cache, Kind, Limit, Options, Placement, SyncCall};
 use model::payload::Maker;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
 use sys::ring::{Done, RingFile};
 
-/// Most troubles that are kept one by one; beyond it they are only counted.
-pub const LISTED: usize = 100;
 /// Longest time without a completion before the target is given up.
 const STALL_LIMIT: Duration = Duration::from_nanos(STALL_LIMIT_NS);
 /// How long a sync may take: it may have to write all that memory holds.
@@ -43,35 +40,6 @@ pub struct Through {
     pub depth: u32,
     /// The clock that an engine may need.
     pub clock: Clock,
-}
-
-/// Operations that failed or moved too little.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Failures {
-    /// How many, by what they did and errno; errno 0 for those that moved too little.
-    pub counts: BTreeMap<(&'static str, i32), u64>,
-    /// The first of them.
-    pub first: Vec<Failed>,
-}
-
-/// An operation that failed or moved too little.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// What it was to do.
-    pub kind: Kind,
-    /// Where, in bytes; for a sync the number of the last write before it.
-    pub at: u64,
-    /// Bytes moved, or minus errno.
-    pub result: i32,
-}
-
-impl Failures {
-    fn add(&mut self, kind: Kind, at: u64, result: i32) {
-        *self.counts.entry((kind.word(), result.saturating_neg().max(0))).or_default() += 1;
-        if self.first.len() < LISTED {
-            self.first.push(Failed { kind, at, result });
-        }
-    }
 }
 
 /// What the loop is to do next.

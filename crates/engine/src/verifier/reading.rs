@@ -2,39 +2,15 @@
 //!
 //! For: every block that was begun, once, in random order, every bit of it examined. Not for: emptying caches before it.
 
-use super::{Failures, LISTED, Step, Through, Work, carry_out};
+use super::{Step, Through, Work, carry_out};
 use crate::source::Op;
 use model::job::Kind;
-use model::stamp::{self, Damage, Expected, Sound};
+use model::stamp::{self, Expected, Sound};
 use model::verification::{Mark, Verification};
+use model::verified::{LISTED, ReadBack};
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What was read back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadBack {
-    /// Blocks that were read and examined.
-    pub blocks: u64,
-    /// Blocks to which no write was begun: they are not read.
-    pub unwritten: u64,
-    /// Blocks in which a write must be. Without any, nothing is verified.
-    pub must: u64,
-    /// Blocks of a write that was begun and not made stable, which is there whole.
-    pub newer: u64,
-    /// Blocks of such a write that is there in part: their offsets, the first of them.
-    pub partial: Vec<u64>,
-    /// How many there are.
-    pub partials: u64,
-    /// Blocks that are damaged.
-    pub damaged: u64,
-    /// The first of them by their offsets.
-    pub damage: Vec<(u64, Damage)>,
-    /// Reads that failed.
-    pub failures: Failures,
-    /// The stop flag came up before all was read.
-    pub interrupted: bool,
-}
 
 /// Reads a verification back from an open file, as far as its mark says that there is anything.
 ///

@@ -4,6 +4,7 @@ use super::*;
 use crate::engines::{ENGINES, find};
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{Mark, Verification};
+use model::verified::{Ending, Failed, Failures, LISTED, ReadBack, Written};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -2,11 +2,12 @@
 //!
 //! For: all passes, made stable from mark to mark. Not for: keeping the marks; whoever asks is told of each.
 
-use super::{Failures, Step, Through, Work, carry_out};
+use super::{Step, Through, Work, carry_out};
 use crate::source::Op;
 use model::job::Kind;
 use model::stamp;
 use model::verification::{Mark, Verification};
+use model::verified::{Ending, Failures, Written};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -23,30 +24,6 @@ pub struct Writing<'a> {
     pub progress: &'a mut dyn FnMut(u64),
     /// Is told after everything up to a mark is stable and before any further write; why it could not keep the mark ends all.
     pub marked: &'a mut dyn FnMut(Mark) -> Result<(), String>,
-}
-
-/// Why the writing ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was written.
-    Complete,
-    /// The time was over.
-    Time,
-    /// The stop flag came up.
-    Interrupted,
-    /// A write or a sync failed. What was begun since the last mark may be there or not.
-    Failed,
-}
-
-/// What was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// How far it got.
-    pub mark: Mark,
-    /// Why no further.
-    pub ending: Ending,
-    /// What failed. After the first failure nothing more is begun.
-    pub failures: Failures,
 }
 
 /// Writes a verification to a file that is open for it. Every block is written once a pass, and nothing is in flight between two

@@ -23,4 +23,5 @@ pub(super) static FORMAT: Format = Format {
     }),
     pages: None,
     diagnosis: None,
+    verified: None,
 };

@@ -20,4 +20,5 @@ pub(super) static FORMAT: Format = Format {
     sessions: None,
     pages: Some(Writer { about: "whole pages; without an ID those of docs/checks.md", write: pages::write }),
     diagnosis: None,
+    verified: None,
 };

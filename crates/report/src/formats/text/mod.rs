@@ -21,6 +21,7 @@ mod results;
 mod runs;
 mod sessions;
 mod sweep;
+mod verified;
 
 use crate::format::{Content, Format, Writer};
 
@@ -37,4 +38,5 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer { about: "a table to read", write: sessions::write }),
     pages: Some(Writer { about: "to read; without an ID a table", write: pages::write }),
     diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
+    verified: Some(Writer { about: "for people", write: verified::write }),
 };

@@ -3,6 +3,8 @@
 //! For: programs. Not for: deciding what stands in it: the names of a report are a contract (format 1), which the schema tells to
 //! programs, and they are those of the types.
 
+mod verified;
+
 use crate::format::{Content, Format, Style, Writer};
 use model::report::Report;
 use serde::Serialize;
@@ -18,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer { about: "an array of sessions, everything about each", write }),
     pages: Some(Writer { about: "whole pages, for programs", write }),
     diagnosis: Some(Writer { about: "everything, for programs", write }),
+    verified: Some(Writer { about: "for programs", write: verified::write }),
 };
 
 fn write<K: Serialize + ?Sized>(report: &K, _: Style, mut to: &mut dyn Write) -> io::Result<()> {

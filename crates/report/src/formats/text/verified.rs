@@ -1,0 +1,138 @@
+//! What came of a verification as text: the verdict first, then every damage with its place.
+//!
+//! For: people. Not for: finding anything out.
+
+use crate::format::Style;
+use crate::verified::{failure, notes};
+use model::machine::Place;
+use model::units::{MIB, show_bytes, show_count};
+use model::verified::{LISTED, Verdict, Verified};
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+pub(super) fn write(of: &Verified, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut out = headline(of);
+    let lines = troubles(of);
+    for line in lines.iter().take(LISTED) {
+        out += &format!("  {line}\n");
+    }
+    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len().min(LISTED) as u64);
+    if more > 0 {
+        out += &format!("  and {} more\n", show_count(more as f64));
+    }
+    for note in notes(of) {
+        out += &format!("  Note: {note}.\n");
+    }
+    let rates = rates(of);
+    if !rates.is_empty() {
+        out += &format!(
+            "  {}; stamping, syncs and examining included: this is no benchmark.\n",
+            rates.join(", ")
+        );
+    }
+    to.write_all(out.as_bytes())
+}
+
+/// The verdict, how much it is about, and where.
+fn headline(of: &Verified) -> String {
+    let v = &of.verification;
+    let blocks = show_count(v.blocks as f64);
+    let size = show_bytes(u64::from(v.block_bytes));
+    let mut out = of.verdict().word().to_owned();
+    let _ = match of.verdict() {
+        Verdict::Verified => {
+            let read = of.read.as_ref().map_or(0, |(r, _)| r.must);
+            write!(out, " {} blocks of {size}", show_count(read as f64))
+        }
+        Verdict::Damaged => {
+            write!(out, " {} of {blocks} blocks of {size}", show_count(of.damaged() as f64))
+        }
+        Verdict::Interrupted => match &of.read {
+            Some((r, _)) => write!(
+                out,
+                " after {} of {blocks} blocks of {size} were read back, {} of them damaged",
+                show_count(r.blocks as f64),
+                show_count(of.damaged() as f64)
+            ),
+            None => write!(
+                out,
+                " after {} of {} writes of {size}, and nothing was read back",
+                show_count(of.mark.begun as f64),
+                show_count(v.writes() as f64)
+            ),
+        },
+    };
+    let mut parts = Vec::new();
+    match of.failed_writes() {
+        0 => {}
+        1 => parts.push("1 write or sync failed".into()),
+        n => parts.push(format!("{} writes or syncs failed", show_count(n as f64))),
+    }
+    parts.push(match v.passes {
+        1 => "1 pass".into(),
+        n => format!("{} passes", show_count(f64::from(n))),
+    });
+    parts.push(match (&of.written, &of.read) {
+        (Some(_), Some((r, _))) => format!(
+            "{} written and {} read back",
+            show_bytes(of.bytes_of(of.mark.begun)),
+            show_bytes(of.bytes_of(r.blocks))
+        ),
+        (Some(_), None) => format!("{} written", show_bytes(of.bytes_of(of.mark.begun))),
+        (None, read) => format!(
+            "{} of {} writes known to be stable, {} read back",
+            show_count(of.mark.synced as f64),
+            show_count(v.writes() as f64),
+            show_bytes(of.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
+        ),
+    });
+    parts.push(place_words(&of.place));
+    out + ", " + &parts.join(", ") + "\n"
+}
+
+/// `ext4 on vda1 on vda (virtio_blk)`.
+fn place_words(place: &Place) -> String {
+    let tops: Vec<&str> =
+        place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();
+    let leaves: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let drivers: Vec<&str> = place.leaves().filter_map(|l| l.driver.as_deref()).collect();
+    let on = if place.file_system.is_some() { " on " } else { " " };
+    let mut out = place.kind().to_owned();
+    if !tops.is_empty() {
+        out += on;
+        out += &tops.join(" and ");
+    }
+    if leaves != tops && !leaves.is_empty() {
+        out += " on ";
+        out += &leaves.join(" and ");
+    }
+    if !drivers.is_empty() {
+        out += &format!(" ({})", drivers.join(", "));
+    }
+    out
+}
+
+/// A line for each damage and failure, as far as they were kept: writing first, then by offset.
+fn troubles(of: &Verified) -> Vec<String> {
+    let mut lines: Vec<String> =
+        of.written.iter().flat_map(|(w, _)| &w.failures.first).map(|f| failure(of, f)).collect();
+    let mut read: Vec<(u64, String)> = Vec::new();
+    if let Some((r, _)) = &of.read {
+        read.extend(r.damage.iter().map(|(offset, d)| (*offset, format!("offset {offset}: {d}"))));
+        read.extend(r.failures.first.iter().map(|f| (f.at, failure(of, f))));
+    }
+    read.sort();
+    lines.extend(read.into_iter().map(|(_, line)| line));
+    lines
+}
+
+fn rates(of: &Verified) -> Vec<String> {
+    let rate = |blocks: u64, took: &Duration| {
+        let rate = of.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
+        format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
+    };
+    let written = of.written.as_ref().map(|(_, t)| format!("written at {}", rate(of.mark.begun, t)));
+    let read = of.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
+    written.into_iter().chain(read).collect()
+}

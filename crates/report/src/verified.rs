@@ -1,0 +1,63 @@
+//! Words about what came of a verification.
+//!
+//! For: what text and JSON share: sentences about failures, and notes. Not for: layout.
+
+use model::job::Kind;
+use model::units::show_count;
+use model::verified::{Failed, ReadBack, Verified};
+
+/// What failed, in a sentence.
+pub(crate) fn failure(of: &Verified, failed: &Failed) -> String {
+    let Failed { kind, at, result } = *failed;
+    let what = match kind {
+        Kind::Sync => format!("sync after write {at}"),
+        _ => format!("offset {at}: {}", kind.word()),
+    };
+    if result < 0 {
+        let error = std::io::Error::from_raw_os_error(result.saturating_neg());
+        return format!("{what} failed: {error}");
+    }
+    format!("{what} moved {result} of {} bytes", of.verification.block_bytes)
+}
+
+/// Everything that a reader has to know beside the numbers.
+pub(crate) fn notes(of: &Verified) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some((read, _)) = &of.read {
+        notes.push(format!("read back from {}", of.source));
+        notes.extend(read_notes(read));
+    }
+    if let Some(state) = &of.state {
+        let (state, target) = (state.display(), &of.target);
+        notes.push(format!(
+            "what must be there is kept in {state}; `fathom verify --check {state} {target}` asks for it again"
+        ));
+    }
+    notes.extend(of.notes.iter().map(|n| n.trim_end_matches('.').to_owned()));
+    notes
+}
+
+fn read_notes(read: &ReadBack) -> Vec<String> {
+    let mut notes = Vec::new();
+    let count = |n: u64| show_count(n as f64);
+    if read.unwritten > 0 {
+        notes.push(format!("blocks never written, and so not read: {}", count(read.unwritten)));
+    }
+    if read.newer > 0 {
+        notes.push(format!(
+            "blocks that hold the write after the last known sync, which may be there and may be lost: {}",
+            count(read.newer)
+        ));
+    }
+    if read.partials > 0 {
+        let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
+        let more = if read.partials > places.len() as u64 { " and more" } else { "" };
+        notes.push(format!(
+            "blocks torn between what was stable and the write after the last known sync, which was in flight and which \
+             nobody promised whole: {}, at offsets {}{more}",
+            count(read.partials),
+            places.join(" ")
+        ));
+    }
+    notes
+}
