@@ -251,14 +251,8 @@ impl Index {
                 let Stamp { bytes, changed_ns, words_changed_ns } = found.stamp;
                 let json = serde_json::to_string(entry)
                     .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
-                insert.execute(params![
-                    found.id,
-                    bytes,
-                    changed_ns,
-                    words_changed_ns,
-                    started_ns(entry, &found.stamp),
-                    json
-                ])?;
+                let began = started_ns(entry, &found.stamp);
+                insert.execute(params![found.id, bytes, changed_ns, words_changed_ns, began, json])?;
             }
         }
         writing.commit()

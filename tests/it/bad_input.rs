@@ -66,6 +66,24 @@ fn what_nobody_could_do_is_a_usage_error() {
 }
 
 #[test]
+fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let table: [(&str, &[&str]); 5] = [
+        ("doctor --format csv", &["'csv'", "text, json]"]),
+        ("verify --format markdown", &["'markdown'", "text, json]"]),
+        ("bench --format markdown", &["'markdown'", "text, json, csv]"]),
+        ("bench --explain --format csv", &["--format csv cannot write a plan", "--format text"]),
+        ("bench -o report.md", &["report.md", ".txt, .json, .csv"]),
+    ];
+    for (words, must) in table {
+        println!("{words}");
+        refused(&stage.fathom(words, &folder), 2, must);
+    }
+    assert_eq!((names(&folder), stage.sessions()), (Vec::<PathBuf>::new(), Vec::new()));
+}
+
+#[test]
 fn targets_that_cannot_be_are_named() {
     let stage = Stage::beside_others();
     let empty = stage.file("empty", 0);
