@@ -59,6 +59,8 @@ impl Device {
     pub(crate) fn at(file: &Path, image: Image, offset: u64) -> Option<Self> {
         let direct = if image == Image::Direct { "--direct-io=on" } else { "--direct-io=off" };
         let offset = offset.to_string();
+        // What waits to be written to the disk that the image lies on would be traffic of others below.
+        let _ = tool(&[&"sync", &"-f", &file]);
         match tool(&[&"losetup", &direct, &"--offset", &offset, &"--find", &"--show", &file]) {
             Ok(path) => Some(Self { path: path.into(), image: file.to_owned() }),
             Err(why) => {
@@ -252,7 +254,7 @@ impl Disk {
     }
 
     /// A path inside, as it is reached from outside.
-    fn inside(&self, path: &Path) -> PathBuf {
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix("/").unwrap();
         Path::new("/proc").join(self.room.keeper.id().to_string()).join("root").join(below)
     }

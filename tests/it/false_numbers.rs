@@ -189,6 +189,43 @@ fn a_program_that_was_stopped_says_that_it_stood_still() {
     stage.fathom(&words, &file).report().must_say("D26", "holds");
 }
 
+#[test]
+fn others_on_the_disk_below_a_loop_device_are_told_from_what_is_ours() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(below) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    below.file("data", 32);
+    let image = below.file("image", 96);
+    for how in [Image::Direct, Image::Buffered] {
+        let Some(device) = Device::on(&below.inside(&image), how) else { return };
+        let read = || {
+            below.sh("dd if=image iflag=nocache count=0 status=none");
+            let words = format!("run --rw randread --depth 2 --attempts 1 {SHORT}");
+            below.fathom(&stage, &words, &device.path).report()
+        };
+        let name = format!("of {}'s", below.name());
+        let says = |report: &Report| {
+            report.answers("D01").iter().any(|d| d["sentence"].as_str().unwrap().contains(&name))
+        };
+        let alone = read();
+        assert!(!says(&alone), "{:#?}", alone.answers("D01"));
+        let neighbour =
+            below.sh_beside("while :; do dd if=data of=/dev/null bs=64k iflag=direct status=none; done");
+        let beside = read();
+        drop(neighbour);
+        assert!(says(&beside), "{:#?}", beside.answers("D01"));
+        let by = &beside.0["results"][0]["disturbed"][0]["by"][0];
+        assert_eq!(
+            (by["what"].as_str(), by["device"].as_str()),
+            (Some("foreign_io"), Some(below.name())),
+            "{by:#}"
+        );
+        not_valid(&beside);
+    }
+}
+
 /// A library that answers reads in the kernel's place.
 const ANSWERS: &str = "#include <stddef.h>\n#include <string.h>\n#include <sys/types.h>\n\
     ssize_t pread(int f, void *b, size_t n, off_t o) { (void)f; (void)o; memset(b, 7, n < 8 ? n : 8); return n; }\n\

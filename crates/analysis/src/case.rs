@@ -322,18 +322,18 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why it was not counted.
     pub fn charged(&self) -> Known<CgroupIo> {
-        let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
-        let shared = self.shared()?;
-        let own = self.over_runs(
-            CgroupIo::default(),
-            |ran| ran.charged(cgroup, &shared),
-            |a, b| CgroupIo {
-                bytes: [0, 1].map(|i| a.bytes[i].saturating_add(b.bytes[i])),
-                ios: [0, 1].map(|i| a.ios[i].saturating_add(b.ios[i])),
-            },
-        )?;
+        let own = self.charged_on(&self.shared()?)?;
         self.refuse_idle_cgroup(&own)?;
         Ok(own)
+    }
+
+    /// What the kernel charged to us on these layers in all runs together, as it counts it.
+    ///
+    /// # Errors
+    /// Why it was not counted.
+    pub(crate) fn charged_on(&self, layers: &[&Layer]) -> Known<CgroupIo> {
+        let cgroup = self.machine.ok_or("the record names no host")?.cgroup.as_ref().map_err(Clone::clone)?;
+        self.over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
     /// A cgroup that saw nothing where the device plainly worked for us does not count.

@@ -328,13 +328,18 @@ impl Forge {
         let (top, leaf) = if self.leaf_share.is_some() { ("loop0", Some("vda")) } else { ("vda", None) };
         files.insert(format!("/sys/block/{top}/stat"), stat(&counters.top));
         leaf.map(|name| files.insert(format!("/sys/block/{name}/stat"), stat(&counters.leaf)));
-        let number = if leaf.is_some() { "7:0" } else { "254:0" };
+        // Every disk that a request passes is charged.
+        let below = self.leaf_share.map(|arrives| ("254:0", arrives));
+        let disks = [(if leaf.is_some() { "7:0" } else { "254:0" }, 1.0)].into_iter().chain(below);
         let charged = |slot: usize| {
-            let [r, w] = counters.own.map(|d| d[slot]);
+            let line = |(number, arrives): (&str, f64)| {
+                let [r, w] = counters.own.map(|d| (d[slot] as f64 * arrives) as u64);
+                format!("{number} Read {r}\n{number} Write {w}\n")
+            };
             if self.cgroup_counts_nothing {
                 "Total 0\n".to_owned()
             } else {
-                format!("{number} Read {r}\n{number} Write {w}\nTotal {}\n", r + w)
+                disks.clone().map(line).collect()
             }
         };
         files.insert(format!("{CGROUP}/blkio.throttle.io_serviced"), Ok(charged(0)));

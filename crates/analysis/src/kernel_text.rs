@@ -5,7 +5,11 @@
 
 use crate::case::Ran;
 use model::Known;
-use model::evidence::Moment;
+use model::evidence::{Moment, Snapshot};
+
+/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
+/// are part of the first two.
+const FIELDS: usize = 8;
 
 /// The number behind a key, in text with one key a line (`/proc/vmstat`, `cpu.stat`).
 ///
@@ -31,6 +35,18 @@ pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
 /// Paths and values of text that has a line `path: value` for each file.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
+}
+
+/// Stolen ticks and all ticks of all CPUs since the machine started.
+///
+/// # Errors
+/// That the kernel does not say.
+pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
+    let line = snapshot.text("/proc/stat")?.lines().find_map(|l| l.strip_prefix("cpu "));
+    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
+    let fields: Vec<u64> = words.take(FIELDS).filter_map(|w| w.parse().ok()).collect();
+    let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
+    Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
 }
 
 /// How far a counter went from the start to the stop of a run.

@@ -38,6 +38,7 @@ mod steadiness;
 pub mod strategy;
 mod studies;
 mod thermometers;
+mod traffic;
 mod verdict;
 mod windows;
 

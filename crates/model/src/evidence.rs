@@ -263,6 +263,17 @@ impl BlockStat {
     }
 }
 
+impl CgroupIo {
+    /// The sum of two devices or two stretches of time.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: [0, 1].map(|i| self.bytes[i].saturating_add(other.bytes[i])),
+            ios: [0, 1].map(|i| self.ios[i].saturating_add(other.ios[i])),
+        }
+    }
+}
+
 impl BlockFlow {
     fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {

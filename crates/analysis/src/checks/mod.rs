@@ -18,10 +18,8 @@ use model::finding::Severity;
 use std::collections::BTreeMap;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
-pub(crate) use d::d01_foreign_io::{comparable as requests_compare, is_modest, others as traffic_of_others};
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
 pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
-pub(crate) use d::d10_steal::ticks as stolen_ticks;
 #[cfg(test)]
 pub(crate) use e::shaped;
 

@@ -15,7 +15,8 @@
 
 use super::{Budget, Next, Summary};
 use crate::case::{self, Case};
-use crate::checks;
+use crate::kernel_text::stolen_ticks;
+use crate::traffic::{self, Traffic};
 use model::Known;
 use model::evidence::{Moment, Snapshot};
 use model::kernel_files::LIMITS;
@@ -44,8 +45,8 @@ const ROUNDING: u64 = 1;
 
 /// What others did while the runs of a case were measured; of each kind a reason where it could not be seen.
 pub(crate) struct Outside {
-    /// `None` where no disk is used.
-    foreign: Known<Option<Foreign>>,
+    /// On each disk, from the top to the ground.
+    foreign: Vec<Known<Foreign>>,
     /// Stolen ticks and all ticks of all CPUs.
     ticks: Known<[u64; 2]>,
     /// Limits at the beginning, and as they were seen then.
@@ -68,15 +69,16 @@ impl Outside {
 
     /// Why some of it could not be seen.
     pub(crate) fn unseen(&self) -> Vec<&str> {
-        let reasons = [self.foreign.as_ref().err(), self.ticks.as_ref().err(), self.limits.as_ref().err()];
-        let mut out: Vec<&str> = reasons.into_iter().flatten().map(String::as_str).collect();
+        let reasons = [self.ticks.as_ref().err(), self.limits.as_ref().err()].into_iter().flatten();
+        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().err());
+        let mut out: Vec<&str> = foreign.chain(reasons).map(String::as_str).collect();
         out.dedup();
         out
     }
 
     /// What of it disturbs a run.
     fn disturbances(&self) -> Vec<Disturbance> {
-        let foreign = self.foreign.as_ref().ok().and_then(Option::as_ref).and_then(Foreign::disturbs);
+        let foreign = self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(Foreign::disturbs);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
             let surely = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
             let share = *stolen as f64 / *all as f64;
@@ -101,33 +103,28 @@ impl Foreign {
     }
 }
 
-fn foreign(case: &Case) -> Known<Option<Foreign>> {
+fn foreign(case: &Case) -> Vec<Known<Foreign>> {
     if !case.on_device() {
-        return Ok(None);
+        return Vec::new();
     }
-    let others = checks::traffic_of_others(case)?;
     // What a copy-on-write file system still has to write for the writes of an earlier run is ours.
-    let late = wrote_before(case) && !checks::is_modest(case);
-    let all = if late { others.read } else { others.read.plus(others.write) };
-    let names: Vec<&str> = case.shared()?.iter().map(|l| l.name.as_str()).collect();
-    let mut ns = 0_u64;
-    for ran in &case.runs {
-        ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
-    }
-    let ios = if checks::requests_compare(case) { all.ops } else { 0 };
-    Ok(Some(Foreign { device: names.join(" and "), bytes: all.bytes, ios, seconds: ns as f64 / 1e9 }))
-}
-
-/// Whether any job of the session writes.
-fn wrote_before(case: &Case) -> bool {
-    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
-    phases.flat_map(|p| &p.streams).any(|s| s.access.writes())
+    let late = traffic::session_writes(case) && !traffic::is_modest(case);
+    let one = |others: Traffic| {
+        let all = if late { others.read } else { others.all() };
+        let mut ns = 0_u64;
+        for ran in &case.runs {
+            ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
+        }
+        let ios = if traffic::comparable(case) { all.ops } else { 0 };
+        Ok(Foreign { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
+    };
+    traffic::of_others(case).into_iter().map(|others| others.and_then(one)).collect()
 }
 
 fn ticks(case: &Case) -> Known<[u64; 2]> {
     let mut sum = [0_u64; 2];
     for ran in &case.runs {
-        let [before, after] = [ran.at(Moment::Start)?, ran.at(Moment::Stop)?].map(checks::stolen_ticks);
+        let [before, after] = [ran.at(Moment::Start)?, ran.at(Moment::Stop)?].map(stolen_ticks);
         let passed = after?.into_iter().zip(before?).map(|(after, before)| after.saturating_sub(before));
         for (sum, passed) in sum.iter_mut().zip(passed) {
             *sum = sum.saturating_add(passed);

@@ -4,16 +4,15 @@
 
 use crate::case::Case;
 use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::kernel_text::stolen_ticks;
 use model::Known;
 use model::check_id::CheckId;
-use model::evidence::{Moment, Snapshot};
+use model::evidence::Moment;
 use model::finding::Severity;
 use model::units::show_share;
 
+#[cfg(test)]
 const STAT: &str = "/proc/stat";
-/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Those behind them
-/// are part of the first two.
-const FIELDS: usize = 8;
 /// Share of all CPUs' time from which latencies hold it.
 const BIASED_ABOVE: f64 = 0.01;
 /// Share from which the number is about the neighbours on the host.
@@ -52,7 +51,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let (mut stolen, mut all) = (0_u64, 0_u64);
     for ran in &case.runs {
-        let (before, after) = (ticks(ran.at(Moment::Start)?)?, ticks(ran.at(Moment::Stop)?)?);
+        let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
         // The kernel's idle time may go back by a tick; then less time passed, and not none.
         stolen = stolen.saturating_add(after[0].saturating_sub(before[0]));
         all = all.saturating_add(after[1].saturating_sub(before[1]));
@@ -77,15 +76,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
-}
-
-/// Stolen ticks and all ticks since the machine started.
-pub(crate) fn ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
-    let line = snapshot.text(STAT)?.lines().find_map(|l| l.strip_prefix("cpu "));
-    let words = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
-    let fields: Vec<u64> = words.take(FIELDS).filter_map(|w| w.parse().ok()).collect();
-    let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
-    Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
 }
 
 /// Runs in which so many ticks were stolen of so many.

@@ -18,8 +18,8 @@ pub(super) const CHECK: Check = Check {
     name: "RUNS_DISTURBED",
     belief: "no run counts that others disturbed",
     page: Page {
-        reads: "What fathom decided when each run had ended, from its start and stop: `/sys/block/*/stat` of the whole disk against the \
-                charges to fathom's cgroup, stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
+        reads: "What fathom decided when each run had ended, from its start and stop: `/sys/block/*/stat` of the whole disk and of the disks below it \
+                against the charges to fathom's cgroup (see D01), stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
         formula: "A run is disturbed by 10 MB/s or 200 requests a second of others on its disks (and more than 4 MiB or 100 requests), by \
                   more than 1 % of all CPU time stolen, or by a limit that is not the one from before the first run. It is measured \
                   again, at most twice, at the end of its round; the last attempt counts. Where all attempts were disturbed, or a \

@@ -1,0 +1,366 @@
+//! Traffic of others: what the disks under the targets did that was not ours.
+//!
+//! For: requests and bytes beyond ours, on the disks that the targets are on and on every disk below those: a loop device, a volume
+//! and an array share what they stand on with others. Not for: what that does to a number (D01) nor to a run
+//! (`strategy::disturbed`).
+//!
+//! The kernel charges a request to who caused it on every disk that it passes, also where a thread of a loop device carries it on.
+//! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
+//! nothing in the session writes.
+
+use crate::case::{Amount, Case};
+use model::Known;
+use model::evidence::{BlockFlow, CgroupIo};
+use model::job::Kind;
+use model::machine::{Layer, LayerKind, Place};
+use model::units::show_bytes;
+use std::collections::BTreeSet;
+
+/// Bytes per run that are never held against anybody: a journal commit, our own session file, the odd log line.
+pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
+/// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
+const COUNTED_TO_BYTES: u32 = 64 << 10;
+/// Device writes per byte written that ext4 and xfs may need for inodes and journal.
+const AMPLIFICATION: f64 = 1.5;
+/// File systems whose own writes stay within that.
+const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+/// Share of what the layers above read below which the kernel does not charge on a disk at all.
+const COUNTS_AT_ALL: f64 = 0.01;
+/// Arrays that read nothing by themselves for what they are asked.
+const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
+
+/// What others did on some disks in all runs of a case together, and what these did in all.
+pub(crate) struct Traffic {
+    /// The disks: `vda`, or `vda and vdb`.
+    pub(crate) disks: String,
+    pub(crate) read: Amount,
+    pub(crate) write: Amount,
+    /// What the disks did, whoever asked.
+    pub(crate) total: BlockFlow,
+    /// Whether what is ours was told by what fathom issued, since nothing was charged.
+    pub(crate) inferred: bool,
+}
+
+impl Traffic {
+    /// Reads and writes of others together.
+    pub(crate) fn all(&self) -> Amount {
+        self.read.plus(self.write)
+    }
+}
+
+/// What was ours on the disk, and how that is known.
+struct Ours {
+    read: Amount,
+    write: Amount,
+    inferred: bool,
+}
+
+/// What others did on the disks that the targets are on, then on each disk below these.
+///
+/// # Errors
+/// Of each: why the disk was not counted, or what is ours cannot be told from what is theirs.
+pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
+    std::iter::once(shared(case)).chain(lower(case).iter().map(|disk| disk.traffic(case))).collect()
+}
+
+fn shared(case: &Case) -> Known<Traffic> {
+    let disks = case.shared()?;
+    let device = case.counted(&disks)?;
+    let ours = ours(case)?;
+    let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
+    Ok(Traffic {
+        disks: names.join(" and "),
+        read: beyond(device.read, ours.read),
+        write: foreign_writes(case, device.write, ours.write),
+        total: device.total(),
+        inferred: ours.inferred,
+    })
+}
+
+/// Whether a request of ours is one of the device's, so that those of others can be counted.
+pub(crate) fn comparable(case: &Case) -> bool {
+    case.stream.access.largest_bytes() <= COUNTED_TO_BYTES
+}
+
+/// Whether the file systems write no more of their own than is stated here.
+pub(crate) fn is_modest(case: &Case) -> bool {
+    case.places().all(|p| MODEST.contains(&p.kind()))
+}
+
+/// Whether any job of the session writes.
+pub(crate) fn session_writes(case: &Case) -> bool {
+    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
+    phases.flat_map(|p| &p.streams).any(|s| s.access.writes())
+}
+
+fn ours(case: &Case) -> Known<Ours> {
+    let issued = (case.issued(Kind::Read), case.issued(Kind::Write));
+    match case.own() {
+        // Writeback of our pages is charged to the root group in v1, hence the larger of the two.
+        Ok(own) => Ok(Ours {
+            read: Amount { ops: own.ios[0], bytes: own.bytes[0] },
+            write: Amount { ops: own.ios[1].max(issued.1.ops), bytes: own.bytes[1].max(issued.1.bytes) },
+            inferred: false,
+        }),
+        Err(_) if case.stream.cache.is_direct() => {
+            Ok(Ours { read: issued.0, write: issued.1, inferred: true })
+        }
+        Err(why) => Err(format!("buffered I/O cannot be told from that of others: {why}")),
+    }
+}
+
+/// Writes beyond what ours explain. Synchronous writes and copy-on-write file systems multiply without a bound that
+/// could be stated, so there only reads are judged.
+fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
+    if !case.does(Kind::Write) {
+        return beyond(device, ours);
+    }
+    if case.stream.cache.is_sync() || !is_modest(case) {
+        return Amount::default();
+    }
+    let grown = |n: u64| (n as f64 * AMPLIFICATION) as u64;
+    beyond(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+}
+
+fn beyond(device: BlockFlow, ours: Amount) -> Amount {
+    Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
+}
+
+/// A disk below those that the targets are on.
+struct Lower<'a> {
+    disk: &'a Layer,
+    /// What stands directly on it.
+    above: Vec<&'a Layer>,
+    /// A layer above it that reads and writes for itself.
+    busy: Option<&'a Layer>,
+}
+
+/// Every such disk once, from the top to the ground; none where the disks above are not known.
+fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
+    let shared = case.shared().unwrap_or_default();
+    let mut out: Vec<Lower> = Vec::new();
+    if shared.is_empty() {
+        return out;
+    }
+    for place in case.places() {
+        for (at, disk) in place.layers.iter().enumerate() {
+            // A partition is a part of its disk, which counts it.
+            if disk.kind == LayerKind::Partition || shared.iter().any(|l| l.stat_file == disk.stat_file) {
+                continue;
+            }
+            let above = place.layers.iter().filter(|l| l.below.contains(&at));
+            let busy = busy_above(place, at);
+            if let Some(known) = out.iter_mut().find(|l| l.disk.stat_file == disk.stat_file) {
+                let new = |l: &&Layer| known.above.iter().all(|k| k.stat_file != l.stat_file);
+                let more: Vec<&Layer> = above.filter(new).collect();
+                known.above.extend(more);
+                known.busy = known.busy.or(busy);
+            } else {
+                out.push(Lower { disk, above: above.collect(), busy });
+            }
+        }
+    }
+    out
+}
+
+/// A layer above the one at this index that does more on it than it is asked for.
+fn busy_above(place: &Place, at: usize) -> Option<&Layer> {
+    let mut over = BTreeSet::from([at]);
+    // Layers stand before what is below them.
+    for (i, layer) in place.layers.iter().enumerate().take(at).rev() {
+        if layer.below.iter().any(|below| over.contains(below)) {
+            if !passes_on(place, layer) {
+                return Some(layer);
+            }
+            over.insert(i);
+        }
+    }
+    None
+}
+
+/// Whether a layer does below what it is asked for, and nothing for itself: no parity, no copies, no tables.
+fn passes_on(place: &Place, layer: &Layer) -> bool {
+    let said = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
+    let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
+    match layer.kind {
+        LayerKind::Disk | LayerKind::Partition | LayerKind::Loop => true,
+        LayerKind::Raid => PLAIN_ARRAYS.contains(&said(layer, "md/level").as_str()),
+        LayerKind::DeviceMapper => {
+            // A volume that stands on hidden ones is thin, cached, mirrored or has a snapshot.
+            let parts = layer.below.iter().filter_map(|i| place.layers.get(*i));
+            let uuid = said(layer, "dm/uuid");
+            let crypt = uuid.strip_prefix("CRYPT-").is_some_and(|kind| !kind.starts_with("VERITY-"));
+            let plain = crypt || uuid.starts_with("mpath-") || uuid.starts_with("LVM-");
+            plain && !hidden(&uuid) && !parts.into_iter().any(|part| hidden(&said(part, "dm/uuid")))
+        }
+        LayerKind::Zram | LayerKind::Ram | LayerKind::Virtual => false,
+    }
+}
+
+impl Lower<'_> {
+    fn traffic(&self, case: &Case) -> Known<Traffic> {
+        let name = &self.disk.name;
+        if let Some(why) = self.disk.blind() {
+            return Err(why);
+        }
+        if let Some(busy) = self.busy {
+            return Err(format!("{} reads and writes for itself on {name} below it", busy.name));
+        }
+        let done = case.counted(&[self.disk])?;
+        let carried = case.counted(&self.above)?;
+        let charged = case.charged_on(&[self.disk]);
+        let charged = charged.and_then(|own| self.refuse_none(case, (done.read, carried.read), own));
+        let (ours, inferred) = match charged {
+            Ok(own) => (own, false),
+            // Between a loop device and its disk are a file system and perhaps a cache, which nobody can look into.
+            Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
+                return Err(format!("what others did on {name} cannot be told from what is ours: {why}"));
+            }
+            Err(_) => {
+                let flows = [carried.read, carried.write];
+                // Requests are split and merged on the way down.
+                (CgroupIo { bytes: flows.map(|f| f.bytes), ios: [done.read.ios, done.write.ios] }, true)
+            }
+        };
+        let of = |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+        let writes = session_writes(case);
+        let write = if writes { Amount::default() } else { of(done.write, 1) };
+        Ok(Traffic { disks: name.clone(), read: of(done.read, 0), write, total: done.total(), inferred })
+    }
+
+    /// Charges of next to nothing, where the disk read and so did what stands on it, are no charges.
+    fn refuse_none(
+        &self,
+        case: &Case,
+        (done, carried): (BlockFlow, BlockFlow),
+        own: CgroupIo,
+    ) -> Known<CgroupIo> {
+        let possible = done.bytes.min(carried.bytes);
+        let matters = done.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
+        if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible as f64 {
+            let read = show_bytes(done.bytes);
+            return Err(format!(
+                "{} read {read}, and nothing of that was charged to fathom's cgroup",
+                self.disk.name
+            ));
+        }
+        Ok(own)
+    }
+}
+
+#[cfg(test)]
+use crate::forge::Forge;
+#[cfg(test)]
+use model::record::Record;
+
+/// A record of a loop device on a disk which did so many requests more in each run.
+#[cfg(test)]
+pub(crate) fn beside(forge: &Forge, slot: usize, ios_per_run: u64) -> Record {
+    let mut record = forge.record();
+    let mut done = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        if snapshot.moment == model::evidence::Moment::Stop {
+            done += ios_per_run;
+        }
+        let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+        let mut fields: Vec<u64> = text.split_ascii_whitespace().map(|w| w.parse().unwrap()).collect();
+        fields[slot] += done;
+        fields[slot + 2] += done * 8;
+        *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    }
+    record
+}
+
+/// What others did below, per run.
+#[cfg(test)]
+fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
+    let cases = crate::case::cases(record);
+    let mut all = of_others(&cases[0]);
+    assert_eq!(all.len(), 2, "the loop device and its disk");
+    let per_run = |a: Amount| Amount { ops: a.ops / 5, bytes: a.bytes / 5 };
+    all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.inferred))
+}
+
+#[cfg(test)]
+const NOBODY: Amount = Amount { ops: 0, bytes: 0 };
+#[cfg(test)]
+const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
+
+#[test]
+fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
+    let honest = Forge::honest_loop();
+    assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&beside(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+    assert_eq!(seen_below(&beside(&honest, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    let cached = Forge { leaf_share: Some(0.3), ..Forge::honest() };
+    assert_eq!(seen_below(&beside(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+}
+
+#[test]
+fn below_a_loop_device_writes_are_not_judged_where_anything_writes() {
+    let writes = Forge { leaf_share: Some(1.0), ..Forge::honest_write() };
+    assert_eq!(seen_below(&beside(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
+    assert_eq!(seen_below(&beside(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
+}
+
+#[test]
+fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
+    let without = Forge { cgroup: false, ..Forge::honest_loop() };
+    assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
+    let mut only_above = Forge::honest_loop().record();
+    for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
+            if text.contains("254:0 Read") {
+                let above = text.lines().filter(|l| !l.starts_with("254:0"));
+                *text = above.chain(["254:0 Read 0", "254:0 Write 0"]).collect::<Vec<_>>().join("\n");
+            }
+        }
+    }
+    assert!(seen_below(&only_above).is_err_and(|why| why.contains("nothing of that was charged")));
+}
+
+/// The same stack with another kind of layer on the disk.
+#[cfg(test)]
+fn on(kind: LayerKind, said: &[(&str, &str)], forge: &Forge) -> Record {
+    let mut record = beside(forge, 0, 1_000);
+    let top = &mut record.header.hosts[0].places[0].layers[0];
+    top.kind = kind;
+    top.device = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    record
+}
+
+#[test]
+fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_themselves() {
+    let (charged, without) = (Forge::honest_loop(), Forge { cgroup: false, ..Forge::honest_loop() });
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let hidden = format!("{volume}-tpool");
+    for (kind, file, said, passes) in [
+        (LayerKind::Raid, "md/level", "raid1", true),
+        (LayerKind::Raid, "md/level", "raid5", false),
+        (LayerKind::DeviceMapper, "dm/uuid", volume.as_str(), true),
+        (LayerKind::DeviceMapper, "dm/uuid", hidden.as_str(), false),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-LUKS2-0-x", true),
+        (LayerKind::DeviceMapper, "dm/uuid", "CRYPT-VERITY-0-x", false),
+        (LayerKind::DeviceMapper, "dm/uuid", "", false),
+        (LayerKind::Virtual, "dm/uuid", "", false),
+    ] {
+        let seen = |forge: &Forge| seen_below(&on(kind, &[(file, said)], forge));
+        if passes {
+            assert_eq!(seen(&charged), Ok((THOUSAND, NOBODY, false)), "{said}");
+            let bytes = Amount { ops: 0, ..THOUSAND };
+            assert_eq!(seen(&without), Ok((bytes, NOBODY, true)), "{said}: bytes tell without charges");
+        } else {
+            assert!(seen(&charged).is_err_and(|why| why.contains("for itself on vda")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_volume_on_hidden_ones_works_for_itself() {
+    let volume = format!("LVM-{}", "a".repeat(64));
+    let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Forge::honest_loop());
+    let lower = &mut record.header.hosts[0].places[0].layers[1];
+    lower.kind = LayerKind::DeviceMapper;
+    lower.device.insert("dm/uuid".into(), format!("{volume}-real"));
+    assert!(seen_below(&record).is_err());
+}
