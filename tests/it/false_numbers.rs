@@ -4,7 +4,8 @@
 //! happened, and a program that stood still. Not for: provocations that a line tells ([`crate::scene`]).
 
 use crate::disk::{Device, Disk, Image};
-use crate::stage::{Report, Stage, fill, is_root, skip, tool, wait};
+use crate::group::Group;
+use crate::stage::{Report, Running, Stage, fill, is_root, skip, tool, wait};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -187,6 +188,33 @@ fn a_program_that_was_stopped_says_that_it_stood_still() {
     not_valid(&report);
     let words = format!("run --rw randread --depth 4 {SHORT}");
     stage.fathom(&words, &file).report().must_say("D26", "holds");
+}
+
+/// How a group is frozen and let go: controller, file, and what is written to it.
+const FREEZERS: [(&str, &str, [&str; 2]); 2] =
+    [("freezer", "freezer.state", ["FROZEN", "THAWED"]), ("unified", "cgroup.freeze", ["1", "0"])];
+
+#[test]
+fn a_program_that_a_freezer_stopped_says_that_it_stood_still() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.file("data", 64);
+    for (controller, switch, [frozen, thawed]) in FREEZERS {
+        let Some(group) = Group::of(controller) else { continue };
+        let words = "run --rw randread --depth 4 --time 2s --warmup 0 --runs 1 --attempts 1 --format json";
+        let mut running = Running::start(&mut stage.command(&group.enter(), words, &file));
+        running.until_it_says("run 1 of");
+        std::thread::sleep(Duration::from_millis(300));
+        std::fs::write(group.dir().join(switch), frozen).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        std::fs::write(group.dir().join(switch), thawed).unwrap();
+        let report = running.end().report();
+        let still = report.must_say("D26", "finding")["evidence"]["longest_ns"].as_f64().unwrap();
+        assert!((0.5e9..1.5e9).contains(&still), "{switch}: {still}");
+        not_valid(&report);
+    }
 }
 
 #[test]

@@ -16,6 +16,13 @@ impl Group {
     /// A group with a limit: controller, file, value, in which `$NUMBER` is the disk's. `None`, and said, where the machine
     /// has no such controller.
     pub(crate) fn limited(disk: &Disk, (controller, file, value): &(&str, &str, &str)) -> Option<Self> {
+        let group = Self::of(controller)?;
+        std::fs::write(group.0.join(file), value.replace("$NUMBER", &disk.number())).unwrap();
+        Some(group)
+    }
+
+    /// A group without one.
+    pub(crate) fn of(controller: &str) -> Option<Self> {
         let controller = Path::new(ROOT).join(controller);
         if !controller.join("cgroup.procs").exists() {
             skip(&format!("there is no cgroup controller at {}", controller.display()));
@@ -23,7 +30,6 @@ impl Group {
         }
         let group = Self(controller.join(format!("it-{}", std::process::id())));
         std::fs::create_dir_all(&group.0).unwrap();
-        std::fs::write(group.0.join(file), value.replace("$NUMBER", &disk.number())).unwrap();
         Some(group)
     }
 
