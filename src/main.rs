@@ -6,6 +6,7 @@ use fathom_io::spared::Spared;
 use fathom_io::{compare, doctor, explain, history, plan, run, session, show, signals, verify};
 use model::machine::Machine;
 use model::plan::Plan;
+use model::record::Record;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -93,8 +94,10 @@ fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared 
 }
 
 fn conclude(seen: &run::Seen, showing: &show::Showing, outlets: &show::Outlets) -> Result<ExitCode, Failure> {
-    let code = judge(&seen.session, showing, outlets, Some(seen));
-    if seen.kept {
+    let kept = seen.session.is_kept();
+    let file = kept.then(|| seen.session.path());
+    let code = seen.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(seen)));
+    if kept {
         history::remember();
     }
     code
@@ -104,18 +107,18 @@ fn conclude(seen: &run::Seen, showing: &show::Showing, outlets: &show::Outlets) 
 fn again(file: &Path, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     spared.add(file, "the session itself");
-    judge(file, showing, &show::outlets(showing, spared)?, None)
+    let outlets = show::outlets(showing, spared)?;
+    judge(&session::read(file)?, Some(file), showing, &outlets, None)
 }
 
 fn judge(
-    file: &Path,
+    record: &Record,
+    kept: Option<&Path>,
     showing: &show::Showing,
     outlets: &show::Outlets,
     seen: Option<&run::Seen>,
 ) -> Result<ExitCode, Failure> {
-    let record = session::read(file)?;
-    let kept = seen.is_none_or(|s| s.kept).then_some(file);
-    let report = show::judge(&record, kept, showing);
+    let report = show::judge(record, kept, showing);
     show::report(&report, showing, outlets, kept)?;
     Ok(show::exit_code(&report, seen))
 }

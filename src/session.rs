@@ -8,9 +8,8 @@ use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
 use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create, statfs};
 use std::fs::{DirBuilder, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Extension of session files.
@@ -81,15 +80,15 @@ impl Session {
             Ok(file) => (file, false),
             Err(_) => (memory().map_err(|e| no_memory(&e))?, true),
         };
-        let path = path_of(&file);
-        let unkept = Self { file, path, bytes: 0, left_out: 0, kept: false, in_memory, runs: 0 };
+        let unkept =
+            Self { file, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, in_memory, runs: 0 };
         unkept.begin().map_err(|e| no_memory(&e))
     }
 
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
         let path = dir.join(format!("{started}-{}.{EXTENSION}", std::process::id()));
-        let file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
+        let file = File::options().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
         // Only so that others see that it is still being written; not every file system has locks.
         let _ = file.lock();
         Self { file, path, bytes: 0, left_out: 0, kept: true, in_memory: false, runs: 0 }.begin()
@@ -100,7 +99,26 @@ impl Session {
         Ok(self)
     }
 
-    /// Where it lies.
+    /// Reads back what was appended, by the descriptor: it may have no name.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn record(&self) -> Result<Record, Failure> {
+        let (record, _torn) = self
+            .content()
+            .map_err(Unreadable::from)
+            .and_then(|bytes| frame::decode(&bytes))
+            .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))?;
+        Ok(record)
+    }
+
+    fn content(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.bytes as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+
+    /// Where it lies; empty where it has no name.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -164,8 +182,7 @@ impl Session {
     /// What was measured must not be lost with the file: a full disk, mostly.
     fn go_on_in_memory(&mut self, why: &io::Error) -> io::Result<()> {
         let mut memory = memory()?;
-        // Asked before the other descriptor is closed, whose path may be all that leads to the bytes.
-        io::copy(&mut File::open(&self.path)?.take(self.bytes), &mut memory)?;
+        memory.write_all(&self.content()?)?;
         if self.kept {
             // A torn frame at its end would be dropped by whoever reads it; without one nobody has to.
             let _ = self.file.set_len(self.bytes);
@@ -176,13 +193,15 @@ impl Session {
                 cause(why)
             ));
         }
-        self.path = path_of(&memory);
-        (self.file, self.kept, self.in_memory) = (memory, false, true);
+        (self.file, self.path, self.kept, self.in_memory) = (memory, PathBuf::new(), false, true);
         Ok(())
     }
 
     fn refuse(&self, error: &dyn std::fmt::Display) -> Failure {
-        Failure::Refused(format!("the session file {} cannot be written: {error}", self.path.display()))
+        Failure::Refused(format!(
+            "the session file {} cannot be written: {error}",
+            model::name::shown(&self.path)
+        ))
     }
 }
 
@@ -198,11 +217,6 @@ impl Drop for Session {
 /// A file in memory.
 fn memory() -> io::Result<File> {
     Ok(File::from(memfd_create("fathom-session", MemfdFlags::CLOEXEC)?))
-}
-
-/// A name for a file that has none, as long as it is open.
-fn path_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn no_memory(error: &io::Error) -> Failure {

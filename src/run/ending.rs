@@ -27,8 +27,7 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        let (session, kept) = (self.session.path().to_owned(), self.session.is_kept());
-        Ok(Seen { session, kept, interrupted, failed, _targets: self.targets, _file: self.session })
+        Ok(Seen { session: self.session, interrupted, failed, _targets: self.targets })
     }
 
     /// Says why it ended, and that what was measured before is not lost.

@@ -37,7 +37,6 @@ use model::record::{
 };
 use model::study::Study;
 use model::units::{show_bytes, show_count};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -64,17 +63,13 @@ const COUNTED_GUESS_NS: u64 = 300_000_000;
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
 pub struct Seen {
-    /// The session file.
-    pub session: PathBuf,
-    /// Whether it stays.
-    pub kept: bool,
+    /// The session file. One that does not stay is gone when it is closed.
+    pub session: Session,
     /// A signal ended it.
     pub interrupted: bool,
     /// An error ended it.
     pub failed: bool,
     _targets: Vec<Ready>,
-    /// One that does not stay is gone when it is closed.
-    _file: Session,
 }
 
 /// Measures a plan into a session file, which stays where `keep` says so.

@@ -7,6 +7,7 @@
 
 mod api;
 mod bad_input;
+mod blind;
 mod compare;
 mod contradictions;
 mod disk;

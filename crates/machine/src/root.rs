@@ -4,6 +4,7 @@
 
 use crate::error::words;
 use model::Known;
+use rustix::fs::statfs;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,6 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// Most bytes of a kernel file: `/proc/stat` of the largest machines stays below.
 const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// `PROC_SUPER_MAGIC`.
+const PROCFS: i64 = 0x9fa0;
+/// `SYSFS_MAGIC`.
+const SYSFS: i64 = 0x6265_6572;
+/// Below it file systems of their own are mounted, which `mountinfo` names.
+const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// A prefix of paths.
 #[derive(Clone, Debug)]
@@ -34,13 +42,32 @@ impl Root {
         self.prefix.join(path.trim_start_matches('/'))
     }
 
+    /// The same, where it is the kernel that answers there: anything can be mounted over `/proc` and `/sys`, and what that says is
+    /// no evidence.
+    fn genuine(&self, path: &str) -> Known<PathBuf> {
+        let mut names = path.split('/').filter(|n| !n.is_empty());
+        let (place, magic, name) = match (self.is_real(), names.next(), names.next()) {
+            (true, Some("proc"), _) => ("/proc".to_owned(), PROCFS, "proc"),
+            // Some containers have the directories of sysfs, each mounted for itself.
+            (true, Some("sys"), Some(dir)) if !path.starts_with(CGROUPS) => {
+                (format!("/sys/{dir}"), SYSFS, "sysfs")
+            }
+            _ => return Ok(self.path(path)),
+        };
+        match statfs(&place) {
+            Ok(found) if found.f_type as i64 == magic => Ok(self.path(path)),
+            Ok(_) => Err(format!("{place} is not of the kernel's file system {name}")),
+            Err(e) => Err(words(&e.into())),
+        }
+    }
+
     /// The text of a file. Bytes that are no UTF-8 are replaced.
     ///
     /// # Errors
     /// The reason in words: no such file, permission denied, ...
     pub fn read(&self, path: &str) -> Known<String> {
         let mut bytes = Vec::new();
-        let file = File::open(self.path(path)).map_err(|e| words(&e))?;
+        let file = File::open(self.genuine(path)?).map_err(|e| words(&e))?;
         file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| words(&e))?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
@@ -57,7 +84,7 @@ impl Root {
     /// # Errors
     /// The reason in words.
     pub fn list(&self, path: &str) -> Known<Vec<String>> {
-        let entries = fs::read_dir(self.path(path)).map_err(|e| words(&e))?;
+        let entries = fs::read_dir(self.genuine(path)?).map_err(|e| words(&e))?;
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -113,7 +140,7 @@ impl Root {
     /// The path of a file or directory without any symbolic link in it, as on the machine.
     pub fn canonical(&self, path: &str) -> Option<String> {
         let prefix = self.prefix.canonicalize().ok()?;
-        let found = self.path(path).canonicalize().ok()?;
+        let found = self.genuine(path).ok()?.canonicalize().ok()?;
         Some(format!("/{}", found.strip_prefix(prefix).ok()?.to_str()?))
     }
 
@@ -122,13 +149,13 @@ impl Root {
     /// # Errors
     /// The reason in words.
     pub fn link(&self, path: &str) -> Known<String> {
-        let target = fs::read_link(self.path(path)).map_err(|e| words(&e))?;
+        let target = fs::read_link(self.genuine(path)?).map_err(|e| words(&e))?;
         Ok(target.to_string_lossy().into_owned())
     }
 
     /// Whether there is something at `path`.
     pub fn has(&self, path: &str) -> bool {
-        self.path(path).exists()
+        self.genuine(path).is_ok_and(|path| path.exists())
     }
 
     /// `major:minor` of the block device at a path such as `/dev/mapper/data`. A copy has no device nodes; there the name counts.

@@ -5,9 +5,10 @@
 
 use crate::error::MachineError;
 use crate::root::Root;
-use crate::{extents, pages, rest, safety};
+use crate::{extents, identity, pages, rest, safety};
 use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
+use model::name;
 use model::payload::{fill, split_mix};
 use model::units::{MIB, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
@@ -98,12 +99,20 @@ impl TestFile {
         &self.notes
     }
 
-    /// Opens it once more. Works without a name and without rights on the directory.
+    /// Opens it once more. One that never had a name is opened without rights on the directory.
     ///
     /// # Errors
-    /// `InvalidInput` where the file system has no direct I/O; not found where `/proc` is not mounted.
+    /// `InvalidInput` where the file system has no direct I/O; not found where its name leads to it no more.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
-        safety::open_for_work(format!("/proc/self/fd/{}", self.file.as_raw_fd()).as_ref(), write, cache)
+        let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
+        // What stands there may wait for ever to be opened, so it is looked at before too.
+        if !leads_to(&path, &self.file) {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("{} does not lead to the test file any more", name::shown(&path)),
+            ));
+        }
+        safety::open_for_work(&path, write, cache)
     }
 
     /// The largest whole number of MiB that leaves enough free.
@@ -272,10 +281,24 @@ fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
     let mode = Mode::RUSR | Mode::WUSR;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(dir, flags | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        Ok(file) => Ok((file.into(), None)),
+        // Opened again it is through /proc. Where that is not to be had, it needs a name.
+        Ok(file) => {
+            let file = File::from(file);
+            if leads_to(&by_descriptor(&file), &file) { Ok((file, None)) } else { create_named(dir) }
+        }
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_named(dir),
         Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
+}
+
+/// A name for whatever is open, where `/proc` is mounted.
+fn by_descriptor(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Whether a path leads to an open file.
+fn leads_to(path: &Path, file: &File) -> bool {
+    identity::of_path(path).is_ok_and(|there| identity::of_file(file).is_ok_and(|ours| there.is_same(&ours)))
 }
 
 fn create_named(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {

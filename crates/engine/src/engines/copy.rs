@@ -89,7 +89,15 @@ fn beside(spec: &Spec) -> io::Result<File> {
         );
     }
     // A worker has a file table of its own.
-    let path = std::fs::read_link(format!("/proc/thread-self/fd/{}", first.file.as_raw_fd()))?;
+    let link = format!("/proc/thread-self/fd/{}", first.file.as_raw_fd());
+    let path = match std::fs::read_link(&link) {
+        Ok(path) => path,
+        Err(e) => {
+            return refuse(format!(
+                "which directory its target is in cannot be seen ({link}: {e}); mount proc on /proc, or type --engine sync"
+            ));
+        }
+    };
     let dir = path.parent().unwrap_or(&path);
     let flags = OFlags::TMPFILE.bits().cast_signed();
     let made = File::options().read(true).write(true).mode(0o600).custom_flags(flags).open(dir);

@@ -1,0 +1,79 @@
+//! Blind: a machine without `/proc` or `/sys`, or with anything at all in their place.
+//!
+//! For: that it is measured all the same, that the result is never VALID, and that what cannot be done safely is refused in words.
+//! Not for: single files that cannot be read ([`crate::evidence`]).
+
+use crate::in_use::sum;
+use crate::stage::{Outcome, Stage, is_root, names, wait};
+use std::path::Path;
+
+const RUN: &str = "run --rw randread --depth 4 --size 16m --time 300ms --warmup 0 --runs 5 --attempts 1 --quiet --format json";
+
+/// What is done to the mounts first, each with its name.
+const MACHINES: [(&str, &str); 5] = [
+    ("no /proc", "umount -l /proc"),
+    ("an empty /proc", "mount -t tmpfs none /proc"),
+    (
+        "a /proc of nonsense",
+        "mount -t tmpfs none /proc && mkdir -p /proc/self/fd /proc/self/task/1 /proc/1/task/1/fd && cd /proc && \
+         for f in stat swaps meminfo cpuinfo mounts diskstats loadavg pressure self/mountinfo self/cgroup self/io self/maps \
+         self/environ self/status 1/maps 1/stat; do head -c 3000 /dev/urandom > $f; done; \
+         for n in $(seq 0 99); do head -c 65536 /dev/urandom > self/fd/$n; done",
+    ),
+    ("no /sys", "umount -l /sys"),
+    (
+        "a /sys of nonsense",
+        "mount -t tmpfs none /sys && mkdir -p /sys/class/block/loop0/loop /sys/block/vda/queue /sys/dev/block && \
+         for f in class/block/loop0/loop/backing_file class/block/loop0/dev block/vda/dev block/vda/queue/rotational dev/block/1:2; \
+         do head -c 3000 /dev/urandom > /sys/$f; done",
+    ),
+];
+
+/// Runs the program on such a machine.
+fn on(stage: &Stage, mounts: &str, words: &str, target: &Path) -> Outcome {
+    let script = format!("({mounts}) && exec \"$@\"");
+    let prefix = ["unshare", "--mount", "--propagation", "private", "sh", "-c", &script, "sh"];
+    wait(&mut stage.command(&prefix.map(str::to_owned), words, target))
+}
+
+#[test]
+fn it_is_measured_and_never_valid() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let (folder, file) = (stage.folder("dir"), stage.file("data", 32));
+    for (machine, mounts) in MACHINES {
+        for (target, more) in [(&folder, ""), (&folder, "--no-history"), (&file, "--no-history")] {
+            let out = on(&stage, mounts, &format!("{RUN} {more}"), target);
+            assert!(matches!(out.code, Some(0 | 1)), "{machine}, {}: {out:?}", target.display());
+            assert!(!out.stderr.contains("panicked"), "{machine}: {out:?}");
+            let report = out.report();
+            assert_ne!(report.verdict(), "VALID", "{machine}: {report:?}");
+            assert!(report.0["headline"]["value"].as_f64().is_some_and(|v| v > 0.0), "{machine}: {report:?}");
+            assert!(names(&folder).is_empty(), "{machine}: a file is left");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_written_safely_there_is_refused_in_words() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.file("data", 32);
+    let words = format!("{} --destroy {}", RUN.replace("randread", "randwrite"), file.display());
+    for (machine, mounts) in MACHINES {
+        let before = sum(&file);
+        let out = on(&stage, mounts, &words, &file);
+        if out.code == Some(3) {
+            assert!(out.stderr.contains("cannot be seen"), "{machine}: {out:?}");
+            assert_eq!(sum(&file), before, "{machine}");
+        } else {
+            // The kernel itself said who has the file open.
+            assert!(machine.contains("/proc") && matches!(out.code, Some(0 | 1)), "{machine}: {out:?}");
+            assert_ne!(out.report().verdict(), "VALID", "{machine}");
+        }
+    }
+}
