@@ -7,6 +7,7 @@ use crate::{history, input, session, stdout};
 use analysis::Judging;
 use analysis::compare::{Options, compare_sides};
 use model::comparison::{Answer, Comparison, Passing};
+use model::name;
 use model::report::{FORMAT, Report};
 use report::{Format, Style};
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ fn range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure>
         ));
     }
     let dir = first.parent().unwrap_or(Path::new(""));
-    let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", dir.display())))?;
+    let entries = std::fs::read_dir(dir).map_err(|e| usage(format!("{}: {e}", name::shown(dir))))?;
     let paths = entries.flatten().map(|e| e.path());
     let mut all: Vec<PathBuf> = paths
         .filter(|p| p.extension() == first.extension() && (first..=last).contains(&p.as_path()))
@@ -110,7 +111,7 @@ fn refuse_twice<'p>(files: impl Iterator<Item = &'p PathBuf>) -> Result<(), Fail
         // What cannot be resolved is told when it is read.
         let whole = file.canonicalize().unwrap_or_else(|_| file.clone());
         if !seen.insert(whole) {
-            return Err(same(&file.display().to_string()));
+            return Err(same(&name::shown(file)));
         }
     }
     Ok(())
@@ -137,13 +138,13 @@ fn same(what: &str) -> Failure {
 fn report(file: &Path) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
-            session: Some(file.display().to_string()),
+            session: Some(name::text(file)),
             version: env!("CARGO_PKG_VERSION").into(),
             ..Judging::default()
         };
         return Ok(analysis::judge(&session::read(file)?, &judging));
     }
-    let fail = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+    let fail = |why: String| Failure::Usage(format!("{}: {why}", name::shown(file)));
     let mut bytes = Vec::new();
     let opened = input::open(file).map_err(|e| fail(e.to_string()))?;
     opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
@@ -151,7 +152,7 @@ fn report(file: &Path) -> Result<Report, Failure> {
         return Err(fail(format!("more than {} MiB, which no report has", MOST_BYTES >> 20)));
     }
     let report: Report = serde_json::from_slice(&bytes)
-        .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", file.display())))?;
+        .map_err(|e| fail(format!("no report of fathom ({e}); make one with -o {}", name::shown(file))))?;
     if report.fathom.format > FORMAT {
         let (its, ours) = (report.fathom.format, FORMAT);
         return Err(fail(format!(
@@ -163,7 +164,7 @@ fn report(file: &Path) -> Result<Report, Failure> {
 
 /// Whether a file begins as JSON does: a session file begins with its name.
 fn is_json(file: &Path) -> Result<bool, Failure> {
-    let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", file.display()));
+    let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", name::shown(file)));
     let mut start = [0; 64];
     let read = input::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
     Ok(start[..read].trim_ascii_start().starts_with(b"{"))

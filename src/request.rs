@@ -85,7 +85,7 @@ impl Request {
     /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset.
     pub fn origin(&self, key: &str) -> String {
         match (&self.file, &self.work) {
-            (Some(file), _) if !self.flags.contains(&key) => file.display().to_string(),
+            (Some(file), _) if !self.flags.contains(&key) => model::name::text(file),
             (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
                 said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
             }

@@ -4,6 +4,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::{input, stderr};
+use model::name;
 use model::record::frame::{self, MAGIC, MAX_FILE_BYTES, Unreadable};
 use model::record::{Frame, Record};
 use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, accessat, memfd_create, statfs};
@@ -57,13 +58,13 @@ impl Session {
                     if let Some(home) = home().filter(|home| *home != dir) {
                         stderr::say(&format!(
                             "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory of yours",
-                            home.display(),
-                            dir.display()
+                            name::shown(&home),
+                            name::shown(&dir)
                         ));
                     }
                     return Ok(session);
                 }
-                Err(e) => problems.push(format!("{}: {e}{}", dir.display(), cause(&e))),
+                Err(e) => problems.push(format!("{}: {e}{}", name::shown(&dir), cause(&e))),
             }
         }
         stderr::say(&format!(
@@ -189,7 +190,7 @@ impl Session {
             stderr::say(&format!(
                 "fathom: the session file {} cannot be written: {why}{}; what was measured before stays in it, and the report that \
                  comes now is all there will be of the rest",
-                self.path.display(),
+                name::shown(&self.path),
                 cause(why)
             ));
         }
@@ -198,10 +199,7 @@ impl Session {
     }
 
     fn refuse(&self, error: &dyn std::fmt::Display) -> Failure {
-        Failure::Refused(format!(
-            "the session file {} cannot be written: {error}",
-            model::name::shown(&self.path)
-        ))
+        Failure::Refused(format!("the session file {} cannot be written: {error}", name::shown(&self.path)))
     }
 }
 
@@ -229,7 +227,7 @@ fn no_memory(error: &io::Error) -> Failure {
 /// [`Failure::Usage`] for anything but a session file, with what is wrong with it; [`Failure::Refused`] where nothing was measured.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     load(path).map_err(|e| {
-        let words = format!("{}: {e}", path.display());
+        let words = format!("{}: {e}", name::shown(path));
         if matches!(e, Unreadable::Headless) { Failure::Refused(words) } else { Failure::Usage(words) }
     })
 }

@@ -59,7 +59,7 @@ impl Showing {
 pub fn judge(record: &Record, file: Option<&Path>, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
-        session: file.map(|f| f.display().to_string()),
+        session: file.map(name::text),
         words: file.map(history::said).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
     };

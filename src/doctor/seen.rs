@@ -12,6 +12,7 @@ use machine::{host, resolve};
 use model::Known;
 use model::evidence::{Moment, Snapshot, TargetState};
 use model::machine::{DirectIo, Layer, Machine, Place};
+use model::name;
 use model::units::show_bytes;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -105,9 +106,10 @@ pub(super) fn look(said: &Path) -> Result<Seen, Failure> {
     let root = Root::real();
     let mut machine = host::look(&root);
     machine.places.push(resolve::resolve(&root, said)?);
-    let path = said.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", said.display())))?;
+    let path = said.canonicalize().map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(said))))?;
     machine.places[0].path = path.to_string_lossy().into_owned();
-    let facts = std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
+    let facts =
+        std::fs::metadata(&path).map_err(|e| Failure::Refused(format!("{}: {e}", name::shown(&path))))?;
     let kind = kind(said, &facts)?;
     // Never waits: a device may have no medium, and a file a lease.
     let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
@@ -148,7 +150,7 @@ fn kind(said: &Path, facts: &Metadata) -> Result<Kind, Failure> {
     } else {
         Err(Failure::Usage(format!(
             "{} cannot be measured; name a directory, a file or a block device",
-            said.display()
+            name::shown(said)
         )))
     }
 }

@@ -7,6 +7,7 @@ use super::find::find_in;
 use super::{remember, words};
 use crate::failure::Failure;
 use crate::{session, stdout};
+use model::name;
 use model::units::show_bytes;
 use std::process::ExitCode;
 
@@ -62,11 +63,11 @@ fn remove(found: &Found) -> Result<(), Failure> {
     // The words first: alone they would be nobody's.
     if found.stamp.words_changed_ns.is_some() {
         std::fs::remove_file(&words)
-            .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", words.display())))?;
+            .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&words))))?;
     }
     std::fs::remove_file(&found.path)
-        .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", found.path.display())))?;
+        .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&found.path))))?;
     let said = if found.stamp.words_changed_ns.is_some() { " and what was said about it" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
-    stdout::text(&format!("removed {}{said} ({size})\n", found.path.display()))
+    stdout::text(&format!("removed {}{said} ({size})\n", name::shown(&found.path)))
 }

@@ -111,7 +111,7 @@ fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
         (Some(_), Some(format)) => Ok(Some(format)),
         (Some(_), None) => Err(Failure::Usage(format!(
             "-o {}: no form has this extension; type .{EXTENSION}, {}, or a directory",
-            wish.to.display(),
+            name::shown(&wish.to),
             report::extensions::<Report>()
         ))),
     }
@@ -119,7 +119,7 @@ fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
 
 fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Failure> {
     let Some(format) = format else {
-        return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", session.display())));
+        return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", name::shown(session))));
     };
     let report = show::judge(&session::read(session)?, Some(session), &Showing::plain(format));
     stdout::rendered(format, &report, Style::default())
@@ -140,7 +140,7 @@ fn create(place: &Path, bytes: &[u8]) -> Result<(), Failure> {
     whole::create(place, bytes, Readers::Umask).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::Usage(format!(
             "{} is there already and stays as it is; remove it, or type another -o",
-            place.display()
+            name::shown(place)
         )),
         _ => refuse(place, &e),
     })?;
@@ -155,7 +155,7 @@ fn is_directory(path: &Path) -> bool {
 fn several(to: &Path) -> Failure {
     Failure::Usage(format!(
         "-o {} takes one session; for several type a directory, which ends in /",
-        to.display()
+        name::shown(to)
     ))
 }
 

@@ -3,6 +3,7 @@
 //! For: names, sizes and times of thousands of files in a moment. Not for: opening any of them.
 
 use crate::session::{self, EXTENSION};
+use model::name;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io;
@@ -48,7 +49,7 @@ impl Files {
             if let Err(e) = files.look_in(&dir)
                 && e.kind() != io::ErrorKind::NotFound
             {
-                files.problems.push(format!("{} cannot be read: {e}", dir.display()));
+                files.problems.push(format!("{} cannot be read: {e}", name::shown(&dir)));
             }
         }
         files
@@ -89,7 +90,7 @@ impl Files {
             self.by_id.entry(id.clone()).or_insert(Found { id, path, stamp });
         }
         if others > 0 {
-            let left = format!("{others} of the sessions in {} are other users'", dir.display());
+            let left = format!("{others} of the sessions in {} are other users'", name::shown(dir));
             self.problems.push(format!("{left} and left out; `fathom show FILE` shows one"));
         }
         Ok(())

@@ -44,7 +44,7 @@ fn one(path: &Path) -> Result<String, Failure> {
     }
     let dir = writable_directory()?;
     let place = dir.join(format!("{id}.{EXTENSION}"));
-    let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", place.display()));
+    let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
     // The words first: once the session is there, it is not imported again.
     words::write(&place, &said).map_err(|e| refuse(&e))?;
     match whole::create(&place, &bytes, Readers::Owner) {
@@ -93,7 +93,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
     for dir in session::directories() {
         match session::create_directory(&dir).and_then(|()| tempfile::tempfile_in(&dir)) {
             Ok(_) => return Ok(dir),
-            Err(e) => problems.push(format!("{}: {e}", dir.display())),
+            Err(e) => problems.push(format!("{}: {e}", name::shown(&dir))),
         }
     }
     Err(Failure::Refused(format!(

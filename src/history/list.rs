@@ -47,7 +47,7 @@ pub fn list(wish: &Wish) -> Result<ExitCode, Failure> {
         index::with(&files, |index| Ok((index.entries(&wish.filter, most)?, index.count(&wish.filter)?)))?;
     for entry in &mut entries {
         let Some(found) = files.by_id.get(&entry.id) else { continue };
-        entry.path = found.path.display().to_string();
+        entry.path = model::name::text(&found.path);
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());

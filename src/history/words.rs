@@ -6,6 +6,7 @@ use super::files::WORDS;
 use super::{find, id, remember};
 use crate::failure::Failure;
 use crate::{input, stderr, stdout, whole};
+use model::name;
 use model::words::Words;
 use std::fs::File;
 use std::io;
@@ -33,7 +34,7 @@ pub enum Change {
 pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     let session = find(word)?;
     if !session.exists() {
-        return Err(Failure::Usage(format!("{}: there is no such session file", session.display())));
+        return Err(Failure::Usage(format!("{}: there is no such session file", name::shown(&session))));
     }
     let words = change_of(&session, change)?;
     remember();
@@ -108,7 +109,7 @@ pub(super) fn beside(session: &Path) -> PathBuf {
 }
 
 fn refuse(session: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("{} cannot be written: {error}", beside(session).display()))
+    Failure::Refused(format!("{} cannot be written: {error}", name::shown(&beside(session))))
 }
 
 #[cfg(test)]

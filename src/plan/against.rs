@@ -99,7 +99,7 @@ fn once_more(record: &Record, job: &Job, targets: &mut Targets) -> Result<Job, F
 /// What that session came to. Its course is left out: it is long, and the session has it.
 fn then(record: &Record, file: &std::path::Path) -> Report {
     let judging = Judging {
-        session: Some(file.display().to_string()),
+        session: Some(model::name::text(file)),
         version: env!("CARGO_PKG_VERSION").into(),
         ..Judging::default()
     };

@@ -172,7 +172,7 @@ impl<'a> Targets<'a> {
                 return Err(Failure::Usage(format!(
                     "--engine {}: its options {NEW}, {FALLOCATE} and {GROW} drop the whole of {}; name a directory, and fathom makes a test file there",
                     draft.engine.name,
-                    said.display()
+                    name::shown(said)
                 )));
             }
             if writes || conditioned {
@@ -310,15 +310,15 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         (Role::Device, place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes))
     } else {
         let what = "neither a directory, a file nor a block device";
-        return Err(Failure::Usage(format!("{} is {what}; name one of these", said.display())));
+        return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(said))));
     };
     if bytes == 0 && role == Role::Device {
-        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", said.display())));
+        return Err(Failure::Refused(format!("{} has no capacity: it is not set up", name::shown(said))));
     }
     if bytes == 0 && role == Role::File {
         return Err(Failure::Usage(format!(
             "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
-            said.display()
+            name::shown(said)
         )));
     }
     let target = Target {
@@ -414,7 +414,7 @@ fn check_size(said: &Path, target: &Target, size: Option<u64>, offset: u64) -> R
             "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
             show_bytes(size.unwrap_or(there)),
             show_bytes(offset),
-            said.display(),
+            name::shown(said),
             show_bytes(there)
         )));
     }

@@ -7,6 +7,7 @@ use crate::input;
 use crate::output::{Replace, Rules};
 use crate::spared::Spared;
 use crate::whole::{self, Readers};
+use model::name;
 use model::verification::{Mark, State};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl Keeper {
         self.state.mark = mark;
         let was = self.path.metadata().ok();
         whole::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
-            .map_err(|e| format!("--state {}: {e}; nothing more was written", self.path.display()))
+            .map_err(|e| format!("--state {}: {e}; nothing more was written", name::shown(&self.path)))
     }
 }
 
@@ -59,14 +60,14 @@ fn refuse_existing(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
-    let path = path.display();
+    let path = name::shown(path);
     Err(Failure::Usage(format!(
         "--state {path} is there already; check it with `fathom verify --check {path}`, then remove it, or type another name"
     )))
 }
 
 fn refuse(path: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", path.display()))
+    Failure::Refused(format!("--state {} cannot be written: {error}; nothing else was", name::shown(path)))
 }
 
 /// Reads a state file.
@@ -75,7 +76,7 @@ fn refuse(path: &Path, error: &io::Error) -> Failure {
 /// What is wrong with it.
 pub(super) fn read(path: &Path) -> Result<State, Failure> {
     let read = input::text(path, MOST_BYTES);
-    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", path.display()));
+    let usage = |why: String| Failure::Usage(format!("--check {}: {why}", name::shown(path)));
     let text = read.map_err(|e| usage(format!("{e}; name the file that --state wrote")))?;
     State::parse(&text).map_err(|e| usage(format!("{e}; name the file that --state wrote")))
 }

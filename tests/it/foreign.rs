@@ -169,3 +169,34 @@ fn a_job_file_of_another_tool_is_no_disk() {
     let data = stage.file("data.fio", 16);
     assert!(matches!(stage.fathom("run --time 60ms --warmup 0 --runs 1 --quiet", &data).code, Some(0 | 1)));
 }
+
+#[test]
+fn a_name_that_acts_on_a_terminal_is_shown_by_its_bytes_in_every_refusal() {
+    let stage = Stage::beside_others();
+    let odd = |name: &[u8]| stage.path("").join(OsStr::from_bytes(&[b"odd\xff\x1b[2J", name].concat()));
+    let (empty, full, absent) = (odd(b"empty"), odd(b"full"), odd(b"absent"));
+    std::fs::write(&empty, "").unwrap();
+    std::fs::write(&full, vec![7; 1 << 20]).unwrap();
+    let words = "--time 100ms --runs 1 --quiet";
+    let table = [
+        (format!("run {words}"), &absent),
+        (format!("run {words}"), &empty),
+        (format!("run {words} --size 2m"), &full),
+        (format!("run {words} --rw randwrite"), &full),
+        (format!("run {words} --rw randwrite --destroy other"), &full),
+        ("verify --quiet".to_owned(), &full),
+        ("verify --check".to_owned(), &full),
+        ("verify --check".to_owned(), &absent),
+        ("doctor".to_owned(), &absent),
+        ("import".to_owned(), &full),
+        ("sweep --quiet".to_owned(), &absent),
+    ];
+    for (words, target) in &table {
+        let out = stage.fathom(words, target);
+        assert!(matches!(out.code, Some(2 | 3)), "{words}: {out:?}");
+        let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{fffd}';
+        assert!(!out.stderr.contains(acts), "{words}: {:?}", out.stderr);
+        let shown = out.stderr.split_whitespace().collect::<String>();
+        assert!(shown.contains(r"odd\xff\x1b[2J"), "{words}: {}", out.stderr);
+    }
+}

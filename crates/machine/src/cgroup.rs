@@ -8,6 +8,7 @@ use crate::mountinfo::{self, Mount};
 use crate::root::Root;
 use model::Known;
 use model::machine::Cgroup;
+use model::name;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     remove_deserted(root, &parent);
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
     fs::create_dir(&dir)
-        .map_err(|e| format!("no cgroup may be made in {} ({})", parent.display(), words(&e)))?;
+        .map_err(|e| format!("no cgroup may be made in {} ({})", name::shown(&parent), words(&e)))?;
     let mut ours = Entered { dir, parent, handed_down: false };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
@@ -159,14 +160,14 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     // "0" is the writer's whole process, under whatever number it is known here.
     write(&ours.dir.join("cgroup.procs"), "0")
-        .map_err(|e| format!("{} cannot be entered ({})", ours.dir.display(), words(&e)))?;
+        .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), words(&e)))?;
     if version == 1 {
         return present(&ours.dir, &V1_FILES);
     }
     if present(&ours.dir, &V2_FILES).is_err() {
         // Only now, since a cgroup with processes of its own hands nothing down.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
-            format!("{} does not hand the io controller down ({})", ours.parent.display(), words(&e))
+            format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), words(&e))
         })?;
         ours.handed_down = true;
     }
@@ -225,10 +226,10 @@ pub fn allowed(root: &Root) -> Known<u8> {
     let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &mountinfo::read(root)?)?;
     let may =
         |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| words(&e.into()));
-    may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", parent.display()))?;
+    may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", name::shown(&parent)))?;
     // Whoever moves away has to come back.
     let procs = parent.join("cgroup.procs");
-    may(&procs).map_err(|why| format!("{} may not be written ({why})", procs.display()))?;
+    may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
     // Only the root of all has no type, and it alone may have processes beside cgroups with controllers.
     let crowded = version == 2
@@ -238,7 +239,7 @@ pub fn allowed(root: &Root) -> Known<u8> {
     if crowded {
         return Err(format!(
             "other processes are in {} too, so it hands the io controller to nobody",
-            parent.display()
+            name::shown(&parent)
         ));
     }
     Ok(version)

@@ -37,7 +37,7 @@ impl MachineError {
 
     /// `path` could not be handled (`what`: "opened for writing", "looked at").
     pub(crate) fn at(path: &Path, what: &str, error: &io::Error) -> Self {
-        let shown = path.display();
+        let shown = model::name::shown(path);
         match error.kind() {
             // As /proc answers, where no file can be made.
             io::ErrorKind::NotFound if path.is_dir() => Self::Refused(format!(

@@ -15,6 +15,7 @@ mod fixture;
 pub mod host;
 pub mod identity;
 mod in_use;
+pub mod leftovers;
 mod limits;
 mod loops;
 pub mod mountinfo;

@@ -50,7 +50,7 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
 /// asked.
 pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
     let path = root.path(&format!("/dev/{name}"));
-    let at = |why: String| format!("{}: {why}", path.display());
+    let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
     let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(words(&e)))?;
     if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {

@@ -73,7 +73,7 @@ fn readable(root: &Root, name: &str) -> Known<()> {
     // Slashes in names of devices are exclamation marks in /sys.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
-    opened.map(drop).map_err(|e| format!("{}: {}", path.display(), words(&e)))
+    opened.map(drop).map_err(|e| format!("{}: {}", model::name::shown(&path), words(&e)))
 }
 
 #[test]

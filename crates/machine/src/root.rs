@@ -55,7 +55,7 @@ impl Root {
             _ => return Ok(self.path(path)),
         };
         match statfs(&place) {
-            Ok(found) if found.f_type as i64 == magic => Ok(self.path(path)),
+            Ok(found) if found.f_type == magic => Ok(self.path(path)),
             Ok(_) => Err(format!("{place} is not of the kernel's file system {name}")),
             Err(e) => Err(words(&e.into())),
         }

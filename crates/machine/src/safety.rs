@@ -12,6 +12,7 @@ use crate::root::{Root, number_of};
 use crate::{identity, signature, stack};
 use model::identity::Identity;
 use model::job::Cache;
+use model::name;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -52,7 +53,7 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
         let best = serial.unwrap_or(name);
         return Err(MachineError::Usage(format!(
             "writing would destroy all data on {}; if that is meant, type --destroy '{best}'",
-            path.display()
+            name::shown(path)
         )));
     };
     // Through whichever node.
@@ -63,7 +64,7 @@ pub fn may_write_device(root: &Root, path: &Path, destroy: Option<&str>) -> Resu
     let serial = serial.map_or_else(String::new, |s| format!("its serial number '{s}' or "));
     Err(MachineError::Usage(format!(
         "--destroy '{said}' does not name {}, so nothing is written; type {serial}its name '{name}'",
-        path.display()
+        name::shown(path)
     )))
 }
 
@@ -108,7 +109,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
     let now = identity::of_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after this was planned",
-            path.display()
+            name::shown(path)
         )),
         _ => MachineError::at(path, "looked at", &e),
     })?;
@@ -138,7 +139,7 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
         Err(MachineError::Refused(format!(
             "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \
              written",
-            path.display()
+            name::shown(path)
         )))
     })
 }
@@ -160,7 +161,7 @@ pub fn users_unseen(root: &Root, path: &Path, file: &File) -> Result<Option<Stri
         Use::Nobody => Ok(None),
         Use::Unseen(why) => Ok(Some(format!(
             "whether another program has {} open for writing could not be seen: {why}",
-            path.display()
+            name::shown(path)
         ))),
     }
 }
@@ -180,7 +181,7 @@ pub fn may_write_file(
     if !facts.is_file() {
         return Err(MachineError::Usage(format!(
             "{} is no regular file; name one, or a directory",
-            said.display()
+            name::shown(said)
         )));
     }
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
@@ -188,9 +189,8 @@ pub fn may_write_file(
     // Opening changes nothing and tells at once about permissions, read-only mounts and running programs.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
     let absolute = std::path::absolute(said).unwrap_or_else(|_| path.to_owned());
-    let named = destroy
-        .map(model::name::path)
-        .is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
+    let named =
+        destroy.map(name::path).is_some_and(|d| d == said || d == absolute || d == path || is_same(&d, path));
     if facts.len() == 0 || named {
         return Ok(());
     }
@@ -198,8 +198,8 @@ pub fn may_write_file(
     Err(MachineError::Usage(format!(
         "{what}writing would overwrite the content of {}; if that is meant, type --destroy '{}', \
          else name its directory, and fathom makes a file of its own there",
-        said.display(),
-        said.display()
+        name::shown(said),
+        name::shown(said)
     )))
 }
 
@@ -231,11 +231,11 @@ fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
 fn identify(root: &Root, path: &Path) -> Result<(String, String), MachineError> {
     let facts = look(path)?;
     if !facts.file_type().is_block_device() {
-        return Err(MachineError::Usage(format!("{} is no block device", path.display())));
+        return Err(MachineError::Usage(format!("{} is no block device", name::shown(path))));
     }
     let number = number_of(facts.rdev());
     let name = stack::name_of(root, &number).ok_or_else(|| {
-        MachineError::Refused(format!("{}: the kernel shows no device {number} in /sys", path.display()))
+        MachineError::Refused(format!("{}: the kernel shows no device {number} in /sys", name::shown(path)))
     })?;
     Ok((name, number))
 }
@@ -249,7 +249,10 @@ fn refuse_used(root: &Root, path: &Path, name: &str) -> Result<(), MachineError>
         return Err(used(path, &user));
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
-        return Err(MachineError::Refused(format!("{} is read-only; name another device", path.display())));
+        return Err(MachineError::Refused(format!(
+            "{} is read-only; name another device",
+            name::shown(path)
+        )));
     }
     Ok(())
 }
@@ -257,14 +260,14 @@ fn refuse_used(root: &Root, path: &Path, name: &str) -> Result<(), MachineError>
 fn used(path: &Path, user: &str) -> MachineError {
     MachineError::Refused(format!(
         "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom makes a file of its own",
-        path.display()
+        name::shown(path)
     ))
 }
 
 fn unknown_use(path: &Path, why: &str) -> MachineError {
     MachineError::Refused(format!(
         "whether {} is in use cannot be seen ({why}), so it is not written",
-        path.display()
+        name::shown(path)
     ))
 }
 
@@ -273,7 +276,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     let found = bytes.and_then(|bytes| signature::look(file, bytes)).map_err(|why| {
         MachineError::Refused(format!(
             "what is stored on {} cannot be seen ({why}), so it is not written",
-            path.display()
+            name::shown(path)
         ))
     })?;
     if found.is_empty() {
@@ -281,9 +284,9 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     }
     Err(MachineError::Refused(format!(
         "{} holds {}, so it is never written; if nobody needs that, remove it first with `wipefs --all {}`",
-        path.display(),
+        name::shown(path),
         found.join(" and "),
-        path.display()
+        name::shown(path)
     )))
 }
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -31,8 +31,8 @@ const KEPT_FREE: u64 = 20;
 const FILL_LIMIT: Duration = Duration::from_secs(15);
 /// How often free space is looked at and buffered data are pushed to the device while filling.
 const LOOK_EVERY: u64 = 64 * MIB;
-const PREFIX: &str = ".fathom-test-";
-const SUFFIX: &str = ".tmp";
+pub(crate) const PREFIX: &str = ".fathom-test-";
+pub(crate) const SUFFIX: &str = ".tmp";
 /// Keeps the data of test files apart from what workers write with the same seed.
 const DATA: u64 = 0x7465_7374_2066_696c;
 /// `TMPFS_MAGIC`, `RAMFS_MAGIC`.
@@ -75,8 +75,10 @@ impl TestFile {
         // The lock tells later runs that this file is alive. It only matters where the file has a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
-            made.notes
-                .push(format!("{} cannot be locked ({e}); run nothing that cleans up here", name.display()));
+            made.notes.push(format!(
+                "{} cannot be locked ({e}); run nothing that cleans up here",
+                name::shown(name)
+            ));
         }
         let target = made.fitting(dir, wish_bytes)?;
         made.fill(dir, target, seed, stop, progress)?;
@@ -118,7 +120,7 @@ impl TestFile {
     /// The largest whole number of MiB that leaves enough free.
     fn fitting(&mut self, dir: &Path, wish: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
-            self.notes.push(format!("the file system of {} does not say how much is free", dir.display()));
+            self.notes.push(format!("the file system of {} does not say how much is free", name::shown(dir)));
             return Ok(wish / MIB * MIB);
         };
         let target = wish.min(room) / MIB * MIB;
@@ -363,7 +365,7 @@ pub fn fits(dir: &Path, wish_bytes: u64) -> Result<(), MachineError> {
     Err(MachineError::Refused(format!(
         "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
         show_bytes(wish_bytes),
-        dir.display(),
+        name::shown(dir),
         show_bytes(room),
         room / MIB
     )))
@@ -373,7 +375,7 @@ fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
         "{} has room for {} only (5 % of its file system stay free), and a test file needs {}; make room, or name another \
          directory",
-        dir.display(),
+        name::shown(dir),
         show_bytes(room),
         show_bytes(LEAST_BYTES)
     ))
@@ -394,64 +396,6 @@ fn extent_notes(found: &Extents) -> Vec<String> {
     ];
     let some = states.into_iter().filter(|(bytes, _)| *bytes > 0);
     some.map(|(bytes, what)| format!("{} of the test file {what}", show_bytes(bytes))).collect()
-}
-
-/// A test file that a killed run left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leftover {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Bytes it takes.
-    pub bytes: u64,
-    /// Time since it was written last.
-    pub age: Duration,
-}
-
-impl Leftover {
-    /// Removes it, if still nobody uses it.
-    ///
-    /// # Errors
-    /// Where it is in use by now, or may not be removed.
-    pub fn remove(&self) -> Result<(), MachineError> {
-        // The lock is held until after the name is gone.
-        let Some(_lock) = lock_deserted(&self.path) else {
-            return Err(MachineError::Refused(format!(
-                "{} is in use or not yours, so it stays",
-                self.path.display()
-            )));
-        };
-        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
-    }
-}
-
-/// Test files in a directory that no live run holds, sorted by name. Empty where nobody may look.
-pub fn leftovers(dir: &Path) -> Vec<Leftover> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
-}
-
-fn leftover(path: &Path) -> Option<Leftover> {
-    let facts = lock_deserted(path)?.metadata().ok()?;
-    let age = facts.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
-    Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
-}
-
-/// Locks a file with a name of ours whose process is gone; `None` for any other.
-fn lock_deserted(path: &Path) -> Option<File> {
-    let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let (pid, random) = middle.split_once('-')?;
-    let ours = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
-    let pid: u32 = pid.parse().ok()?;
-    // Between creating and locking it, a live run's file is not locked yet.
-    if !ours || Path::new(&format!("/proc/{pid}")).exists() {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let regular = file.metadata().is_ok_and(|m| m.is_file());
-    (regular && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
 }
 
 #[cfg(test)]
@@ -493,28 +437,6 @@ mod tests {
                 .is_err_and(|e| e.class() == crate::error::Class::Usage)
         );
         assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
-        Ok(())
-    }
-
-    #[test]
-    fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
-        let dir = tempfile::tempdir()?;
-        // Above the largest process id that Linux gives.
-        let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
-        let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
-        for path in
-            [&dead, &live, &dir.path().join("other.tmp"), &dir.path().join(format!("{PREFIX}1-x{SUFFIX}"))]
-        {
-            std::fs::write(path, "data")?;
-        }
-        let found = leftovers(dir.path());
-        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&dead]);
-        let holder = File::open(&dead)?;
-        flock(&holder, FlockOperation::LockExclusive)?;
-        assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());
-        drop(holder);
-        found[0].remove()?;
-        assert!(!dead.exists() && live.exists());
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::request::{Request, SweepWish};
 use engine::engines::{self, Entry};
 use machine::root::Root;
 use model::job::{Batch, Cache, GROW, Limit, Mix, PerKind, Sizes};
+use model::name;
 use model::plan::Role;
 use model::sweep::{Cell, Setting, Skipped, Yardstick, works};
 use model::units::{MIB, show_bytes};
@@ -76,7 +77,7 @@ pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failur
         if all.iter().any(|known| known.path == path) {
             return Err(Failure::Usage(format!(
                 "TARGET {} is there twice; name each target once",
-                said.display()
+                name::shown(said)
             )));
         }
         let (found, place) = target::look(root, said, &path)?;
@@ -96,7 +97,7 @@ impl Ground {
     /// Why a cell cannot be measured there.
     fn hinders(&self, point: &Point) -> Option<String> {
         if self.role != Role::Made && u64::from(point.bs) > self.bytes {
-            return Some(format!("{} has {}", self.path.display(), show_bytes(self.bytes)));
+            return Some(format!("{} has {}", name::shown(&self.path), show_bytes(self.bytes)));
         }
         if !point.cache.is_direct() {
             return None;
@@ -246,7 +247,7 @@ impl Growing<'_> {
         let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
         let first = |count: u32| -> Vec<String> {
             let used = self.grounds.iter().take(count as usize);
-            used.map(|g| model::name::text(&g.path)).collect()
+            used.map(|g| name::text(&g.path)).collect()
         };
         let Crew { workers, targets, of_last } = point.crew;
         for PhaseWish { streams, .. } in &mut job.phases {

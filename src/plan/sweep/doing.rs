@@ -31,7 +31,7 @@ pub(super) fn works(
     let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
         if let Some(preset) = said.preset.filter(|p| p.rounds().is_some()) {
-            let path = grounds.first().map(|g| g.path.display().to_string()).unwrap_or_default();
+            let path = grounds.first().map(|g| model::name::shown(&g.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
                 "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
                  directory to have a test file made there",

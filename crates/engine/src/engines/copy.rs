@@ -106,7 +106,7 @@ fn beside(spec: &Spec) -> io::Result<File> {
         Err(e) => {
             return refuse(format!(
                 "it needs a second file beside the target, and {} takes none without a name ({e}); type --engine sync",
-                dir.display()
+                model::name::shown(dir)
             ));
         }
     };

@@ -1,0 +1,97 @@
+//! Test files that killed runs left behind.
+//!
+//! For: finding those that no live run holds. Not for: making test files, nor removing those of this process (`test_file`).
+
+use crate::error::MachineError;
+use crate::test_file::{PREFIX, SUFFIX};
+use model::name;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A test file that a killed run left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// Time since it was written last.
+    pub age: Duration,
+}
+
+impl Leftover {
+    /// Removes it, if still nobody uses it.
+    ///
+    /// # Errors
+    /// Where it is in use by now, or may not be removed.
+    pub fn remove(&self) -> Result<(), MachineError> {
+        // The lock is held until after the name is gone.
+        let Some(_lock) = lock_deserted(&self.path) else {
+            return Err(MachineError::Refused(format!(
+                "{} is in use or not yours, so it stays",
+                name::shown(&self.path)
+            )));
+        };
+        std::fs::remove_file(&self.path).map_err(|e| MachineError::at(&self.path, "removed", &e))
+    }
+}
+
+/// Test files in a directory that no live run holds, sorted by name. Empty where nobody may look.
+pub fn leftovers(dir: &Path) -> Vec<Leftover> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<Leftover> = entries.filter_map(|e| leftover(&e.path())).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn leftover(path: &Path) -> Option<Leftover> {
+    let facts = lock_deserted(path)?.metadata().ok()?;
+    let age = facts.modified().ok().and_then(|t| t.elapsed().ok()).unwrap_or_default();
+    Some(Leftover { path: path.to_owned(), bytes: facts.blocks().saturating_mul(512), age })
+}
+
+/// Locks a file with a name of ours whose process is gone; `None` for any other.
+fn lock_deserted(path: &Path) -> Option<File> {
+    let middle = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (pid, random) = middle.split_once('-')?;
+    let ours = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
+    let pid: u32 = pid.parse().ok()?;
+    // Between creating and locking it, a live run's file is not locked yet.
+    if !ours || Path::new(&format!("/proc/{pid}")).exists() {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let regular = file.metadata().is_ok_and(|m| m.is_file());
+    (regular && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unlocked_files_of_dead_runs_are_left_over() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        // Above the largest process id that Linux gives.
+        let dead = dir.path().join(format!("{PREFIX}4194999-00000000000000ff{SUFFIX}"));
+        let live = dir.path().join(format!("{PREFIX}{}-00000000000000ff{SUFFIX}", std::process::id()));
+        for path in
+            [&dead, &live, &dir.path().join("other.tmp"), &dir.path().join(format!("{PREFIX}1-x{SUFFIX}"))]
+        {
+            std::fs::write(path, "data")?;
+        }
+        let found = leftovers(dir.path());
+        assert_eq!(found.iter().map(|l| &l.path).collect::<Vec<_>>(), [&dead]);
+        let holder = File::open(&dead)?;
+        flock(&holder, FlockOperation::LockExclusive)?;
+        assert!(leftovers(dir.path()).is_empty() && found[0].remove().is_err() && dead.exists());
+        drop(holder);
+        found[0].remove()?;
+        assert!(!dead.exists() && live.exists());
+        Ok(())
+    }
+}
