@@ -50,7 +50,8 @@ fn it_is_measured_and_never_valid() {
             assert!(!out.stderr.contains("panicked"), "{machine}: {out:?}");
             let report = out.report();
             assert_ne!(report.verdict(), "VALID", "{machine}: {report:?}");
-            assert!(report.0["headline"]["value"].as_f64().is_some_and(|v| v > 0.0), "{machine}: {report:?}");
+            // A busy machine may take its headline away, but not what was measured.
+            assert!(report.0["results"][0]["read"]["ops"].as_u64() > Some(0), "{machine}: {report:?}");
             assert!(names(&folder).is_empty(), "{machine}: a file is left");
         }
     }
