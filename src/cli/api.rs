@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = "Workload")]
     interface: Vec<&'static Interface>,
     /// Print all interfaces, one a line, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     list: bool,
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long)]

@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "LAW", value_parser = Step::parse)]
     step: Option<Step>,
     /// Print the access specifications that --spec takes, with their lines, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     list_specs: bool,
     /// Order of the reads of --preset iops; sequential: each thread its own part [default: random]
     #[arg(long, value_name = "ORDER", value_enum)]
@@ -54,10 +54,10 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS), conflicts_with = "exhaustive")]
     budget: Option<u64>,
     /// Print the cells, one a line, and stop
-    #[arg(long, conflicts_with = "skipped")]
+    #[arg(long, conflicts_with_all = ["skipped", "format"])]
     list: bool,
     /// Print the cells that would be skipped, one a line with the reason, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     skipped: bool,
     /// Go on with an interrupted sweep: its session file, a part of its id, or last
     #[arg(long, value_name = "SESSION")]

@@ -22,7 +22,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 34] = [
+    let table: [(&str, &[&str]); 36] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -73,6 +73,8 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
         ("doctor --format csv", &["'csv'", "text, json]"]),
         ("verify --format markdown", &["'markdown'", "text, json]"]),
         ("bench --format markdown", &["'markdown'", "text, json, csv]"]),
+        ("sweep --list --format json", &["--list", "--format"]),
+        ("api --list --format csv", &["--list", "--format"]),
         ("bench --explain --format csv", &["--format csv cannot write a plan", "--format text"]),
         ("bench -o report.md", &["report.md", ".txt, .json, .csv"]),
     ];
