@@ -22,7 +22,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn what_nobody_could_do_is_a_usage_error() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 36] = [
+    let table: [(&str, &[&str]); 34] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -69,7 +69,7 @@ fn what_nobody_could_do_is_a_usage_error() {
 fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 5] = [
+    let table: [(&str, &[&str]); 7] = [
         ("doctor --format csv", &["'csv'", "text, json]"]),
         ("verify --format markdown", &["'markdown'", "text, json]"]),
         ("bench --format markdown", &["'markdown'", "text, json, csv]"]),
