@@ -4,7 +4,8 @@
 //! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
 use crate::finding::Finding;
-use crate::report::{Producer, Verdict};
+use crate::producer::Producer;
+use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,27 +6,23 @@
 //! A name may hold any byte but zero. One that is no UTF-8, a control character, or a mark of direction stands in the text as
 //! characters of a private range, one a byte; so does whatever was in that range before. Nothing else changes.
 
+use crate::stand_in;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-
-/// The character that stands for the byte 0; those for the others follow.
-const BYTE: u32 = 0x10_ff00;
 
 /// A name as text.
 pub fn text(name: impl AsRef<OsStr>) -> String {
     let mut out = String::new();
-    let stand_in = |byte: &u8| char::from_u32(BYTE + u32::from(*byte)).unwrap_or_default();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
             if is_plain(c) {
                 out.push(c);
             } else {
-                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().map(stand_in));
+                out.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().copied().map(stand_in::of));
             }
         }
-        out.extend(chunk.invalid().iter().map(stand_in));
+        out.extend(chunk.invalid().iter().copied().map(stand_in::of));
     }
     out
 }
@@ -35,7 +31,7 @@ pub fn text(name: impl AsRef<OsStr>) -> String {
 pub fn of_text(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
-        match byte(c) {
+        match stand_in::byte(c) {
             Some(byte) => bytes.push(byte),
             None => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -53,19 +49,8 @@ pub fn shown(path: &Path) -> String {
     crate::visible::visible(&text(path)).into_owned()
 }
 
-/// The byte that a character stands for.
-pub(crate) fn byte(c: char) -> Option<u8> {
-    u32::from(c).checked_sub(BYTE).and_then(|b| u8::try_from(b).ok())
-}
-
-/// Bytes as they are shown: `\xff`.
-pub(crate) fn show_byte(out: &mut String, byte: u8) {
-    // Text takes whatever is written to it.
-    let _ = write!(out, "\\x{byte:02x}");
-}
-
 fn is_plain(c: char) -> bool {
-    byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
+    stand_in::byte(c).is_none() && !c.is_control() && !crate::visible::turns(c)
 }
 
 #[test]

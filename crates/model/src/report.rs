@@ -9,6 +9,7 @@ use crate::finding::Finding;
 use crate::job::Job;
 use crate::ledger::Ledger;
 use crate::machine::Machine;
+pub use crate::producer::Producer;
 use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
@@ -87,15 +88,6 @@ pub struct Against {
     pub beside: Comparison,
     /// What its workloads came to then (A) and now (B): whether the machine is still the same.
     pub since: Comparison,
-}
-
-/// Which program and contract made a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Producer {
-    /// Version of the JSON contract.
-    pub format: u32,
-    /// Version of the program that judged.
-    pub version: String,
 }
 
 /// How many of the results that a report quotes have which verdict.

@@ -6,14 +6,14 @@
 //! A control character moves the cursor, changes the title of a window or clears what stands above; a mark of direction lets a
 //! name read as another one. Both are shown by their number, as `\u{1b}`, and a byte of a name that is none of a character as `\xff`.
 
-use crate::name;
+use crate::stand_in;
 use std::borrow::Cow;
 
 /// Text with every control character but line feeds and tabs shown by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| acts(c) || name::byte(c).is_some();
-    escaped(text, acts, |out, c| match name::byte(c) {
-        Some(byte) => name::show_byte(out, byte),
+    let acts = |c: char| acts(c) || stand_in::byte(c).is_some();
+    escaped(text, acts, |out, c| match stand_in::byte(c) {
+        Some(byte) => out.push_str(&format!("\\x{byte:02x}")),
         None => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
     })
 }

@@ -1,0 +1,84 @@
+//! How runs and sessions end.
+//!
+//! For: what is known when the last operation has completed. Not for: totals of streams and costs of workers ([`super::stream`],
+//! [`super::worker`]), which an end holds.
+
+use super::stream::StreamEnd;
+use super::worker::WorkerEnd;
+use crate::Known;
+use serde::{Deserialize, Serialize};
+
+/// A run has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// ns since the session began.
+    pub at_ns: u64,
+    /// How it ended.
+    pub ending: RunEnding,
+    /// One entry per stream of the phase.
+    pub streams: Vec<StreamEnd>,
+    /// One entry per worker.
+    pub workers: Vec<WorkerEnd>,
+    /// ns from the last completion to the end of the final sync; `None` where nothing was written or it failed.
+    pub sync_ns: Option<u64>,
+    /// CPU time of the whole process in user space and in the kernel while workers ran, in ns: threads of libraries and those
+    /// that the kernel works on are in it. `None` where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_ns: Option<[u64; 2]>,
+    /// How long fathom as a whole stood still, by the thread that watches the workers; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still: Option<Known<Still>>,
+    /// What happened on the way, in sentences: pages that stayed, dirt that did not settle.
+    pub notes: Vec<String>,
+}
+
+/// Times for which a thread that only sleeps came back too late and had not waited for a CPU: it was stopped, frozen, or the
+/// machine was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Still {
+    /// How often.
+    pub times: u32,
+    /// ns of the one that took longest.
+    pub longest_ns: u64,
+    /// All together, in ns.
+    pub total_ns: u64,
+}
+
+impl RunEnd {
+    /// The end of a run that never began.
+    pub fn without(ending: RunEnding) -> Self {
+        Self {
+            at_ns: 0,
+            ending,
+            streams: Vec::new(),
+            workers: Vec::new(),
+            sync_ns: None,
+            process_ns: None,
+            still: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how", content = "why")]
+pub enum RunEnding {
+    /// The measured window was filled.
+    Complete,
+    /// A signal ended it.
+    Interrupted,
+    /// An error ended it, in a sentence.
+    Failed(String),
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// How it ended.
+    pub ending: RunEnding,
+    /// What happened since the last run, in sentences.
+    pub notes: Vec<String>,
+    /// Change of the stamps' clock against the kernel's over the session, in parts per million; `None` where it is the kernel's.
+    pub clock_drift_ppm: Option<f64>,
+}

@@ -1,0 +1,76 @@
+//! Totals of a stream over a run.
+//!
+//! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
+
+use crate::histogram::Histogram;
+use crate::job::Kind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Totals of a stream over all its workers and lanes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamEnd {
+    /// Index of the stream in its phase.
+    pub stream: usize,
+    /// Length of the measured window that was really used, in ns.
+    pub window_ns: u64,
+    /// Operations in flight times ns within the window, counted apart from the latencies.
+    pub depth_ns: u64,
+    /// Totals per kind within the window.
+    pub kinds: BTreeMap<Kind, KindEnd>,
+    /// All operations handed over, warm-up and drain included: what the ledger is held against.
+    pub issued: BTreeMap<Kind, Issued>,
+    /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
+    #[serde(default)]
+    pub submit: Histogram,
+    /// What the data that were written are like, made once more and measured; `None` where nothing is written.
+    #[serde(default)]
+    pub data: Option<Written>,
+}
+
+/// What data are like, as a compressor and a deduplicator see them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Written {
+    /// Share of the bytes that an LZ compressor saves, block by block of 4 KiB, in percent.
+    pub compress_percent: f64,
+    /// Share of the 4 KiB blocks that are copies of others, in percent.
+    pub dedup_percent: f64,
+}
+
+/// Totals of one kind of operation within the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KindEnd {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Latencies; its count is the number of operations that moved all their bytes. From the intended start in an open
+    /// loop, from the hand-over otherwise.
+    pub latency: Histogram,
+    /// In an open loop: from the hand-over to the completion, and from the intended start to the hand-over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenLoop>,
+}
+
+/// The two parts of latency in an open loop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// From the hand-over to the completion.
+    pub service: Histogram,
+    /// From the intended start to the hand-over.
+    pub lateness: Histogram,
+}
+
+/// All operations of one kind that were handed over, the warm-up and the drain included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    /// Operations completed.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Errors by errno.
+    pub errors: BTreeMap<i32, u64>,
+    /// Operations that moved fewer bytes than asked.
+    pub short: u64,
+    /// Longest latency, the drain included.
+    pub max_ns: u64,
+}
