@@ -4,7 +4,7 @@
 //! 101"). Not for: a figure alone, nor figures that a finding voids or renames: from those nothing follows.
 
 use crate::case::asked_depth;
-use crate::checks::{Evidence, evidence};
+use crate::checks::check::{Evidence, evidence};
 use crate::findings::{Answered, about};
 use crate::stats::ratio::Ratio;
 use model::job::{Pattern, Stream};

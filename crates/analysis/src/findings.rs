@@ -3,7 +3,8 @@
 //! For: the list of the report, worst first. Not for: the questions (the checks) nor the verdict.
 
 use crate::case::Case;
-use crate::checks::{self, Answer, Check, Evidence, Found, Rename};
+use crate::checks;
+use crate::checks::check::{Answer, Check, Evidence, Found, Rename};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};

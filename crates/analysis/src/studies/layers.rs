@@ -5,7 +5,7 @@
 
 use super::interfaces::refusals;
 use crate::case::{Case, share};
-use crate::checks::evidence;
+use crate::checks::check::evidence;
 use crate::findings::Answered;
 use crate::stats::interval;
 use model::check_id::CheckId;

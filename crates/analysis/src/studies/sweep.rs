@@ -314,7 +314,7 @@ fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduc
             "{random} is as fast as {sequential} from {} on, each at its best setting; {below}.",
             words(size)
         ),
-        evidence: crate::checks::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
+        evidence: crate::checks::check::evidence([("bytes", f64::from(size)), ("share_at_smallest", share)]),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -99,16 +99,15 @@ use crate::forge::Forge;
 
 #[test]
 fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
-    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
+    let at = |delivered| CHECK.severity(&Forge { delivered, ..Forge::honest() }.record());
     assert_eq!(at(0.97), None);
     assert_eq!(at(0.9), Some(Severity::Biased));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.0), Some(Severity::Rename));
-    let said =
-        |delivered| match crate::checks::ask_one(&CHECK, &Forge { delivered, ..Forge::honest() }.record()) {
-            Ok(Answer::Finding(f)) => f.sentence,
-            other => panic!("{other:?}"),
-        };
+    let said = |delivered| match CHECK.answer(&Forge { delivered, ..Forge::honest() }.record()) {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
     assert!(
         said(0.901).contains("9.9 %") && !said(0.901).contains("speed of the page cache"),
         "{}",
@@ -120,11 +119,11 @@ fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
 #[test]
 fn reads_of_others_do_not_hide_the_cache() {
     let forged = Forge { delivered: 0.1, foreign_ios: 5_000, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn compressed_files_cannot_be_judged_by_bytes() {
     let forged = Forge { delivered: 0.6, encoded_share: 1.0, ..Forge::honest() };
-    assert!(crate::checks::ask_one(&CHECK, &forged.record()).is_err());
+    assert!(CHECK.answer(&forged.record()).is_err());
 }

@@ -4,7 +4,7 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -182,21 +182,21 @@ use crate::forge::Forge;
 #[test]
 fn a_device_that_saw_too_little_is_enough() {
     let forged = Forge { delivered: 0.6, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
     let written = Forge { delivered: 0.6, ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &written.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&written.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn buffered_io_is_not_asked() {
     let forged = Forge { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&forged.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn pages_tell_even_where_the_device_is_not_counted() {
     let forged = Forge { cached_share: 0.9, stat_unreadable: true, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &forged.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn btrfs_copies_direct_writes_of_files_with_checksums() {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     // 11,000 writes of 4 KiB a run.
     assert_eq!(forged("btrfs", "rw", 10_000), Some(Severity::Rename));

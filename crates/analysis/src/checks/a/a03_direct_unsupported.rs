@@ -3,7 +3,7 @@
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -68,7 +68,7 @@ use crate::forge::Forge;
 #[test]
 fn a_data_journal_and_tmpfs_are_refusals() {
     let journal = Forge { options: "rw,data=journal", ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &journal.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&journal.record()), Some(Severity::Rename));
     let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &tmpfs.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&tmpfs.record()), Some(Severity::Rename));
 }

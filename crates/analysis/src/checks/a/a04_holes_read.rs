@@ -4,7 +4,7 @@
 //! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -88,9 +88,9 @@ use crate::forge::Forge;
 #[test]
 fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
     let encoded = Forge { encoded_share: 1.0, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&encoded.record()), Ok(Answer::Holds(..))));
     let write = Forge { hole_share: 1.0, ..Forge::honest_write() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &write.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&write.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
@@ -100,12 +100,12 @@ fn holes_that_come_while_it_is_read_are_found_too() {
             e.hole_bytes = e.span_bytes / 2;
         }
     });
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("while it was read"), "{}", f.sentence);
 }
 
 #[test]
 fn a_block_device_has_no_holes_to_look_for() {
     let device = Forge { role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&device.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -98,7 +98,7 @@ fn with_zeros(forge: &Forge, zeros: u64) -> model::record::Record {
 
 #[test]
 fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
-    let at = |zeros| crate::checks::severity(&CHECK, &with_zeros(&Forge::honest(), zeros));
+    let at = |zeros| CHECK.severity(&with_zeros(&Forge::honest(), zeros));
     assert_eq!(at(3), None);
     assert_eq!(at(4), Some(Severity::Biased));
     assert_eq!(at(31), Some(Severity::Biased));
@@ -111,15 +111,15 @@ fn a_spinning_disk_reads_zeros_like_anything_else() {
     for layer in &mut record.header.hosts[0].places[0].layers {
         layer.queue.insert("rotational".into(), "1\n".into());
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Biased));
     record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void));
 }
 
 #[test]
 fn few_blocks_say_too_little_and_holes_are_told_by_another() {
     let few = super::forged::probe(&Forge::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
-    assert!(crate::checks::ask_one(&CHECK, &few).is_err_and(|why| why.contains("only 15")));
+    assert!(CHECK.answer(&few).is_err_and(|why| why.contains("only 15")));
     let holes = with_zeros(&Forge { hole_share: 1.0, ..Forge::honest() }, 64);
-    assert_eq!(crate::checks::ask_one(&CHECK, &holes), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&holes), Ok(Answer::DoesNotApply));
 }

@@ -3,7 +3,7 @@
 //! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -68,8 +68,8 @@ fn with_inline(bytes: u64) -> model::record::Record {
 
 #[test]
 fn a_tail_is_nothing_and_a_file_in_its_inode_is_no_file_on_disk() {
-    assert_eq!(crate::checks::severity(&CHECK, &with_inline(1 << 23)), None, "0.8 %");
-    assert_eq!(crate::checks::severity(&CHECK, &with_inline(1 << 24)), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&with_inline(1 << 23)), None, "0.8 %");
+    assert_eq!(CHECK.severity(&with_inline(1 << 24)), Some(Severity::Rename));
 }
 
 #[test]
@@ -79,5 +79,5 @@ fn a_block_device_has_no_inode() {
         no_fiemap: true,
         ..crate::forge::Forge::honest()
     };
-    assert_eq!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&device.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -84,8 +84,7 @@ use crate::forge::Forge;
 
 #[test]
 fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
-    let at =
-        |encoded_share| crate::checks::ask_one(&CHECK, &Forge { encoded_share, ..Forge::honest() }.record());
+    let at = |encoded_share| CHECK.answer(&Forge { encoded_share, ..Forge::honest() }.record());
     assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
     assert!(f.sentence.contains("the disk did") && f.severity == Severity::Biased, "{}", f.sentence);
@@ -99,8 +98,8 @@ fn what_is_written_may_be_encoded_only_afterwards() {
             e.encoded_bytes = e.span_bytes;
         }
     });
-    assert_eq!(crate::checks::severity(&CHECK, &late), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&late), Some(Severity::Biased));
     let mut unseen = Forge::honest_write().record();
     unseen.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
-    assert!(crate::checks::ask_one(&CHECK, &unseen).is_err());
+    assert!(CHECK.answer(&unseen).is_err());
 }

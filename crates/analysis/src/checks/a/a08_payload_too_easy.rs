@@ -3,7 +3,7 @@
 //! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -120,20 +120,20 @@ fn written(forge: &Forge, data: Data, [compress_percent, dedup_percent]: [f64; 2
 #[test]
 fn a_tenth_is_nothing_and_zeros_bias_or_void() {
     let own = || Data::Random { compress_percent: 0, dedup_percent: 0 };
-    let at = |data, shares| crate::checks::severity(&CHECK, &written(&Forge::honest_write(), data, shares));
+    let at = |data, shares| CHECK.severity(&written(&Forge::honest_write(), data, shares));
     assert_eq!(at(own(), [10.0, 5.0]), None);
     assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
     assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
     assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));
     let btrfs = Forge { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Forge::honest_write() };
     let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void));
 }
 
 #[test]
 fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
     let asked = || Data::Random { compress_percent: 50, dedup_percent: 0 };
-    let at = |shares| crate::checks::severity(&CHECK, &written(&Forge::honest_write(), asked(), shares));
+    let at = |shares| CHECK.severity(&written(&Forge::honest_write(), asked(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
 }
@@ -141,9 +141,9 @@ fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
 #[test]
 fn plain_memory_takes_zeros_as_it_takes_anything_and_zram_does_not() {
     let tmpfs = written(&Forge { ram: Some("tmpfs"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
-    assert_eq!(crate::checks::ask_one(&CHECK, &tmpfs), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&tmpfs), Ok(Answer::DoesNotApply));
     let mut zram =
         written(&Forge { ram: Some("zram0"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
     zram.header.hosts[0].places[0].layers[0].kind = LayerKind::Zram;
-    assert_eq!(crate::checks::severity(&CHECK, &zram), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&zram), Some(Severity::Void));
 }

@@ -4,7 +4,7 @@
 //! volatile cache, which nobody can see from here.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -108,7 +108,7 @@ use crate::forge::Forge;
 #[test]
 fn the_rate_with_the_sync_is_in_the_sentence() {
     let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &forged.record()) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&forged.record()) else { panic!("silent") };
     // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
     assert_eq!(f.evidence.get("mb_per_s_with_sync").map(|r| (r * 100.0).round()), Some(1024.0));
     assert!(f.sentence.contains("10.2 MB/s"), "{}", f.sentence);
@@ -116,7 +116,7 @@ fn the_rate_with_the_sync_is_in_the_sentence() {
 
 #[test]
 fn reads_are_not_asked_and_dirty_pages_tell_without_counters() {
-    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Forge { dirty_share: 0.5, stat_unreadable: true, ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &dirty.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&dirty.record()), Some(Severity::Rename));
 }

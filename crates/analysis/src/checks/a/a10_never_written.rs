@@ -5,7 +5,7 @@
 
 use super::{a07_encoded_extents, coverage};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -91,7 +91,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(found(sentence, numbers)))
 }
 
-fn found(sentence: String, numbers: crate::checks::Evidence) -> Found {
+fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Found {
     Found {
         severity: Severity::Void,
         sentence,
@@ -129,24 +129,24 @@ fn cancelled(bytes: u64) -> model::record::Record {
 #[test]
 fn a_dropped_hundredth_is_nothing_and_more_is_never_written() {
     // 11,000 writes of 4 KiB a run.
-    assert_eq!(crate::checks::severity(&CHECK, &cancelled(440_000)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &cancelled(460_000)), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&cancelled(440_000)), None);
+    assert_eq!(CHECK.severity(&cancelled(460_000)), Some(Severity::Void));
 }
 
 #[test]
 fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
     let lost = Forge { cache: model::job::Cache::Buffered, sync_works: false, ..Forge::honest_write() };
     let buffered = |delivered| Forge { delivered, ..lost.clone() };
-    let at = |delivered| crate::checks::severity(&CHECK, &buffered(delivered).record());
+    let at = |delivered| CHECK.severity(&buffered(delivered).record());
     assert_eq!(at(0.95), None);
     assert_eq!(at(0.8), Some(Severity::Void));
     let encoded = Forge { encoded_share: 1.0, ..buffered(0.5) };
-    assert!(crate::checks::ask_one(&CHECK, &encoded.record()).is_err());
+    assert!(CHECK.answer(&encoded.record()).is_err());
 }
 
 #[test]
 fn trimmed_pages_are_not_held_against_anybody() {
     let mut record = cancelled(20_000_000);
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.trim_percent = 10;
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("trims")));
+    assert!(CHECK.answer(&record).is_err_and(|why| why.contains("trims")));
 }

@@ -3,7 +3,7 @@
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -148,14 +148,12 @@ fn half_in_memory(memory: f64) -> model::record::Record {
 
 #[test]
 fn an_end_of_the_chain_that_is_memory_is_told_with_its_share() {
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &half_in_memory(0.5)) else {
-        panic!("silent")
-    };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&half_in_memory(0.5)) else { panic!("silent") };
     assert!(f.sentence.contains("loop1 50 %") && f.sentence.contains("vda 50 %"), "{}", f.sentence);
     assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
-    assert!(matches!(crate::checks::ask_one(&CHECK, &half_in_memory(0.005)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
     let mut uncounted = half_in_memory(0.5);
     super::forged::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &uncounted) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&uncounted) else { panic!("silent") };
     assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
 }

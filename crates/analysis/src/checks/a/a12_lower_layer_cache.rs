@@ -4,7 +4,7 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
@@ -203,7 +203,7 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
                 state.backing = holes.map(|h| Ok(extents(h)));
             }
         });
-        match crate::checks::ask_one(&CHECK, &record) {
+        match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => f.sentence,
             other => panic!("{other:?}"),
         }
@@ -215,8 +215,8 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
 
 #[test]
 fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {
-    assert!(matches!(crate::checks::ask_one(&CHECK, &Forge::honest_loop().record()), Ok(Answer::Holds(..))));
-    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert!(matches!(CHECK.answer(&Forge::honest_loop().record()), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
 }
 
 /// An honest disk `vdb` beside a loop device that passes half of its bytes on; `times` as many go to `vdb`.
@@ -238,7 +238,7 @@ fn beside_a_disk(times: u64) -> model::record::Record {
 
 #[test]
 fn one_layer_that_kept_its_part_is_found_where_the_sum_of_the_chain_hides_it() {
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &beside_a_disk(12)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&beside_a_disk(12)) else { panic!("silent") };
     assert!(f.sentence.starts_with("loop0 did") && f.sentence.contains("vda below it"), "{}", f.sentence);
-    assert!(matches!(crate::checks::ask_one(&CHECK, &beside_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
+    assert!(matches!(CHECK.answer(&beside_a_disk(40)), Ok(Answer::Holds(..))), "no matter");
 }

@@ -4,7 +4,7 @@
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Page, evidence};
+use crate::checks::check::{Answer, Check, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 
@@ -44,16 +44,16 @@ use crate::forge::Forge;
 
 #[test]
 fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
-    let off = crate::checks::ask_one(&CHECK, &Forge { iostats_off: true, ..Forge::honest() }.record());
+    let off = CHECK.answer(&Forge { iostats_off: true, ..Forge::honest() }.record());
     assert!(off.is_err_and(|why| why.contains("iostats is 0")));
-    let fuse = crate::checks::ask_one(&CHECK, &Forge { nothing_below: true, ..Forge::honest() }.record());
+    let fuse = CHECK.answer(&Forge { nothing_below: true, ..Forge::honest() }.record());
     assert!(fuse.is_err_and(|why| why.contains("fuse")));
 }
 
 #[test]
 fn memory_and_null_engines_have_no_device_to_count() {
     let tmpfs = Forge { ram: Some("tmpfs"), ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &tmpfs.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&tmpfs.record()), Ok(Answer::DoesNotApply));
     let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
 }

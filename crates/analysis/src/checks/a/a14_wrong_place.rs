@@ -3,7 +3,7 @@
 //! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -128,24 +128,22 @@ fn expecting(name: &str, forge: &Forge) -> model::record::Record {
 #[test]
 fn any_layer_of_the_chain_will_do_and_so_will_a_serial_number() {
     for name in ["loop0", "vda"] {
-        let answer = crate::checks::ask_one(&CHECK, &expecting(name, &Forge::honest_loop()));
+        let answer = CHECK.answer(&expecting(name, &Forge::honest_loop()));
         assert!(matches!(answer, Ok(Answer::Holds(..))), "{answer:?}");
     }
     let mut serial = expecting("S123", &Forge::honest());
     serial.header.hosts[0].places[0].layers[0].serial = Some("S123 ".into());
-    assert!(matches!(crate::checks::ask_one(&CHECK, &serial), Ok(Answer::Holds(..))));
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &expecting("vdb", &Forge::honest())) else {
-        panic!("silent")
-    };
+    assert!(matches!(CHECK.answer(&serial), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&expecting("vdb", &Forge::honest())) else { panic!("silent") };
     assert!(f.severity == Severity::Void && f.sentence.contains("it is on vda, which is mounted at /"));
 }
 
 #[test]
 fn a_chain_that_ends_in_the_dark_is_not_checked_and_memory_is_elsewhere() {
     let fuse = expecting("vda", &Forge { nothing_below: true, ..Forge::honest() });
-    assert!(crate::checks::ask_one(&CHECK, &fuse).is_err());
+    assert!(CHECK.answer(&fuse).is_err());
     let tmpfs = expecting("vdb", &Forge { ram: Some("tmpfs"), kind: "tmpfs", ..Forge::honest() });
-    assert_eq!(crate::checks::severity(&CHECK, &tmpfs), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&tmpfs), Some(Severity::Void));
 }
 
 #[test]
@@ -154,7 +152,7 @@ fn detours_are_worth_a_note_and_subvolumes_are_none() {
         let mut record = Forge { kind, ..Forge::honest() }.record();
         let fs = record.header.hosts[0].places[0].file_system.as_mut().unwrap();
         fs.root = root.into();
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!(at("overlay", "/"), Some(Severity::Note));
     assert_eq!(at("autofs", "/"), Some(Severity::Note));

@@ -5,7 +5,7 @@
 
 use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram};
 use crate::case::Case;
-use crate::checks::{self, Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -78,7 +78,7 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-fn fits_memory(span: u64, memory: u64, numbers: checks::Evidence) -> Found {
+fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Found {
     Found {
         severity: Severity::Biased,
         sentence: format!(
@@ -124,7 +124,7 @@ use crate::forge::Forge;
 
 #[test]
 fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {
-    let at = |span| crate::checks::severity(&CHECK, &spanning(span, &Forge::honest()));
+    let at = |span| CHECK.severity(&spanning(span, &Forge::honest()));
     assert_eq!(at(1 << 30), None);
     assert_eq!(at((1 << 30) - 4096), Some(Severity::Note));
 }
@@ -133,10 +133,10 @@ fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {
 fn through_the_page_cache_it_biases_only_where_nobody_counted() {
     let buffered = || Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
     // 1 GiB of 8: the device delivered all of it.
-    assert!(matches!(crate::checks::ask_one(&CHECK, &buffered().record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&buffered().record()), Ok(Answer::Holds(..))));
     let uncounted = Forge { stat_unreadable: true, ..buffered() };
-    assert_eq!(crate::checks::severity(&CHECK, &uncounted.record()), Some(Severity::Biased));
-    assert_eq!(crate::checks::severity(&CHECK, &spanning(17 << 30, &uncounted)), None);
+    assert_eq!(CHECK.severity(&uncounted.record()), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&spanning(17 << 30, &uncounted)), None);
     let cached = Forge { delivered: 0.3, ..buffered() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::{a01_cache_served, coverage};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -93,7 +93,7 @@ use crate::forge::Forge;
 #[test]
 fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
     // 45 MB are read in a run.
-    let at = |span| crate::checks::severity(&CHECK, &spanning(span, &Forge::honest()));
+    let at = |span| CHECK.severity(&spanning(span, &Forge::honest()));
     assert_eq!(at(100 << 20), None, "19 %");
     assert_eq!(at(90 << 20), Some(Severity::Note), "21 %");
 }
@@ -103,7 +103,7 @@ fn the_page_cache_keeps_what_was_read_once_and_a01_may_say_so_itself() {
     let buffered = |delivered| {
         let cache = model::job::Cache::Buffered;
         let forge = Forge { cache, delivered, ..Forge::honest() };
-        crate::checks::ask_one(&CHECK, &spanning(16 << 20, &forge))
+        CHECK.answer(&spanning(16 << 20, &forge))
     };
     assert!(matches!(buffered(1.0), Ok(Answer::Finding(Found { severity: Severity::Biased, .. }))));
     assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
@@ -114,7 +114,7 @@ fn an_order_that_visits_each_block_once_repeats_nothing_and_zipf_is_not_asked() 
     let ordered = |order, span| {
         let mut record = spanning(span, &Forge::honest());
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;
-        crate::checks::ask_one(&CHECK, &record)
+        CHECK.answer(&record)
     };
     assert!(matches!(ordered(Order::Once, 46 << 20), Ok(Answer::Holds(..))));
     assert!(matches!(ordered(Order::Once, 16 << 20), Ok(Answer::Finding(_))));

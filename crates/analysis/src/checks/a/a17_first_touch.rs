@@ -5,7 +5,7 @@
 
 use super::a04_holes_read;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::stats::two_samples::{Compared, FEWEST, compare};
 use model::Known;
 use model::check_id::CheckId;
@@ -126,7 +126,7 @@ fn again(forge: &Forge, ns: u64) -> model::record::Record {
 
 #[test]
 fn a_factor_of_two_either_way_is_needed() {
-    let at = |ns| crate::checks::severity(&CHECK, &again(&Forge::honest(), ns));
+    let at = |ns| CHECK.severity(&again(&Forge::honest(), ns));
     assert_eq!(at(41_000), None, "1.95 times");
     assert_eq!(at(39_000), Some(Severity::Biased));
     assert_eq!(at(155_000), None);
@@ -147,7 +147,7 @@ fn a_burst_of_others_is_no_first_touch() {
         let stat = format!("{requests} 0 {sectors} 40 {}\n", written.join(" "));
         idle.files.insert("/sys/block/vda/stat".into(), Ok(stat));
         record.evidence.push(idle);
-        crate::checks::ask_one(&CHECK, &record)
+        CHECK.answer(&record)
     };
     assert!(matches!(beside(48), Ok(Answer::Finding(_))));
     assert!(beside(49).is_err_and(|why| why.contains("49 requests of 196 KiB")));
@@ -162,6 +162,6 @@ fn large_factors_of_few_blocks_may_be_chance_and_fewer_are_not_compared() {
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();
         })
     };
-    assert_eq!(crate::checks::severity(&CHECK, &some(8, 5)), None);
-    assert!(crate::checks::ask_one(&CHECK, &some(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
+    assert_eq!(CHECK.severity(&some(8, 5)), None);
+    assert!(CHECK.answer(&some(7, 7)).is_err_and(|why| why.contains("fewer than 8")));
 }

@@ -4,7 +4,7 @@
 
 use super::{a01_cache_served, a02_direct_fell_back};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -72,13 +72,13 @@ use crate::forge::Forge;
 fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
     let fast = || Forge { latency_ns: Some(900), ..Forge::honest() };
     let cached = Forge { delivered: 0.0, cached_share: 0.9, ..fast() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
     let zram = Forge { ram: Some("zram0"), ..fast() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &zram.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&zram.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn holes_are_faster_than_physics_too() {
     let holes = Forge { latency_ns: Some(900), delivered: 0.0, hole_share: 1.0, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &holes.record()), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&holes.record()), Some(Severity::Void));
 }

@@ -5,7 +5,7 @@
 
 use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram, a12_lower_layer_cache};
 use crate::case::{Case, Ran};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -154,10 +154,8 @@ fn a_lane_carries_what_the_book_says() {
 fn just_below_the_ceiling_holds_and_above_is_void() {
     // 384 KiB at 10,000/s are 3,932 MB/s; four lanes of the third generation carry 3,938.
     let x4 = [("current_link_speed", "8.0 GT/s PCIe\n"), ("current_link_width", "4\n")];
-    assert!(matches!(crate::checks::ask_one(&CHECK, &linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &linked(385 << 10, &x4)) else {
-        panic!("silent")
-    };
+    assert!(matches!(CHECK.answer(&linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&linked(385 << 10, &x4)) else { panic!("silent") };
     assert!(
         f.severity == Severity::Void && f.sentence.contains("4 lanes at 8 GT/s to vda"),
         "{}",
@@ -170,18 +168,18 @@ fn a_sata_link_is_narrower_than_that_of_its_controller() {
     // A drive reads 560 MB/s through 600; the controller's lane would carry 985.
     let sata =
         [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
-    assert_eq!(crate::checks::severity(&CHECK, &linked(56_000, &sata)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &linked(61_440, &sata)), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&linked(56_000, &sata)), None);
+    assert_eq!(CHECK.severity(&linked(61_440, &sata)), Some(Severity::Void));
 }
 
 #[test]
 fn memory_is_held_against_copying_and_a_virtual_disk_against_nothing() {
     let tmpfs = |block_bytes| Forge { block_bytes, ram: Some("tmpfs"), ..Forge::honest() };
     // The forged self test copies 10 GB/s.
-    assert!(matches!(crate::checks::ask_one(&CHECK, &tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
-    assert_eq!(crate::checks::severity(&CHECK, &tmpfs(4 << 20).record()), Some(Severity::Void));
+    assert!(matches!(CHECK.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&tmpfs(4 << 20).record()), Some(Severity::Void));
     let mapped = Forge { engine: "mmap", ..tmpfs(4 << 20) };
-    assert_eq!(crate::checks::ask_one(&CHECK, &mapped.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&mapped.record()), Ok(Answer::DoesNotApply));
     let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
 }

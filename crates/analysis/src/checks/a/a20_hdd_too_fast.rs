@@ -4,7 +4,7 @@
 
 use super::{a01_cache_served, a02_direct_fell_back, a04_holes_read, a18_faster_than_physics};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -121,22 +121,22 @@ fn half_a_turn_is_the_floor_and_a_virtual_disk_is_worth_a_note() {
     let at = |depth: u32, ns| {
         let depth_seen = f64::from(depth);
         let forge = Forge { depth, depth_seen, latency_ns: Some(ns), ..Forge::honest() };
-        crate::checks::severity(&CHECK, &spinning(&forge))
+        CHECK.severity(&spinning(&forge))
     };
     assert_eq!(at(1, 2_100_000), None);
     assert_eq!(at(1, 1_900_000), Some(Severity::Biased));
     assert_eq!(at(32, 17_000_000), None);
     assert_eq!(at(32, 15_000_000), Some(Severity::Biased));
     let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &spinning(&guest)), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&spinning(&guest)), Some(Severity::Note));
 }
 
 #[test]
 fn small_spans_cannot_tell_and_flash_in_front_is_allowed() {
     let mut small = spinning(&Forge::honest());
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
-    assert!(crate::checks::ask_one(&CHECK, &small).is_err());
-    assert!(matches!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::Holds(..))));
+    assert!(CHECK.answer(&small).is_err());
+    assert!(matches!(CHECK.answer(&Forge::honest().record()), Ok(Answer::Holds(..))));
     let sequential = Forge { pattern: Pattern::Sequential, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &spinning(&sequential)), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&spinning(&sequential)), Ok(Answer::DoesNotApply));
 }

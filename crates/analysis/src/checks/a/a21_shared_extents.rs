@@ -4,7 +4,7 @@
 //! allocate for the first time (B16), nor for files that were in pieces before (B15).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -109,37 +109,35 @@ fn stored(shared: u64, after: u64) -> model::record::Record {
 
 #[test]
 fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
-    assert_eq!(crate::checks::severity(&CHECK, &stored(10_000_000, 1)), None);
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &stored(1 << 30, 958)) else {
-        panic!("silent")
-    };
+    assert_eq!(CHECK.severity(&stored(10_000_000, 1)), None);
+    let Ok(Answer::Finding(f)) = CHECK.answer(&stored(1 << 30, 958)) else { panic!("silent") };
     assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
     let read = super::forged::extents(&Forge::honest(), |_, e| e.shared_bytes = e.span_bytes);
-    assert_eq!(crate::checks::ask_one(&CHECK, &read), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&read), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_file_that_came_apart_was_not_overwritten_in_place() {
-    assert_eq!(crate::checks::severity(&CHECK, &stored(0, 16)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &stored(0, 17)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&stored(0, 16)), None);
+    assert_eq!(CHECK.severity(&stored(0, 17)), Some(Severity::Biased));
     let allocating = super::forged::extents(&Forge::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {
             e.count = 900;
         }
     });
-    assert_eq!(crate::checks::severity(&CHECK, &allocating), None, "unwritten extents are split in place");
+    assert_eq!(CHECK.severity(&allocating), None, "unwritten extents are split in place");
     let compressed = super::forged::extents(&Forge::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
         }
     });
-    assert_eq!(crate::checks::severity(&CHECK, &compressed), None, "compressed extents are short");
+    assert_eq!(CHECK.severity(&compressed), None, "compressed extents are short");
 }
 
 #[test]
 fn what_was_not_looked_at_afterwards_is_not_checked() {
     let mut record = Forge::honest_write().record();
     record.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }

@@ -6,7 +6,8 @@
 
 use super::{a06_inline_or_tail, a07_encoded_extents};
 use crate::case::{Amount, Case};
-use crate::checks::{Answer, Check, Found, Page, all, evidence};
+use crate::checks::all;
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -212,7 +213,7 @@ use crate::forge::Forge;
 
 #[test]
 fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
-    let at = |delivered| crate::checks::ask_one(&CHECK, &Forge { delivered, ..Forge::honest() }.record());
+    let at = |delivered| CHECK.answer(&Forge { delivered, ..Forge::honest() }.record());
     assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
     assert!(f.severity == Severity::Void && f.sentence.contains("of reads were issued"), "{}", f.sentence);
@@ -233,7 +234,7 @@ fn charged(forge: &Forge, read_bytes: u64) -> model::record::Record {
 fn charges_must_be_those_of_the_device() {
     let one = Forge { runs: 1, ..Forge::honest() };
     let issued = 11_000 * 4096_u64;
-    let at = |bytes| crate::checks::ask_one(&CHECK, &charged(&one, bytes));
+    let at = |bytes| CHECK.answer(&charged(&one, bytes));
     assert!(matches!(at(issued), Ok(Answer::Holds(..))));
     assert!(matches!(at(issued - 400_000), Ok(Answer::Holds(..))), "0.9 %");
     assert!(matches!(at(issued + 1_400_000), Ok(Answer::Holds(..))), "1 % and what a log may write");
@@ -244,7 +245,7 @@ fn charges_must_be_those_of_the_device() {
 
 #[test]
 fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
-    let at = |times| crate::checks::ask_one(&CHECK, &crate::charged_twice::split(4, times));
+    let at = |times| CHECK.answer(&crate::charged_twice::split(4, times));
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
     assert!(matches!(at(3.0), Ok(Answer::Finding(_))), "{:?}", at(3.0));
 }
@@ -257,7 +258,7 @@ fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
         let mut record = charged(&forge, 11_000 * 4096 + (ahead << 20));
         let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
         queue.insert("read_ahead_kb".into(), "8192\n".into());
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!(with(model::job::Pattern::Sequential, 8), None);
     assert_eq!(with(model::job::Pattern::Sequential, 20), Some(Severity::Void));
@@ -276,31 +277,31 @@ fn each_operation_is_at_least_one_request_or_merge() {
         stop.files.insert("/sys/block/vda/stat".into(), Ok(new));
         record
     };
-    assert_eq!(crate::checks::severity(&CHECK, &few(1, 0)), None);
+    assert_eq!(CHECK.severity(&few(1, 0)), None);
     // Requests four times as large were merged: that has a name of its own.
-    assert_eq!(crate::checks::severity(&CHECK, &few(4, 0)), None);
+    assert_eq!(CHECK.severity(&few(4, 0)), None);
     let mut lost = few(1, 0);
     let stop = lost.runs[0].evidence.last_mut().unwrap();
     let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
     let (_, behind) = text.split_once(' ').unwrap();
     stop.files.insert("/sys/block/vda/stat".into(), Ok(format!("9000 {behind}")));
-    assert_eq!(crate::checks::severity(&CHECK, &lost), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&lost), Some(Severity::Void));
 }
 
 #[test]
 fn without_a_cgroup_two_are_compared_and_buffered_io_is_not_checked() {
     let without = || Forge { cgroup: false, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&without().record()), Ok(Answer::Holds(..))));
     let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
-    assert!(crate::checks::ask_one(&CHECK, &buffered.record()).is_err());
+    assert!(CHECK.answer(&buffered.record()).is_err());
 }
 
 #[test]
 fn traffic_of_others_and_compression_have_names_of_their_own() {
     let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &foreign.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&foreign.record()), Ok(Answer::Holds(..))));
     let encoded = Forge { encoded_share: 1.0, delivered: 0.97, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &encoded.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&encoded.record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
@@ -313,10 +314,10 @@ fn what_is_written_back_after_the_last_write_is_done_by_the_final_sync() {
     let file = stop.files.keys().find(|f| f.ends_with("io_service_bytes")).unwrap().clone();
     stop.files.insert(file, Ok(format!("254:0 Read 0\n254:0 Write {charged}\nTotal {charged}\n")));
     let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void), "never done");
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void), "never done");
     let synced = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Synced).unwrap();
     let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
     fields[6] = (fields[6].parse::<u64>().unwrap() + charged / 512).to_string();
     synced.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
-    assert_eq!(crate::checks::severity(&CHECK, &record), None, "done late");
+    assert_eq!(CHECK.severity(&record), None, "done late");
 }

@@ -4,7 +4,7 @@
 //! holes by themselves (A04), nor dirty pages that were dropped (A10).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -177,8 +177,7 @@ fn changed(forge: &Forge, change: impl Fn(&mut FileState)) -> model::record::Rec
 
 #[test]
 fn length_and_identity_void_a_name_and_a_write_bias() {
-    let at =
-        |forge: &Forge, change: fn(&mut FileState)| crate::checks::severity(&CHECK, &changed(forge, change));
+    let at = |forge: &Forge, change: fn(&mut FileState)| CHECK.severity(&changed(forge, change));
     let (read, write) = (Forge::honest(), Forge::honest_write());
     assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
     assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Void));
@@ -194,7 +193,7 @@ fn length_and_identity_void_a_name_and_a_write_bias() {
     for state in record.runs[4].evidence.iter_mut().flat_map(|s| &mut s.targets) {
         state.file.as_mut().and_then(|f| f.as_mut().ok()).into_iter().for_each(another);
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void), "between two runs");
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void), "between two runs");
 }
 
 #[test]
@@ -204,7 +203,7 @@ fn pieces_that_moved_while_it_was_read_are_found_and_a_device_is_not_asked() {
             e.count = 2;
         }
     });
-    assert_eq!(crate::checks::severity(&CHECK, &moved), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&moved), Some(Severity::Void));
     let device = Forge { role: Role::Device, ..Forge::honest() }.record();
-    assert_eq!(crate::checks::ask_one(&CHECK, &device), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&device), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -130,7 +130,7 @@ fn cached_bytes(state: &TargetState) -> Known<u64> {
     state.pages.clone().map(|p| p.cached.saturating_mul(p.page_bytes))
 }
 
-fn found(sentence: String, numbers: crate::checks::Evidence) -> Answer {
+fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
     Answer::Finding(Found {
         severity: Severity::Void,
         sentence,
@@ -159,8 +159,8 @@ fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
 #[test]
 fn what_system_calls_moved_is_accounted_for_and_less_is_not() {
     let of_a_run = 11_000 * 4096;
-    assert_eq!(crate::checks::severity(&CHECK, &calls([of_a_run, 0])), None);
-    assert_eq!(crate::checks::severity(&CHECK, &calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&calls([of_a_run, 0])), None);
+    assert_eq!(CHECK.severity(&calls([of_a_run * 95 / 100, 9_999])), Some(Severity::Void));
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
     let at = |pages| {
         let mut record = calls([0, pages]);
         record.header.plan.jobs[0].phases[0].streams[0].engine = "io_uring".into();
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!(at(10_000), None);
     assert_eq!(at(10), Some(Severity::Void));
     let cold = Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &cold.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&cold.record()), Ok(Answer::Holds(..))));
 }

@@ -30,7 +30,7 @@ mod coverage;
 #[cfg(test)]
 mod forged;
 
-use super::Check;
+use super::check::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

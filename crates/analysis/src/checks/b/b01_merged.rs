@@ -5,7 +5,7 @@
 
 use super::shared::{Requests, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -97,7 +97,7 @@ use crate::forge::Forge;
 
 #[test]
 fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
-    let at = |part| crate::checks::severity(&CHECK, &merge_some(Forge::honest().record(), part));
+    let at = |part| CHECK.severity(&merge_some(Forge::honest().record(), part));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.4), Some(Severity::Biased));
     assert_eq!(at(0.25), None);
@@ -106,7 +106,7 @@ fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
 #[test]
 fn buffered_operations_and_bytes_of_others_are_not_judged() {
     let buffered = Forge { merged: 4, cache: model::job::Cache::Buffered, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &buffered.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
     let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
-    assert!(crate::checks::ask_one(&CHECK, &foreign.record()).is_err());
+    assert!(CHECK.answer(&foreign.record()).is_err());
 }

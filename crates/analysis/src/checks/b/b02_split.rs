@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -141,7 +141,7 @@ use crate::forge::Forge;
 fn the_limit_that_splits_is_named() {
     let mut record = split(Forge { block_bytes: 4 << 20, ops: 200, ..Forge::honest() }.record(), 4);
     record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(
         f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes 1 MiB"),
@@ -154,12 +154,12 @@ fn the_limit_that_splits_is_named() {
 fn a_journal_beside_few_operations_is_no_split() {
     // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
     let few = Forge { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Forge::honest() };
-    assert!(crate::checks::ask_one(&CHECK, &few.record()).is_err_and(|why| why.contains("too few")));
+    assert!(CHECK.answer(&few.record()).is_err_and(|why| why.contains("too few")));
     // A hundred of each: too many for a journal, and nothing that would split.
     let some = Forge { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Forge::honest() };
-    assert!(crate::checks::ask_one(&CHECK, &some.record()).is_err_and(|why| why.contains("may be others'")));
+    assert!(CHECK.answer(&some.record()).is_err_and(|why| why.contains("may be others'")));
     let none = Forge { foreign_ios: 400, ..Forge::honest() };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &none.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&none.record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn flushes_behind_stable_writes_are_no_pieces_of_them() {
             fields[15] = (runs * flushes).to_string();
             snapshot.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
         }
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!(stable(11_000), None);
     assert_eq!(stable(500), None, "that share flushes");

@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -107,12 +107,10 @@ fn buffered() -> Forge {
 
 #[test]
 fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
-    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..buffered() }.record());
+    let at = |delivered| CHECK.severity(&Forge { delivered, ..buffered() }.record());
     assert_eq!(at(1.2), Some(Severity::Biased));
     assert_eq!(at(1.09), None);
-    let Ok(Answer::Finding(f)) =
-        crate::checks::ask_one(&CHECK, &Forge { delivered: 4.0, ..buffered() }.record())
-    else {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { delivered: 4.0, ..buffered() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("read 4.00 bytes") && f.sentence.contains("128 KiB"), "{}", f.sentence);
@@ -121,15 +119,12 @@ fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
 #[test]
 fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
     let short = |pattern| Forge { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
-    assert!(
-        crate::checks::ask_one(&CHECK, &short(Pattern::Sequential).record())
-            .is_err_and(|why| why.contains("short"))
-    );
+    assert!(CHECK.answer(&short(Pattern::Sequential).record()).is_err_and(|why| why.contains("short")));
 }
 
 #[test]
 fn what_the_kernel_charged_twice_was_not_read_twice() {
-    let twice = |times| crate::checks::severity(&CHECK, &crate::charged_twice::split(4, times));
+    let twice = |times| CHECK.severity(&crate::charged_twice::split(4, times));
     assert_eq!(twice(2.0), None);
     assert_eq!(twice(2.3), Some(Severity::Biased));
 }
@@ -137,7 +132,7 @@ fn what_the_kernel_charged_twice_was_not_read_twice() {
 #[test]
 fn reads_of_others_are_not_ours_and_without_a_cgroup_they_cannot_be_told() {
     let foreign = Forge { foreign_ios: 9_000, ..buffered() };
-    assert_eq!(crate::checks::severity(&CHECK, &foreign.record()), None);
+    assert_eq!(CHECK.severity(&foreign.record()), None);
     let unknown = Forge { cgroup: false, ..foreign };
-    assert!(crate::checks::ask_one(&CHECK, &unknown.record()).is_err());
+    assert!(CHECK.answer(&unknown.record()).is_err());
 }

@@ -5,7 +5,7 @@
 
 use super::shared::{ODD_BYTES, says};
 use crate::case::{Case, Ran, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -118,7 +118,7 @@ fn synchronous() -> Forge {
 
 #[test]
 fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
-    let at = |delivered| crate::checks::severity(&CHECK, &Forge { delivered, ..synchronous() }.record());
+    let at = |delivered| CHECK.severity(&Forge { delivered, ..synchronous() }.record());
     assert_eq!(at(1.3), Some(Severity::Biased));
     assert_eq!(at(1.15), None);
 }
@@ -126,7 +126,7 @@ fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
 #[test]
 fn what_the_disk_writes_anyway_is_not_the_file_systems() {
     let mut record = Forge { foreign_ios: 8_800, ..synchronous() }.record();
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Biased));
     // While idle it wrote as much: 34 MiB in the 1.1 s of a run.
     let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
     for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
@@ -136,11 +136,11 @@ fn what_the_disk_writes_anyway_is_not_the_file_systems() {
         snapshot.files.insert("/sys/block/vda/stat".into(), Ok(stat(bytes)));
         record.evidence.push(snapshot);
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
 }
 
 #[test]
 fn where_others_were_found_it_is_silent() {
     let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &others.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&others.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! is part of the workload.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -126,17 +126,15 @@ use crate::forge::Forge;
 #[test]
 fn thinking_at_depth_one_is_no_finding() {
     let idle = Forge { depth: 1, depth_seen: 0.2, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &idle.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&idle.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn operations_that_wait_above_the_device_are_found() {
     let throttled = Forge { device_time_share: 0.1, ..Forge::honest() };
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &throttled.record()) else {
-        panic!("silent")
-    };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
     // Four neighbours merged into each request: a quarter of the queue is all of it.
     let merged = Forge { device_time_share: 0.9, merged: 4, ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &merged.record()), None);
+    assert_eq!(CHECK.severity(&merged.record()), None);
 }

@@ -4,7 +4,7 @@
 //! one operation at a time (B05), nor for what blocks inside the kernel.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -113,7 +113,7 @@ fn without_submit(forge: &Forge) -> model::record::Record {
 fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not() {
     let at = |depth, latency| {
         let forge = Forge { depth, latency_ns: Some(latency), ..Forge::honest() };
-        crate::checks::severity(&CHECK, &forge.record())
+        CHECK.severity(&forge.record())
     };
     assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
     assert_eq!(at(2, 2 * SUBMIT_NS), None);
@@ -123,8 +123,8 @@ fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not()
 #[test]
 fn engines_that_wait_and_calls_that_fill_the_queue_are_not_asked() {
     let sync = Forge { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &sync.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&sync.record()), Ok(Answer::DoesNotApply));
     let mut full = Forge::honest().record();
     full.header.plan.jobs[0].phases[0].streams[0].batch.submit = 32;
-    assert_eq!(crate::checks::ask_one(&CHECK, &full), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&full), Ok(Answer::DoesNotApply));
 }

@@ -3,7 +3,7 @@
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
 use crate::case::{Case, Ran};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -128,14 +128,14 @@ fn without_threads() -> model::record::Record {
 
 #[test]
 fn two_workers_bias_one_is_a_note_and_a_polling_thread_is_none() {
-    let at = |text| crate::checks::severity(&CHECK, &with_threads(text));
+    let at = |text| CHECK.severity(&with_threads(text));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
     assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
     // One for each of two rings is what single operations leave behind.
     let mut two_rings = with_threads("103: iou-wrk-101\n104: iou-wrk-102\n");
     two_rings.header.plan.jobs[0].phases[0].streams[0].workers = 2;
-    assert_eq!(crate::checks::severity(&CHECK, &two_rings), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&two_rings), Some(Severity::Note));
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
     let mut record = with_threads("102: iou-wrk-101\n103: iou-wrk-101\n");
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.access.lines[0].mix.trim_percent = 10;
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
     record.header.plan.jobs[0].phases[0].streams[0].engine = "sync".into();
-    assert_eq!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_run_without_a_look_is_not_checked() {
     let mut record = Forge::honest().record();
     record.runs[1].evidence.iter_mut().for_each(|s| drop(s.files.remove(THREADS)));
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("too short")));
+    assert!(CHECK.answer(&record).is_err_and(|why| why.contains("too short")));
 }

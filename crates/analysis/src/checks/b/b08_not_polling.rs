@@ -3,7 +3,7 @@
 //! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -72,8 +72,8 @@ fn polled(says: Option<&str>) -> model::record::Record {
 
 #[test]
 fn a_queue_that_polls_holds_one_without_voids_and_silence_is_not_checked() {
-    assert!(matches!(crate::checks::ask_one(&CHECK, &polled(Some("1\n"))), Ok(Answer::Holds(..))));
-    assert_eq!(crate::checks::severity(&CHECK, &polled(Some("0\n"))), Some(Severity::Void));
-    assert!(crate::checks::ask_one(&CHECK, &polled(Some("maybe"))).is_err());
-    assert!(crate::checks::ask_one(&CHECK, &polled(None)).is_err());
+    assert!(matches!(CHECK.answer(&polled(Some("1\n"))), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&polled(Some("0\n"))), Some(Severity::Void));
+    assert!(CHECK.answer(&polled(Some("maybe"))).is_err());
+    assert!(CHECK.answer(&polled(None)).is_err());
 }

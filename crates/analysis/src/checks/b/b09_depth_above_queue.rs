@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -100,21 +100,19 @@ fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record
 #[test]
 fn a_scsi_disk_takes_its_own_depth_and_as_many_as_are_in_flight_is_enough() {
     // 31.5 in flight.
-    let at = |depth| crate::checks::severity(&CHECK, &queue(&[], &[("device/queue_depth", depth)]));
+    let at = |depth| CHECK.severity(&queue(&[], &[("device/queue_depth", depth)]));
     assert_eq!(at("31\n"), Some(Severity::Note));
     assert_eq!(at("32\n"), None);
-    assert!(crate::checks::ask_one(&CHECK, &queue(&[], &[("device/queue_depth", "many")])).is_err());
+    assert!(CHECK.answer(&queue(&[], &[("device/queue_depth", "many")])).is_err());
 }
 
 #[test]
 fn every_hardware_queue_takes_its_share_and_a_loop_device_is_a_queue_too() {
-    let at = |requests, queues| {
-        crate::checks::severity(&CHECK, &queue(&[("nr_requests", requests)], &[("mq", queues)]))
-    };
+    let at = |requests, queues| CHECK.severity(&queue(&[("nr_requests", requests)], &[("mq", queues)]));
     assert_eq!(at("8", "4"), None);
     assert_eq!(at("8", "3"), Some(Severity::Note));
     let mut narrow = Forge::honest_loop().record();
     narrow.header.hosts[0].places[0].layers[0].queue.insert("nr_requests".into(), "2".into());
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &narrow) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&narrow) else { panic!("silent") };
     assert!(f.sentence.contains("queue of loop0 takes 8"), "{}", f.sentence);
 }

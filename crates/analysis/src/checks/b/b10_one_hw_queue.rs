@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -82,7 +82,7 @@ fn one_queue(ops: u64, workers: u32) -> model::record::Record {
 
 #[test]
 fn several_fast_workers_are_told_and_slow_or_single_ones_are_not() {
-    assert_eq!(crate::checks::severity(&CHECK, &one_queue(201_000, 2)), Some(Severity::Note));
-    assert_eq!(crate::checks::severity(&CHECK, &one_queue(199_000, 2)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &one_queue(201_000, 1)), None);
+    assert_eq!(CHECK.severity(&one_queue(201_000, 2)), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&one_queue(199_000, 2)), None);
+    assert_eq!(CHECK.severity(&one_queue(201_000, 1)), None);
 }

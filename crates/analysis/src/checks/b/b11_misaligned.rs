@@ -5,7 +5,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -172,7 +172,7 @@ use crate::forge::Forge;
 
 #[test]
 fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages() {
-    let at = |forge: Forge| crate::checks::severity(&CHECK, &forge.record());
+    let at = |forge: Forge| CHECK.severity(&forge.record());
     assert_eq!(at(Forge { block_bytes: 6144, ..Forge::honest_write() }), Some(Severity::Biased));
     assert_eq!(at(Forge { block_bytes: 512, ..Forge::honest() }), Some(Severity::Note));
     assert_eq!(at(Forge { block_bytes: 8192, ..Forge::honest_write() }), None);
@@ -187,7 +187,7 @@ fn an_offset_a_partition_and_extents_count_too() {
     let with = |change: fn(&mut model::record::Record)| {
         let mut record = Forge::honest_write().record();
         change(&mut record);
-        match crate::checks::ask_one(&CHECK, &record) {
+        match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => f.sentence,
             other => format!("{other:?}"),
         }
@@ -223,7 +223,7 @@ fn an_offset_a_partition_and_extents_count_too() {
 #[test]
 fn without_a_map_a_file_is_not_checked_and_a_device_needs_none() {
     let file = Forge { no_fiemap: true, ..Forge::honest_write() };
-    assert!(crate::checks::ask_one(&CHECK, &file.record()).is_err());
+    assert!(CHECK.answer(&file.record()).is_err());
     let device = Forge { role: model::plan::Role::Device, ..file };
-    assert!(matches!(crate::checks::ask_one(&CHECK, &device.record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&device.record()), Ok(Answer::Holds(..))));
 }

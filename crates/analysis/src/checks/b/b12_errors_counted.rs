@@ -3,7 +3,7 @@
 //! For: every run of the job, those that errors ended included. Not for: why a device fails.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -98,14 +98,9 @@ use crate::forge::Forge;
 
 #[test]
 fn short_operations_void_too_and_errors_are_named() {
-    let Ok(Answer::Finding(f)) =
-        crate::checks::ask_one(&CHECK, &Forge { errors: 7, ..Forge::honest() }.record())
-    else {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { errors: 7, ..Forge::honest() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("EIO"), "{}", f.sentence);
-    assert_eq!(
-        crate::checks::severity(&CHECK, &Forge { short: 1, ..Forge::honest() }.record()),
-        Some(Severity::Void)
-    );
+    assert_eq!(CHECK.severity(&Forge { short: 1, ..Forge::honest() }.record()), Some(Severity::Void));
 }

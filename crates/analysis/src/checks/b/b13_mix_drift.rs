@@ -6,7 +6,7 @@
 mod drawn;
 
 use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use drawn::Drawn;
 use model::Known;
 use model::check_id::CheckId;
@@ -149,7 +149,7 @@ fn with_writes(mut record: model::record::Record, writes: u64, bytes: u64) -> mo
 
 #[test]
 fn chance_is_silent_and_two_per_cent_are_found() {
-    let at = |writes| crate::checks::severity(&CHECK, &with_writes(mixed(70), writes, 4096));
+    let at = |writes| CHECK.severity(&with_writes(mixed(70), writes, 4096));
     // 10,000 reads of 14,286 are 70 %; one standard deviation is 55 operations, and 64 may lie across the edges.
     assert_eq!(at(4_286), None);
     assert_eq!(at(4_450), None);
@@ -161,7 +161,7 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
     let at = |sizes: Sizes| {
         let mut record = crate::forge::Forge::honest().record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes.read = sizes;
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!(at(Sizes::Fixed(4096)), None);
     assert_eq!(at(Sizes::Fixed(8192)), Some(Severity::Biased));
@@ -174,13 +174,13 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
 fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
     let mut record = crate::forge::Forge::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
-    assert_eq!(crate::checks::severity(&CHECK, &with_writes(record.clone(), 10_000, 512)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &with_writes(record, 10_000, 4096)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_writes(record.clone(), 10_000, 512)), None);
+    assert_eq!(CHECK.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biased));
     let mut lines = crate::forge::Forge::honest().record();
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
     access.lines[1].mix.read_percent = 0;
-    assert_eq!(crate::checks::severity(&CHECK, &with_writes(lines.clone(), 3_333, 4096)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
+    assert_eq!(CHECK.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
 }

@@ -6,7 +6,7 @@
 use super::b01_merged;
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -113,29 +113,26 @@ use crate::forge::Forge;
 
 #[test]
 fn a_twentieth_merged_biases_a_hundredth_is_silent_and_half_is_another_size() {
-    let at = |part| crate::checks::severity(&CHECK, &merge_some(Forge::honest().record(), part));
+    let at = |part| CHECK.severity(&merge_some(Forge::honest().record(), part));
     assert_eq!(at(0.05), Some(Severity::Biased));
     assert_eq!(at(0.01), None);
-    assert_eq!(
-        crate::checks::ask_one(&CHECK, &merge_some(Forge::honest().record(), 0.5)),
-        Ok(Answer::DoesNotApply)
-    );
+    assert_eq!(CHECK.answer(&merge_some(Forge::honest().record(), 0.5)), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
     let mut small = merge_some(Forge::honest().record(), 0.2);
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
-    assert_eq!(crate::checks::severity(&CHECK, &small), None);
+    assert_eq!(CHECK.severity(&small), None);
     let mut normal = merge_some(Forge::honest().record(), 0.2);
     normal.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = Order::Normal(1.0);
-    assert_eq!(crate::checks::ask_one(&CHECK, &normal), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&normal), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_few_merges_beside_few_operations_are_a_journals() {
     let few = merge_some(Forge { ops: 300, ..Forge::honest_write() }.record(), 0.1);
-    assert_eq!(crate::checks::severity(&CHECK, &few), None);
+    assert_eq!(CHECK.severity(&few), None);
 }
 
 #[test]
@@ -145,10 +142,10 @@ fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_no
         record.header.plan.seed_again = Some(said.map(Into::into).map_err(Into::into));
         record
     };
-    assert_eq!(crate::checks::severity(&CHECK, &again(Ok("20261121-1"))), Some(Severity::Biased));
-    assert!(crate::checks::ask_one(&CHECK, &again(Err("it is of a later fathom"))).is_err());
+    assert_eq!(CHECK.severity(&again(Ok("20261121-1"))), Some(Severity::Biased));
+    assert!(CHECK.answer(&again(Err("it is of a later fathom"))).is_err());
     let mut in_order = again(Ok("20261121-1"));
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
-    assert_eq!(crate::checks::severity(&CHECK, &in_order), None);
+    assert_eq!(CHECK.severity(&in_order), None);
 }

@@ -3,7 +3,7 @@
 //! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -113,7 +113,7 @@ fn pieces(count: u64, rotational: &str) -> model::record::Record {
 
 #[test]
 fn flash_takes_a_thousand_pieces_and_a_spinning_disk_sixty() {
-    let at = |count, rotational| crate::checks::severity(&CHECK, &pieces(count, rotational));
+    let at = |count, rotational| CHECK.severity(&pieces(count, rotational));
     assert_eq!(at(1_100, "0"), Some(Severity::Note));
     assert_eq!(at(1_000, "0"), None);
     assert_eq!(at(70, "1"), Some(Severity::Biased));
@@ -124,8 +124,8 @@ fn flash_takes_a_thousand_pieces_and_a_spinning_disk_sixty() {
 fn a_virtual_disk_that_says_it_spins_is_not_believed_and_random_is_not_asked() {
     let mut record = pieces(70, "1");
     record.header.hosts[0].virtual_by = Ok(Some("kvm".into()));
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
     record.header.hosts[0].virtual_by = Err("not known".into());
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
-    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert!(CHECK.answer(&record).is_err());
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::shared::says;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
@@ -82,8 +82,7 @@ use crate::forge::Forge;
 
 #[test]
 fn two_per_cent_of_holes_rename_and_half_a_per_cent_is_silent() {
-    let at =
-        |hole_share| crate::checks::severity(&CHECK, &Forge { hole_share, ..Forge::honest_write() }.record());
+    let at = |hole_share| CHECK.severity(&Forge { hole_share, ..Forge::honest_write() }.record());
     assert_eq!(at(0.02), Some(Severity::Rename));
     assert_eq!(at(0.005), None);
 }
@@ -96,8 +95,8 @@ fn allocated_and_never_written_counts_as_well_and_reads_are_not_asked() {
             extents.unwritten_bytes = extents.span_bytes;
         }
     }
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.renames, Some(Rename::Condition("allocating".into())));
     let read = Forge { hole_share: 1.0, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

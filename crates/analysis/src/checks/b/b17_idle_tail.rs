@@ -3,7 +3,7 @@
 //! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
 
 use crate::case::{Case, Ran, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -126,22 +126,22 @@ fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
 
 #[test]
 fn half_the_load_biases_three_quarters_are_a_note_and_nine_tenths_are_even() {
-    let at = |last| crate::checks::severity(&CHECK, &uneven(&[2_750, 2_750, 2_750, last], 0));
+    let at = |last| CHECK.severity(&uneven(&[2_750, 2_750, 2_750, last], 0));
     assert_eq!(at(1_300), Some(Severity::Biased));
     assert_eq!(at(2_000), Some(Severity::Note));
     assert_eq!(at(2_400), None);
     // Ten against four is chance.
-    assert_eq!(crate::checks::severity(&CHECK, &uneven(&[10, 4], 0)), None);
+    assert_eq!(CHECK.severity(&uneven(&[10, 4], 0)), None);
 }
 
 #[test]
 fn a_worker_that_is_done_early_leaves_a_tail_and_draining_does_not() {
-    let at = |early| crate::checks::severity(&CHECK, &uneven(&[2_750; 4], early));
+    let at = |early| CHECK.severity(&uneven(&[2_750; 4], early));
     assert_eq!(at(100_000_000), Some(Severity::Biased));
     assert_eq!(at(40_000_000), None);
 }
 
 #[test]
 fn workers_that_did_not_count_are_not_checked() {
-    assert!(crate::checks::ask_one(&CHECK, &uneven(&[0; 4], 0)).is_err());
+    assert!(CHECK.answer(&uneven(&[0; 4], 0)).is_err());
 }

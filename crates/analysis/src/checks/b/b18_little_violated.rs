@@ -3,7 +3,7 @@
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
 use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -131,14 +131,14 @@ use crate::forge::Forge;
 fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
     // 31.5 in flight and 10,000 operations a second: 3.15 ms.
     let at = |latency| Forge { latency_ns: Some(latency), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &at(2_800_000).record()), Some(Severity::Void));
-    assert_eq!(crate::checks::severity(&CHECK, &at(3_120_000).record()), None);
+    assert_eq!(CHECK.severity(&at(2_800_000).record()), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&at(3_120_000).record()), None);
 }
 
 #[test]
 fn few_slow_operations_across_the_edges_are_no_contradiction() {
     let slow = Forge { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &slow.record()), None);
+    assert_eq!(CHECK.severity(&slow.record()), None);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_stall_across_the_edge_of_the_window_is_not_checked_and_no_contradiction() {
     let mut record =
         Forge { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Forge::honest() }
             .record();
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void));
     let issued = record
         .runs
         .iter_mut()
@@ -155,5 +155,5 @@ fn a_stall_across_the_edge_of_the_window_is_not_checked_and_no_contradiction() {
         .flat_map(|e| &mut e.streams)
         .flat_map(|s| s.issued.values_mut());
     issued.for_each(|i| i.max_ns = 850_000_000);
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("850 ms")));
+    assert!(CHECK.answer(&record).is_err_and(|why| why.contains("850 ms")));
 }

@@ -5,7 +5,7 @@
 
 use super::shared::says;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -96,7 +96,7 @@ fn pages_unknown() -> model::record::Record {
 
 #[test]
 fn a_few_dirty_pages_bias_clean_ones_do_not_and_many_are_the_file_systems() {
-    let at = |forge: Forge| crate::checks::ask_one(&CHECK, &forge.record());
+    let at = |forge: Forge| CHECK.answer(&forge.record());
     assert!(matches!(at(Forge { dirty_share: 0.01, ..Forge::honest() }), Ok(Answer::Finding(_))));
     assert!(matches!(at(Forge { cached_share: 0.01, ..Forge::honest() }), Ok(Answer::Holds(..))));
     assert_eq!(at(Forge { dirty_share: 0.5, ..Forge::honest() }), Ok(Answer::DoesNotApply));
@@ -109,11 +109,11 @@ fn streams_that_disagree_about_a_target_are_found_and_mincore_is_no_witness() {
     let mut other = streams[0].clone();
     other.cache = model::job::Cache::Buffered;
     streams.push(other);
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("--cache buffered"), "{}", f.sentence);
     let mut mincore = Forge::honest().record();
     for state in mincore.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         state.pages.as_mut().unwrap().dirty = None;
     }
-    assert!(crate::checks::ask_one(&CHECK, &mincore).is_err_and(|why| why.contains("dirty")));
+    assert!(CHECK.answer(&mincore).is_err_and(|why| why.contains("dirty")));
 }

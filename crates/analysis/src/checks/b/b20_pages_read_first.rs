@@ -5,7 +5,7 @@
 
 use super::shared::ODD_BYTES;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -149,9 +149,9 @@ fn reading(part: f64) -> model::record::Record {
 
 #[test]
 fn reads_beside_writes_are_named_with_their_cause_and_the_odd_block_is_not() {
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &reading(1.0)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&reading(1.0)) else { panic!("silent") };
     assert!(f.sentence.contains("a part of a page (4 KiB)"), "{}", f.sentence);
-    assert!(matches!(crate::checks::ask_one(&CHECK, &reading(0.04)), Ok(Answer::Holds(..))));
-    let direct = crate::checks::ask_one(&CHECK, &Forge::honest_write().record());
+    assert!(matches!(CHECK.answer(&reading(0.04)), Ok(Answer::Holds(..))));
+    let direct = CHECK.answer(&Forge::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
 }

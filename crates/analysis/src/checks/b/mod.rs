@@ -24,7 +24,7 @@ mod b19_dio_mixed;
 mod b20_pages_read_first;
 mod shared;
 
-use super::Check;
+use super::check::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

@@ -3,7 +3,8 @@
 //! For: one reading of the counters for B01, B02 and B14. Not for: bytes that did not arrive (A01, A02) or were not ours (D01).
 
 use crate::case::{Amount, Case, share};
-use crate::checks::{Answer, all};
+use crate::checks::all;
+use crate::checks::check::Answer;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::BlockFlow;

@@ -5,7 +5,7 @@
 
 use super::{c02_barriers_off, flushes};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -134,19 +134,17 @@ use crate::forge::Forge;
 
 #[test]
 fn half_of_the_syncs_is_enough_and_less_is_not() {
-    let at =
-        |n| crate::checks::severity(&CHECK, &flushes::forged(&flushes::stable_writes(), "write back", n, 1));
+    let at = |n| CHECK.severity(&flushes::forged(&flushes::stable_writes(), "write back", n, 1));
     assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
     // 32 in flight may share a flush.
     let deep = Forge { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
-    let at = |n| crate::checks::severity(&CHECK, &flushes::forged(&deep, "write back", n, 1));
+    let at = |n| CHECK.severity(&flushes::forged(&deep, "write back", n, 1));
     assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
 }
 
 #[test]
 fn the_final_sync_alone_is_a_note() {
-    let plain =
-        |n| crate::checks::severity(&CHECK, &flushes::forged(&Forge::honest_write(), "write back", n, 1));
+    let plain = |n| CHECK.severity(&flushes::forged(&Forge::honest_write(), "write back", n, 1));
     assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
 }
 
@@ -154,19 +152,19 @@ fn the_final_sync_alone_is_a_note() {
 fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
     let on_loop = Forge { leaf_share: Some(1.0), ..flushes::stable_writes() };
     let mut record = flushes::forged(&on_loop, "write back", 11_000, 1);
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
     let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
     };
     switch(&mut record, 0, "write_cache", "write through\n");
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     let mut record = flushes::stable_writes().record();
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
     switch(&mut record, 0, "fua", "1\n");
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     // With its cache on, such a disk need not be flushed for each write.
     switch(&mut record, 0, "write_cache", "write back\n");
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }
 
 #[test]
@@ -177,6 +175,6 @@ fn old_kernels_count_no_flushes_and_that_is_not_none() {
             text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());
         *text = Ok(first.unwrap_or_default().join(" "));
     }
-    let why = crate::checks::ask_one(&CHECK, &record);
+    let why = CHECK.answer(&record);
     assert!(why.as_ref().is_err_and(|w| w.contains("5.5")), "{why:?}");
 }

@@ -4,7 +4,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -107,17 +107,17 @@ fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
     };
     library(&mut record, "LD_PRELOAD: libeatmydata.so\n/usr/lib/libc.so.6\n");
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     library(&mut record, "/usr/lib/libc.so.6\n");
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
     let barrier = Forge { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
-    assert_eq!(crate::checks::severity(&CHECK, &barrier.record()), None);
+    assert_eq!(CHECK.severity(&barrier.record()), None);
 }
 
 #[test]
 fn without_syncs_of_its_own_the_number_keeps_its_name_and_reads_are_not_asked() {
     let plain = Forge { options: "rw,nobarrier", ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &plain.record()), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&plain.record()), Some(Severity::Note));
     let read = Forge { options: "rw,nobarrier", ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 
 use super::{c01_sync_without_flush as c01, c02_barriers_off as c02, flushes};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -125,7 +125,7 @@ use model::record::Record;
 fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
     let mut record = flushes::forged(&flushes::stable_writes(), "write back", 11_000, ms);
     change(&mut record);
-    crate::checks::severity(&CHECK, &record)
+    CHECK.severity(&record)
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
 #[test]
 fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
     let few = flushes::forged(&Forge { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
-    let why = crate::checks::ask_one(&CHECK, &few);
+    let why = CHECK.answer(&few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
     let none = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);
-    assert_eq!(crate::checks::ask_one(&CHECK, &none), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&none), Ok(Answer::DoesNotApply));
 }

@@ -6,7 +6,7 @@
 use super::flushes;
 use crate::case::Case;
 use crate::checks::a::a09_writes_still_in_ram as a09;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -89,20 +89,20 @@ use crate::forge::Forge;
 #[test]
 fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
     assert_eq!(
-        crate::checks::severity(&CHECK, &flushes::forged(&Forge::honest_write(), "write back", 1, 1)),
+        CHECK.severity(&flushes::forged(&Forge::honest_write(), "write back", 1, 1)),
         Some(Severity::Note)
     );
     assert!(matches!(
-        crate::checks::ask_one(&CHECK, &flushes::forged(&flushes::stable_writes(), "write back", 1, 1)),
+        CHECK.answer(&flushes::forged(&flushes::stable_writes(), "write back", 1, 1)),
         Ok(Answer::Holds(..))
     ));
     let failed = Forge { sync_ns: None, ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &failed.record()), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&failed.record()), Some(Severity::Biased));
 }
 
 #[test]
 fn what_is_in_memory_is_said_by_another() {
     let in_memory = Forge { delivered: 0.3, dirty_share: 0.7, ..Forge::honest_write() };
     let record = flushes::forged(&in_memory, "write back", 1, 1);
-    assert_eq!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));
 }

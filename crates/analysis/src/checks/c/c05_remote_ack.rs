@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -145,18 +145,16 @@ fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
 
 #[test]
 fn a_server_is_a_note_and_nothing_sent_renames() {
-    assert_eq!(crate::checks::severity(&CHECK, &nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
-    assert_eq!(crate::checks::severity(&CHECK, &nfs(Some((7, 0, 0)))), Some(Severity::Rename));
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &nfs(Some((7, 11_000, 3)))) else {
-        panic!("silent")
-    };
+    assert_eq!(CHECK.severity(&nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Rename));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&nfs(Some((7, 11_000, 3)))) else { panic!("silent") };
     assert!(f.sentence.contains("22,000 writes and 6 commits"), "{}", f.sentence);
 }
 
 #[test]
 fn a_file_system_of_user_space_needs_no_counters() {
     let fuse = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &fuse.record()), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&fuse.record()), Some(Severity::Note));
     let read = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &read.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

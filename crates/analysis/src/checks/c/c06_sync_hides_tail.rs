@@ -5,7 +5,7 @@
 
 use crate::case::{Case, share};
 use crate::checks::a::a09_writes_still_in_ram as a09;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -80,23 +80,19 @@ use crate::forge::Forge;
 
 #[test]
 fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
-    let at = |ms: u64| {
-        crate::checks::severity(
-            &CHECK,
-            &Forge { sync_ns: Some(ms * 1_000_000), ..Forge::honest_write() }.record(),
-        )
-    };
+    let at =
+        |ms: u64| CHECK.severity(&Forge { sync_ns: Some(ms * 1_000_000), ..Forge::honest_write() }.record());
     assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
     // A window of 1 s can be forged no shorter, so the floor is tried on its own figures.
     let mut record = Forge { sync_ns: Some(40_000_000), ..Forge::honest_write() }.record();
     for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         stream.window_ns = 300_000_000;
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
 }
 
 #[test]
 fn what_was_in_memory_is_said_once() {
     let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &forged.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&forged.record()), Ok(Answer::DoesNotApply));
 }

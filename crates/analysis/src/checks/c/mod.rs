@@ -10,7 +10,7 @@ mod c05_remote_ack;
 mod c06_sync_hides_tail;
 mod flushes;
 
-use super::Check;
+use super::check::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

@@ -4,7 +4,7 @@
 //! nor neighbours below a virtual disk (D18).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use crate::traffic::{self, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
@@ -152,7 +152,7 @@ use crate::forge::Forge;
 
 #[cfg(test)]
 fn at(foreign_ios: u64) -> Option<Severity> {
-    crate::checks::severity(&CHECK, &Forge { foreign_ios, ..Forge::honest() }.record())
+    CHECK.severity(&Forge { foreign_ios, ..Forge::honest() }.record())
 }
 
 #[test]
@@ -166,37 +166,33 @@ fn a_handful_is_nobody_some_bias_and_much_voids() {
 #[test]
 fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
     let without = || Forge { cgroup: false, ..Forge::honest() };
-    let Ok(Answer::Finding(f)) =
-        crate::checks::ask_one(&CHECK, &Forge { foreign_ios: 9_000, ..without() }.record())
-    else {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { foreign_ios: 9_000, ..without() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("inferred"));
-    assert!(matches!(crate::checks::ask_one(&CHECK, &without().record()), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&without().record()), Ok(Answer::Holds(..))));
     let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
-    assert!(crate::checks::ask_one(&CHECK, &buffered.record()).is_err());
+    assert!(CHECK.answer(&buffered.record()).is_err());
 }
 
 #[test]
 fn a_cgroup_that_does_not_count_is_no_witness() {
     let idle = Forge { cgroup_counts_nothing: true, ..Forge::honest() };
-    let Ok(Answer::Holds(sentence, _)) = crate::checks::ask_one(&CHECK, &idle.record()) else {
-        panic!("fires")
-    };
+    let Ok(Answer::Holds(sentence, _)) = CHECK.answer(&idle.record()) else { panic!("fires") };
     assert!(sentence.contains("inferred"));
 }
 
 #[test]
 fn the_journal_of_our_own_writes_is_not_foreign() {
     let journal = Forge { foreign_ios: 4_000, ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &journal.record()), None);
+    assert_eq!(CHECK.severity(&journal.record()), None);
     let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
-    assert_eq!(crate::checks::severity(&CHECK, &others.record()), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&others.record()), Some(Severity::Void));
 }
 
 #[test]
 fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
-    let sentence = |record| match crate::checks::ask_one(&CHECK, &record) {
+    let sentence = |record| match CHECK.answer(&record) {
         Ok(Answer::Finding(f)) => (f.severity, f.sentence),
         other => panic!("{other:?}"),
     };

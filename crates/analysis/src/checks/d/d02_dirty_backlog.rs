@@ -3,7 +3,7 @@
 //! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
 
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
@@ -77,7 +77,7 @@ fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
 
 #[test]
 fn both_kinds_count_and_an_idle_machine_has_some() {
-    let at = |dirty, writeback| crate::checks::severity(&CHECK, &with_dirt(dirty, writeback));
+    let at = |dirty, writeback| CHECK.severity(&with_dirt(dirty, writeback));
     assert_eq!((at(60 << 10, 0), at(0, 60 << 10)), (None, None));
     assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biased));
     assert_eq!(at(u64::MAX / 1024, u64::MAX / 1024), Some(Severity::Biased));

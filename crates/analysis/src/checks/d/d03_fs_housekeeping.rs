@@ -5,7 +5,7 @@
 
 use super::d01_foreign_io as d01;
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -187,15 +187,15 @@ fn idle(bytes: u64) -> Record {
 
 #[test]
 fn a_thread_counts_only_beside_its_own_file_system() {
-    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: ext4lazyinit")), Some(Severity::Biased));
-    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: btrfs-balance")), None);
-    assert_eq!(crate::checks::severity(&CHECK, &with_thread("9: btrfs-cleaner")), None);
+    assert_eq!(CHECK.severity(&with_thread("9: ext4lazyinit")), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_thread("9: btrfs-balance")), None);
+    assert_eq!(CHECK.severity(&with_thread("9: btrfs-cleaner")), None);
 }
 
 #[test]
 fn an_idle_disk_that_is_written_to_is_not_idle() {
-    assert_eq!(crate::checks::severity(&CHECK, &idle(1 << 20)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &idle(20 << 20)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&idle(1 << 20)), None);
+    assert_eq!(CHECK.severity(&idle(20 << 20)), Some(Severity::Biased));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_thread_that_does_not_write_here_is_a_note() {
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
         }
-        crate::checks::severity(&CHECK, &record)
+        CHECK.severity(&record)
     };
     assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
 }
@@ -219,7 +219,7 @@ fn blocks_given_back_are_a_note() {
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
         fields[DISCARD_SECTORS] = sectors;
         stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
-        crate::checks::ask_one(&CHECK, &record)
+        CHECK.answer(&record)
     };
     assert!(matches!(after("2048"), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = after("4096") else { panic!("silent") };

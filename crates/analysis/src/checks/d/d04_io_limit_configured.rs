@@ -4,7 +4,7 @@
 //! a cloud, which no file shows; what they look like is D05 and D19.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -200,7 +200,7 @@ fn limited(text: &str) -> model::record::Record {
 
 #[cfg(test)]
 fn at(text: &str) -> Option<Severity> {
-    crate::checks::severity(&CHECK, &limited(text))
+    CHECK.severity(&limited(text))
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::{d01_foreign_io as d01, d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
 use crate::stalls;
 use model::Known;
 use model::check_id::CheckId;
@@ -231,7 +231,7 @@ fn with_device(device_time_share: f64) -> Forge {
 
 #[cfg(test)]
 fn at(forge: &Forge) -> Option<Severity> {
-    crate::checks::severity(&CHECK, &forge.record())
+    CHECK.severity(&forge.record())
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok(worker.wall_ns / 2);
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn small_reads_on_a_quick_drive_are_silent() {
 #[test]
 fn whole_milliseconds_decide_nothing() {
     let few = Forge { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
-    let why = crate::checks::ask_one(&CHECK, &few.record());
+    let why = CHECK.answer(&few.record());
     assert!(why.as_ref().is_err_and(|w| w.contains("whole milliseconds")), "{why:?}");
 }
 
@@ -271,11 +271,11 @@ fn whole_milliseconds_decide_nothing() {
 fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
     use model::job::Cache;
     let cached = Forge { delivered: 0.02, ..with_device(0.9) };
-    assert_eq!(crate::checks::ask_one(&CHECK, &cached.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
     let buffered = Forge { cache: Cache::Buffered, ..with_device(0.1) };
-    assert_eq!(crate::checks::ask_one(&CHECK, &buffered.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
     let neighbours = Forge { foreign_ios: 9_000, ..with_device(0.1) };
-    assert!(crate::checks::ask_one(&CHECK, &neighbours.record()).is_err());
+    assert!(CHECK.answer(&neighbours.record()).is_err());
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn the_guess_follows_the_witnesses() {
     let said = |change: &dyn Fn(&mut model::record::Record), forge: Forge| {
         let mut record = forge.record();
         change(&mut record);
-        match crate::checks::ask_one(&CHECK, &record) {
+        match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => (f.severity, f.sentence),
             other => panic!("{other:?}"),
         }

@@ -3,7 +3,7 @@
 //! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -94,13 +94,13 @@ use crate::forge::Forge;
 fn a_rate_at_our_own_ceiling_is_ours() {
     // 10,000 a second are 0.1 ms each.
     let near = Forge { tool_ns: Some([20.0, 90_000.0]), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &near.record()), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&near.record()), Some(Severity::Rename));
     let far = Forge { tool_ns: Some([20.0, 50_000.0]), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &far.record()), None);
+    assert_eq!(CHECK.severity(&far.record()), None);
 }
 
 #[test]
 fn the_null_engine_may_use_it_all() {
     let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
-    assert_eq!(crate::checks::ask_one(&CHECK, &null.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! engines that move no bytes.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -80,7 +80,7 @@ fn data_made_while_the_device_works_cost_nothing() {
         latency_ns: Some(180_000),
         ..crate::forge::Forge::honest_write()
     };
-    let severity = |record: &model::record::Record| crate::checks::severity(&CHECK, record);
+    let severity = |record: &model::record::Record| CHECK.severity(record);
     assert_eq!(severity(&slow().record()), Some(Severity::Biased));
     let ahead = |forge: crate::forge::Forge| {
         let mut record = forge.record();

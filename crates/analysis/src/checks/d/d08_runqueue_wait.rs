@@ -5,7 +5,7 @@
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -109,7 +109,7 @@ fn waiting(part: f64) -> model::record::Record {
 
 #[test]
 fn some_waiting_biases_and_much_voids() {
-    let at = |part| crate::checks::severity(&CHECK, &waiting(part));
+    let at = |part| CHECK.severity(&waiting(part));
     assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
     assert_eq!(at(0.31), Some(Severity::Void));
 }
@@ -118,7 +118,7 @@ fn some_waiting_biases_and_much_voids() {
 fn more_workers_than_cpus_are_in_their_own_way() {
     let mut record = waiting(0.5);
     record.header.plan.jobs[0].phases[0].streams[0].workers = 8;
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Rename);
     assert!(f.sentence.contains("8 workers share 2 CPUs"), "{}", f.sentence);
 }
@@ -129,5 +129,5 @@ fn pauses_by_a_quota_are_not_held_against_others() {
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok(420_000_000);
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
 }

@@ -5,7 +5,7 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::stalls;
 use model::Known;
 use model::check_id::CheckId;
@@ -138,15 +138,15 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::reco
 
 #[test]
 fn a_tick_is_found_and_what_lies_beside_it_is_not() {
-    let at = |ns| crate::checks::severity(&CHECK, &at_a_tick(ns, 0.01, 0.9));
+    let at = |ns| CHECK.severity(&at_a_tick(ns, 0.01, 0.9));
     assert_eq!((at(4_000_000), at(8_050_000)), (Some(Severity::Biased), Some(Severity::Biased)));
     assert_eq!((at(4_400_000), at(1_500_000), at(180_000)), (None, None, None));
 }
 
 #[test]
 fn a_device_that_takes_as_long_is_no_tick_nor_is_a_busy_worker() {
-    assert_eq!(crate::checks::severity(&CHECK, &at_a_tick(4_000_000, 0.01, 0.1)), None);
-    assert_eq!(crate::checks::severity(&CHECK, &at_a_tick(4_000_000, 0.9, 0.9)), None);
+    assert_eq!(CHECK.severity(&at_a_tick(4_000_000, 0.01, 0.1)), None);
+    assert_eq!(CHECK.severity(&at_a_tick(4_000_000, 0.9, 0.9)), None);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_broad_distribution_covers_ticks_and_what_lies_between() {
             (0..10_000_u64).for_each(|i| kind.latency.record(3_200_000 + i * 200));
         }
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None);
+    assert_eq!(CHECK.severity(&record), None);
     let few = crate::forge::Forge { ops: 50, runs: 1, ..crate::forge::Forge::honest() };
-    assert!(crate::checks::ask_one(&CHECK, &few.record()).is_err());
+    assert!(CHECK.answer(&few.record()).is_err());
 }

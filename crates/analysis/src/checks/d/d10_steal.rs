@@ -3,7 +3,7 @@
 //! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::stolen_ticks;
 use model::Known;
 use model::check_id::CheckId;
@@ -95,12 +95,12 @@ fn stolen(steal: u64, all: u64) -> model::record::Record {
 
 #[test]
 fn a_tick_a_run_is_nothing_some_bias_and_much_voids() {
-    let at = |steal, all| crate::checks::severity(&CHECK, &stolen(steal, all));
+    let at = |steal, all| CHECK.severity(&stolen(steal, all));
     assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biased)));
     assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biased), Some(Severity::Void)));
 }
 
 #[test]
 fn short_runs_are_not_judged_by_ticks() {
-    assert!(crate::checks::ask_one(&CHECK, &stolen(1, 15)).is_err());
+    assert!(CHECK.answer(&stolen(1, 15)).is_err());
 }

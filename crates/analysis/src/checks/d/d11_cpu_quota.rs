@@ -3,7 +3,7 @@
 //! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -146,14 +146,14 @@ pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
 #[test]
 fn half_a_percent_is_the_limit_and_version_one_counts_in_ns() {
     // A run lasts 1.1 s.
-    let at = |us| crate::checks::severity(&CHECK, &with_pauses(1, us));
+    let at = |us| CHECK.severity(&with_pauses(1, us));
     assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biased), Some(Severity::Rename)));
     let mut record = with_pauses(1, 6_000);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).filter_map(|s| s.files.get_mut(CPU_STAT))
     {
         *text = text.clone().map(|t| t.replace("throttled_usec ", "throttled_time "));
     }
-    assert_eq!(crate::checks::severity(&CHECK, &record), None, "6 us");
+    assert_eq!(CHECK.severity(&record), None, "6 us");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn no_quota_needs_no_counter_and_a_quota_does() {
     let mut record = with_pauses(0, 0);
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
     snapshots.for_each(|s| drop(s.files.insert(CPU_STAT.into(), Ok("usage_usec 5\n".into()))));
-    assert!(matches!(crate::checks::ask_one(&CHECK, &record), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&record), Ok(Answer::Holds(..))));
     record.header.hosts[0].facts.insert(LIMITS.into(), Ok("/c/cpu.max: 20000 100000\n".into()));
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }

@@ -4,7 +4,7 @@
 //! (D17), nor CPUs at their end (D06).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -109,8 +109,6 @@ fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// One operation at a time, 100 us each, on a machine with this fact.
@@ -132,11 +130,11 @@ fn sleeps(second_us: u32) -> String {
 
 #[test]
 fn waking_counts_from_a_tenth_of_the_median_and_states_too_deep_are_not_reached() {
-    assert_eq!(severity(&CHECK, &with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
-    assert!(matches!(ask_one(&CHECK, &with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
+    assert!(matches!(CHECK.answer(&with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
     let mut deep = Forge::honest().record();
     deep.header.hosts[0].facts.insert(SLEEPS.into(), Ok(sleeps(900)));
-    assert!(matches!(ask_one(&CHECK, &deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
+    assert!(matches!(CHECK.answer(&deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
 }
 
 #[test]
@@ -144,8 +142,8 @@ fn a_governor_is_told_even_where_sleep_cannot_be_seen_and_only_sleep_unseen_is_n
     let two = "/a/cpu0: powersave\n/a/cpu1: powersave\n/a/cpu2: schedutil\n";
     let mut record = with(GOVERNORS, Ok(two));
     record.header.hosts[0].facts.insert(SLEEPS.into(), Err("Permission denied".into()));
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("powersave and schedutil"), "{}", f.sentence);
-    assert!(ask_one(&CHECK, &with(SLEEPS, Err("Permission denied"))).is_err());
-    assert!(ask_one(&CHECK, &with(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
+    assert!(CHECK.answer(&with(SLEEPS, Err("Permission denied"))).is_err());
+    assert!(CHECK.answer(&with(SLEEPS, Ok("/a/state1/latency: soon\n"))).is_err());
 }

@@ -4,7 +4,7 @@
 //! Not for: what our whole loop takes (D07).
 
 use crate::case::{Case, Ran, no_run};
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -139,8 +139,6 @@ fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use model::record::Record;
@@ -164,24 +162,24 @@ fn drifted(ppm: Option<f64>) -> Record {
 
 #[test]
 fn a_sleep_of_seconds_voids_and_the_jitter_of_two_clocks_does_not() {
-    assert_eq!(severity(&CHECK, &slept(3_000_000_000)), Some(Severity::Void));
-    assert!(matches!(ask_one(&CHECK, &slept(20_000_000)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&slept(3_000_000_000)), Some(Severity::Void));
+    assert!(matches!(CHECK.answer(&slept(20_000_000)), Ok(Answer::Holds(..))));
     let mut trembling = slept(0);
     for snapshot in trembling.runs.iter_mut().filter_map(|r| r.evidence.first_mut()) {
         snapshot.files.insert(SUSPENDED.into(), Ok("120\n".into()));
     }
-    assert!(matches!(ask_one(&CHECK, &trembling), Ok(Answer::Holds(..))), "two reads are never at once");
+    assert!(matches!(CHECK.answer(&trembling), Ok(Answer::Holds(..))), "two reads are never at once");
 }
 
 #[test]
 fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
-    assert_eq!(severity(&CHECK, &drifted(Some(-2_000.0))), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &drifted(Some(20_000.0))), Some(Severity::Void));
-    assert!(matches!(ask_one(&CHECK, &drifted(Some(600.0))), Ok(Answer::Holds(..))));
-    assert!(ask_one(&CHECK, &drifted(None)).is_err());
+    assert_eq!(CHECK.severity(&drifted(Some(-2_000.0))), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&drifted(Some(20_000.0))), Some(Severity::Void));
+    assert!(matches!(CHECK.answer(&drifted(Some(600.0))), Ok(Answer::Holds(..))));
+    assert!(CHECK.answer(&drifted(None)).is_err());
     let mut killed = Forge::honest().record();
     killed.end = None;
-    assert!(ask_one(&CHECK, &killed).is_err());
+    assert!(CHECK.answer(&killed).is_err());
 }
 
 #[test]
@@ -191,15 +189,15 @@ fn a_dear_clock_counts_against_the_median_and_a_coarse_one_always() {
         record.header.clock.cost_ps = cost_ps;
         record
     };
-    assert_eq!(severity(&CHECK, &with(1_500_000, 20_000)), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &with(1_500_000, 80_000)), None, "2 % of the median");
-    assert_eq!(severity(&CHECK, &with(900_000, 10_000)), None, "below a microsecond it is D07's");
+    assert_eq!(CHECK.severity(&with(1_500_000, 20_000)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with(1_500_000, 80_000)), None, "2 % of the median");
+    assert_eq!(CHECK.severity(&with(900_000, 10_000)), None, "below a microsecond it is D07's");
     let mut coarse = drifted(None);
     coarse.header.clock.name = "clock_monotonic".into();
     coarse.header.hosts[0].clocksource = Ok("jiffies\n".into());
-    assert_eq!(severity(&CHECK, &coarse), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&coarse), Some(Severity::Void));
     coarse.header.hosts[0].clocksource = Ok("kvm-clock\n".into());
-    assert!(matches!(ask_one(&CHECK, &coarse), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&coarse), Ok(Answer::Holds(..))));
     coarse.header.hosts[0].clocksource = Err("no such file".into());
-    assert!(ask_one(&CHECK, &coarse).is_err());
+    assert!(CHECK.answer(&coarse).is_err());
 }

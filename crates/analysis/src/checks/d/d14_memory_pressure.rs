@@ -4,7 +4,7 @@
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use model::Known;
 use model::check_id::CheckId;
@@ -104,7 +104,12 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("There was memory enough.", numbers))
 }
 
-fn found(severity: Severity, sentence: String, cure: &str, evidence: crate::checks::Evidence) -> Answer {
+fn found(
+    severity: Severity,
+    sentence: String,
+    cure: &str,
+    evidence: crate::checks::check::Evidence,
+) -> Answer {
     Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
 }
 
@@ -122,8 +127,6 @@ fn held_back(case: &Case) -> Known<Option<f64>> {
     Ok(all.into_iter().max_by(f64::total_cmp))
 }
 
-#[cfg(test)]
-use crate::checks::{ask_one, severity};
 #[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
@@ -156,26 +159,26 @@ fn vmstat(swapped: u64, dirty: u64) -> String {
 
 #[test]
 fn waiting_for_memory_counts_from_a_percent_of_the_time() {
-    assert_eq!(severity(&CHECK, &pressed(12_000)), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &pressed(8_000)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&pressed(12_000)), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&pressed(8_000)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn swapping_counts_even_where_pressure_cannot_be_seen() {
     let with = |pages| at_stop(&Forge::honest(), VMSTAT, |_| vmstat(pages, 0));
     let mut much = with(300);
-    assert_eq!(severity(&CHECK, &much), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &with(200)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&much), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&with(200)), Ok(Answer::Holds(..))));
     let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
     files.for_each(|f| drop(f.remove(PRESSURE)));
-    assert_eq!(severity(&CHECK, &much), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&much), Some(Severity::Biased));
 }
 
 #[test]
 fn writers_are_held_back_only_where_they_are_ours_and_near_the_limit() {
     let buffered = Forge { cache: model::job::Cache::Buffered, ..Forge::honest_write() };
     let with = |forge: &Forge, dirty| at_stop(forge, VMSTAT, |_| vmstat(0, dirty));
-    assert_eq!(severity(&CHECK, &with(&buffered, 80_000)), Some(Severity::Note));
-    assert_eq!(severity(&CHECK, &with(&buffered, 70_000)), None);
-    assert_eq!(severity(&CHECK, &with(&Forge::honest_write(), 99_000)), None);
+    assert_eq!(CHECK.severity(&with(&buffered, 80_000)), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&with(&buffered, 70_000)), None);
+    assert_eq!(CHECK.severity(&with(&Forge::honest_write(), 99_000)), None);
 }

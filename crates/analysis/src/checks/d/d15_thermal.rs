@@ -3,8 +3,8 @@
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
 use crate::case::{Case, no_run};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::thermometers::sensors;
 use model::Known;
 use model::check_id::CheckId;
@@ -87,8 +87,6 @@ fn hottest(case: &Case) -> Known<Option<(String, i64, i64)>> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
@@ -126,19 +124,19 @@ fn heated(text: &str, millidegrees: i64) -> model::record::Record {
 
 #[test]
 fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
-    assert_eq!(severity(&CHECK, &heated(NVME, 82_850)), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &heated(NVME, 81_850)), Ok(Answer::Holds(..))));
-    assert_eq!(severity(&CHECK, &heated(SATA, 61_000)), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &heated(SATA, 55_000)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&heated(NVME, 82_850)), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&heated(NVME, 81_850)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&heated(SATA, 61_000)), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&heated(SATA, 55_000)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn no_sensor_is_no_pass_and_a_virtual_disk_has_no_temperature() {
-    assert!(ask_one(&CHECK, &Forge::honest().record()).is_err());
-    assert!(ask_one(&CHECK, &heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
+    assert!(CHECK.answer(&Forge::honest().record()).is_err());
+    assert!(CHECK.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
     let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
-    assert_eq!(ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
     let mut through = heated(NVME, 84_000);
     through.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(severity(&CHECK, &through), Some(Severity::Biased), "a drive that the host hands through");
+    assert_eq!(CHECK.severity(&through), Some(Severity::Biased), "a drive that the host hands through");
 }

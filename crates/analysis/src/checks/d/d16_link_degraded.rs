@@ -3,8 +3,8 @@
 //! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
 
 use crate::case::Case;
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
-use crate::checks::{Answer, Check, Found, Page, evidence};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -84,8 +84,6 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// A drive for four lanes of PCI Express 3.0 in a slot of two, as `/sys/block/nvme0n1/device/device/` shows it.
@@ -116,29 +114,29 @@ fn linked(files: &[(&str, &str)]) -> model::record::Record {
 #[test]
 fn a_narrow_link_is_told_and_biases_only_what_it_holds_back() {
     // Two lanes carry 1.97 GB/s, of which 655 MB/s are a third; one lane of the second generation carries 500 MB/s.
-    assert_eq!(severity(&CHECK, &linked(NVME_X2)), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&linked(NVME_X2)), Some(Severity::Note));
     let narrow =
         [NVME_X2[2], NVME_X2[3], ("current_link_speed", "5.0 GT/s PCIe"), ("current_link_width", "1")];
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &linked(&narrow)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&linked(&narrow)) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.sentence.contains("at 5 GT/s of 8 and on 1 of 4 lanes"), "{}", f.sentence);
-    assert!(matches!(ask_one(&CHECK, &linked(NVME_X4)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&linked(NVME_X4)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn sata_links_have_a_speed_and_a_limit() {
     let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
-    assert_eq!(severity(&CHECK, &linked(&slow)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&linked(&slow)), Some(Severity::Biased));
     for limit in ["3.0 Gbps\n", "<unknown>\n"] {
         let full = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", limit)]);
-        assert!(matches!(ask_one(&CHECK, &full), Ok(Answer::Holds(..))), "{limit}");
+        assert!(matches!(CHECK.answer(&full), Ok(Answer::Holds(..))), "{limit}");
     }
 }
 
 #[test]
 fn a_link_that_is_not_shown_is_not_checked_and_a_virtual_disk_has_none() {
     let unknown = [NVME_X2[0], NVME_X2[1], NVME_X2[2], ("max_link_width", "Unknown")];
-    assert!(ask_one(&CHECK, &linked(&unknown)).is_err());
+    assert!(CHECK.answer(&linked(&unknown)).is_err());
     let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
-    assert_eq!(ask_one(&CHECK, &guest.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! longer than a moment (E03).
 
 use crate::case::{Case, Ran, no_run, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -120,8 +120,6 @@ fn begin(case: &Case, ran: &Ran) -> Known<Begin> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// A record whose first runs begin with an operation that long.
@@ -137,27 +135,23 @@ fn woken(forge: &Forge, ns: u64, runs: usize) -> model::record::Record {
 #[test]
 fn every_run_must_begin_so_and_what_takes_long_biases() {
     let honest = Forge::honest();
-    assert_eq!(
-        severity(&CHECK, &woken(&honest, 80_000_000, 5)),
-        Some(Severity::Biased),
-        "8 % of each second"
-    );
-    assert_eq!(severity(&CHECK, &woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
-    assert!(matches!(ask_one(&CHECK, &woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&woken(&honest, 80_000_000, 5)), Some(Severity::Biased), "8 % of each second");
+    assert_eq!(CHECK.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
+    assert!(matches!(CHECK.answer(&woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
     // The forged median is 3.15 ms, and so is the longest of all others.
-    assert!(matches!(ask_one(&CHECK, &woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn one_run_tells_only_a_disk_that_spins_up() {
     let one = Forge { runs: 1, ..Forge::honest() };
-    assert_eq!(severity(&CHECK, &woken(&one, 900_000_000, 1)), None);
-    assert_eq!(severity(&CHECK, &woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&woken(&one, 900_000_000, 1)), None);
+    assert_eq!(CHECK.severity(&woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
 }
 
 #[test]
 fn few_intervals_tell_nothing() {
     let mut record = woken(&Forge::honest(), 80_000_000, 5);
     record.runs.iter_mut().for_each(|r| r.intervals.truncate(5));
-    assert!(ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }

@@ -3,7 +3,7 @@
 //! For: saying so. Not for: guessing what the host does.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -82,7 +82,7 @@ fn a_driver_of_virtual_disks_tells_where_the_cpu_does_not() {
     };
     let mut record = unknown().record();
     record.header.hosts[0].places[0].layers[0].driver = Some("virtio_blk".into());
-    assert_eq!(crate::checks::severity(&CHECK, &record), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Note));
     record.header.hosts[0].places[0].layers[0].driver = Some("nvme".into());
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }

@@ -4,7 +4,7 @@
 //! disks, nor their shape (E02).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -167,9 +167,6 @@ fn plateau(rates: &[f64], flat: f64) -> Option<f64> {
     (mean > 0.0 && variance.sqrt() <= flat * mean).then_some(mean)
 }
 
-#[cfg(test)]
-use crate::checks::{ask_one, severity};
-
 #[test]
 fn the_interval_in_which_it_falls_is_of_neither_plateau() {
     for between in [1_300.0, 2_000.0, 2_900.0] {
@@ -200,10 +197,10 @@ fn forged(vendor: &str, before: u64, after: u64, until: usize) -> model::record:
 
 #[test]
 fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
-    assert_eq!(severity(&CHECK, &forged("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
-    assert!(ask_one(&CHECK, &forged("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
-    assert!(ask_one(&CHECK, &forged("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
-    assert!(matches!(ask_one(&CHECK, &forged("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&forged("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
+    assert!(CHECK.answer(&forged("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
+    assert!(CHECK.answer(&forged("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
+    assert!(matches!(CHECK.answer(&forged("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));
 }
 
 #[test]
@@ -212,7 +209,7 @@ fn a_rate_that_trembles_after_the_fall_is_no_limiter() {
     for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
         row.cells.values_mut().for_each(|c| c.0 += 120);
     }
-    assert!(ask_one(&CHECK, &record).is_err());
+    assert!(CHECK.answer(&record).is_err());
 }
 
 #[test]
@@ -220,13 +217,13 @@ fn an_hour_without_a_fall_holds_and_the_disk_inside_the_host_has_no_credit() {
     let mut record = forged("Amazon EC2\n", 3_000, 3_000, 30);
     let end = record.runs[0].end.as_mut().unwrap();
     end.streams[0].window_ns = 3_600_000_000_000;
-    assert!(matches!(ask_one(&CHECK, &record), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&record), Ok(Answer::Holds(..))));
     let mut inside = forged("Amazon EC2\n", 3_000, 1_200, 30);
     inside.header.hosts[0].places[0].layers[0].model = Some("Amazon EC2 NVMe Instance Storage".into());
-    assert!(matches!(ask_one(&CHECK, &inside), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&inside), Ok(Answer::Holds(..))));
     let mut unknown = forged("ACME\n", 3_000, 1_200, 30);
     unknown.header.hosts[0].facts.insert(VENDOR.into(), Err("no such file".into()));
-    assert!(ask_one(&CHECK, &unknown).is_err());
+    assert!(CHECK.answer(&unknown).is_err());
     unknown.header.hosts[0].places[0].layers[0].model = Some("MSFT NVMe Accelerator v1.0".into());
-    assert_eq!(severity(&CHECK, &unknown), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&unknown), Some(Severity::Biased));
 }

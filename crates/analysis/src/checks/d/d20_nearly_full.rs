@@ -3,7 +3,7 @@
 //! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
@@ -78,8 +78,6 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// A record of a file system of which so many percent are free.
@@ -93,24 +91,24 @@ fn with_free(forge: &Forge, percent: u64) -> model::record::Record {
 
 #[test]
 fn writes_are_biased_and_reads_noted_below_a_tenth() {
-    assert_eq!(severity(&CHECK, &with_free(&Forge::honest_write(), 9)), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &with_free(&Forge::honest(), 9)), Some(Severity::Note));
-    assert!(matches!(ask_one(&CHECK, &with_free(&Forge::honest_write(), 10)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&with_free(&Forge::honest_write(), 9)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_free(&Forge::honest(), 9)), Some(Severity::Note));
+    assert!(matches!(CHECK.answer(&with_free(&Forge::honest_write(), 10)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn a_device_has_no_room_and_a_size_of_nothing_is_no_answer() {
     let device = Forge { role: model::plan::Role::Device, ..Forge::honest_write() };
-    assert_eq!(ask_one(&CHECK, &with_free(&device, 1)), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&with_free(&device, 1)), Ok(Answer::DoesNotApply));
     let mut network = with_free(&Forge::honest(), 0);
     let states = network.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
     states.for_each(|t| t.room = Some(Ok(Room::default())));
-    assert!(ask_one(&CHECK, &network).is_err());
+    assert!(CHECK.answer(&network).is_err());
     let mut old = Forge::honest().record();
     old.runs
         .iter_mut()
         .flat_map(|r| &mut r.evidence)
         .flat_map(|s| &mut s.targets)
         .for_each(|t| t.room = None);
-    assert!(ask_one(&CHECK, &old).is_err());
+    assert!(CHECK.answer(&old).is_err());
 }

@@ -3,7 +3,7 @@
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -115,8 +115,6 @@ fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// Workers placed so, on a machine of two sockets with a device at this node.
@@ -139,11 +137,11 @@ fn only_workers_that_are_put_next_to_the_device_are_near() {
         Placement { cpus: vec![16, 31, 63], ..Placement::default() },
     ];
     for place in near {
-        assert!(matches!(ask_one(&CHECK, &on_two_nodes(&place, "1\n")), Ok(Answer::Holds(..))), "{place:?}");
-        assert_eq!(severity(&CHECK, &on_two_nodes(&place, "0\n")), Some(Severity::Note), "{place:?}");
+        assert!(matches!(CHECK.answer(&on_two_nodes(&place, "1\n")), Ok(Answer::Holds(..))), "{place:?}");
+        assert_eq!(CHECK.severity(&on_two_nodes(&place, "0\n")), Some(Severity::Note), "{place:?}");
     }
     let both = Placement { cpus: vec![16, 47], ..Placement::default() };
-    assert_eq!(severity(&CHECK, &on_two_nodes(&both, "1\n")), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&on_two_nodes(&both, "1\n")), Some(Severity::Note));
 }
 
 #[test]
@@ -153,5 +151,5 @@ fn nodes_without_cpus_count_and_what_is_no_list_is_not_checked() {
     assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());
     let mut none = Forge::honest().record();
     none.header.hosts[0].facts.insert(NODES.into(), Ok(String::new()));
-    assert!(ask_one(&CHECK, &none).is_err());
+    assert!(CHECK.answer(&none).is_err());
 }

@@ -4,7 +4,7 @@
 //! worse, nor for counters that are off (A13) and caches declared away (C01).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -132,8 +132,6 @@ fn active(text: &str) -> &str {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use model::job::Cache;
@@ -156,16 +154,16 @@ fn set(files: &[(&str, &str)], queues: &str) -> model::record::Record {
 #[test]
 fn defaults_of_one_queue_and_of_many_are_silent() {
     let deadline = ("scheduler", "none [mq-deadline] kyber bfq \n");
-    assert!(matches!(ask_one(&CHECK, &set(&[deadline], "1")), Ok(Answer::Holds(..))));
-    assert_eq!(severity(&CHECK, &set(&[deadline], "8")), Some(Severity::Note));
+    assert!(matches!(CHECK.answer(&set(&[deadline], "1")), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&set(&[deadline], "8")), Some(Severity::Note));
     let none = [("scheduler", "none\n"), ("max_sectors_kb", "512\n"), ("max_hw_sectors_kb", "512\n")];
-    assert!(matches!(ask_one(&CHECK, &set(&none, "8")), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&set(&none, "8")), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn what_was_changed_is_listed_with_its_default() {
     let files = [("nomerges", "2\n"), ("rq_affinity", "1\n"), ("max_sectors_kb", "128\n")];
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &set(&files, "4")) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&set(&files, "4")) else { panic!("silent") };
     assert!(
         f.sentence.contains("vda: nomerges 2 (default 0), max_sectors_kb 128 (default 1280)"),
         "{}",
@@ -176,11 +174,11 @@ fn what_was_changed_is_listed_with_its_default() {
 #[test]
 fn settings_of_the_page_cache_matter_only_through_it() {
     let ahead = [("read_ahead_kb", "8192\n"), ("wbt_lat_usec", "0\n")];
-    let told = |forge: Forge| severity(&CHECK, &set_for(&forge, &ahead, "4"));
+    let told = |forge: Forge| CHECK.severity(&set_for(&forge, &ahead, "4"));
     assert_eq!(told(Forge::honest()), None);
     assert_eq!(told(Forge { cache: Cache::Buffered, ..Forge::honest() }), Some(Severity::Note));
     assert_eq!(told(Forge { cache: Cache::Buffered, ..Forge::honest_write() }), Some(Severity::Note));
     let usual = [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
     let buffered = Forge { cache: Cache::Buffered, read_percent: 50, ..Forge::honest() };
-    assert_eq!(severity(&CHECK, &set_for(&buffered, &usual, "4")), None);
+    assert_eq!(CHECK.severity(&set_for(&buffered, &usual, "4")), None);
 }

@@ -4,7 +4,7 @@
 //! kernel does not see, nor arrays that the target is not on.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -122,8 +122,6 @@ fn in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 #[cfg(test)]
@@ -175,22 +173,22 @@ fn on_array(mdstat: &str) -> model::record::Record {
 
 #[test]
 fn members_that_lack_and_work_of_its_own_are_told_of_our_array_alone() {
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &on_array(DEGRADED)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(DEGRADED)) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.sentence.contains("md0 lacks 1 of its members"), "{}", f.sentence);
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &on_array(RECOVERS)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(RECOVERS)) else { panic!("silent") };
     assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
-    assert!(matches!(ask_one(&CHECK, &on_array(WHOLE)), Ok(Answer::Holds(..))), "md1 is not below");
-    assert_eq!(ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert!(matches!(CHECK.answer(&on_array(WHOLE)), Ok(Answer::Holds(..))), "md1 is not below");
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn the_state_before_the_runs_counts_where_the_summary_cannot_be_read() {
     let busy = on_array_with(Err("gone"), &[("md/degraded", "1\n"), ("md/sync_action", "recover\n")]);
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &busy) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&busy) else { panic!("silent") };
     assert!(f.sentence.contains("busy with recover; md0 lacks 1"), "{}", f.sentence);
-    assert!(ask_one(&CHECK, &on_array_with(Err("gone"), &[("md/degraded", "0\n")])).is_err());
-    assert!(ask_one(&CHECK, &on_array("Personalities :\nunused devices: <none>\n")).is_err());
+    assert!(CHECK.answer(&on_array_with(Err("gone"), &[("md/degraded", "0\n")])).is_err());
+    assert!(CHECK.answer(&on_array("Personalities :\nunused devices: <none>\n")).is_err());
 }
 
 #[test]
@@ -200,6 +198,6 @@ fn a_cache_that_is_gone_is_told() {
         record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());
         record
     };
-    assert_eq!(severity(&CHECK, &with("no cache\n")), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &with("dirty\n")), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&with("no cache\n")), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&with("dirty\n")), Ok(Answer::Holds(..))));
 }

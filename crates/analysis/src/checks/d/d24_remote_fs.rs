@@ -4,7 +4,7 @@
 //! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
 
 use crate::case::{Case, Ran};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -185,8 +185,6 @@ fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// The beginning of what a client of NFS 4.2 shows, with a mount of something else before it.
@@ -221,7 +219,7 @@ fn on_nfs(forge: &Forge, hits: Result<u64, &str>) -> model::record::Record {
 
 #[cfg(test)]
 fn found(record: &model::record::Record) -> Found {
-    let Ok(Answer::Finding(found)) = ask_one(&CHECK, record) else { panic!("silent") };
+    let Ok(Answer::Finding(found)) = CHECK.answer(record) else { panic!("silent") };
     found
 }
 
@@ -260,10 +258,10 @@ fn known_programs_are_told_by_what_they_do() {
 fn programs_and_hosts_are_elsewhere_and_local_file_systems_are_not() {
     for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
         let record = Forge { kind, ..Forge::honest() }.record();
-        assert_eq!(severity(&CHECK, &record), Some(Severity::Rename), "{kind}");
+        assert_eq!(CHECK.severity(&record), Some(Severity::Rename), "{kind}");
     }
     for kind in ["ext4", "xfs", "btrfs", "fusectl"] {
         let record = Forge { kind, ..Forge::honest() }.record();
-        assert!(matches!(ask_one(&CHECK, &record), Ok(Answer::Holds(..))), "{kind}");
+        assert!(matches!(CHECK.answer(&record), Ok(Answer::Holds(..))), "{kind}");
     }
 }

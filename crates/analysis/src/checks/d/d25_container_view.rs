@@ -4,7 +4,7 @@
 //! check says that for itself.
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -96,8 +96,6 @@ fn hidden(machine: &Machine) -> Vec<&str> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use model::kernel_files::{LIMITS, PRODUCT, SLEEPS, VENDOR};
@@ -113,10 +111,10 @@ fn refused(names: &[&str], why: &str) -> model::record::Record {
 #[test]
 fn what_is_refused_is_listed_and_what_is_not_there_is_no_sign() {
     let denied = refused(&[LIMITS], "Permission denied (os error 13)");
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &denied) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&denied) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!(f.sentence.ends_with(&format!("machine: it was refused {LIMITS}.")), "{}", f.sentence);
-    assert!(matches!(ask_one(&CHECK, &refused(&[VENDOR, PRODUCT], "no such file")), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&refused(&[VENDOR, PRODUCT], "no such file")), Ok(Answer::Holds(..))));
 }
 
 #[test]
@@ -126,9 +124,9 @@ fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
     machine.cgroup = Err("/sys/fs/cgroup: Read-only file system (os error 30)".into());
     machine.places[0].blind = Some("overlay: its directories cannot be seen from here".into());
     machine.places[0].file_system.as_mut().unwrap().kind = "overlay".into();
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
     assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
     let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), ..Forge::honest() };
-    assert_eq!(severity(&CHECK, &tmpfs.record()), None);
+    assert_eq!(CHECK.severity(&tmpfs.record()), None);
 }

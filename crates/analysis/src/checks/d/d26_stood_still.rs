@@ -4,7 +4,7 @@
 //! waiting for a CPU (D08), a quota (D11), nor a machine that slept and knows it (D13).
 
 use crate::case::{Case, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -101,7 +101,7 @@ fn still(ns: u64) -> model::record::Record {
 
 #[test]
 fn a_hundredth_is_nothing_half_a_second_biases_and_most_of_the_time_voids() {
-    let at = |ns| crate::checks::severity(&CHECK, &still(ns));
+    let at = |ns| CHECK.severity(&still(ns));
     // Five runs of a second.
     assert_eq!(at(40_000_000), None);
     assert_eq!(at(500_000_000), Some(Severity::Biased));

@@ -4,7 +4,7 @@
 //! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
 
 use crate::case::{Case, Ran};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use crate::strategy::disturbed::Outside;
 use model::Known;
 use model::check_id::CheckId;
@@ -77,7 +77,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: &str, evidence: super::super::Evidence) -> Answer {
+fn found(severity: Severity, sentence: String, cure: &str, evidence: Evidence) -> Answer {
     Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
 }
 
@@ -109,14 +109,14 @@ fn disturbed(runs: &[usize]) -> model::record::Record {
 #[test]
 fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note() {
     let mut record = disturbed(&[1, 2, 3, 4]);
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.sentence.contains("4 of 5 runs") && f.sentence.contains("; and 1 more"), "{}", f.sentence);
     for run in &mut record.runs[1..] {
         let again = model::record::Run { disturbed: None, ..run.clone() };
         record.aside.push(std::mem::replace(run, again));
     }
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!(f.sentence.contains("measured again: run 2 by 20 %"), "{}", f.sentence);
 }
@@ -126,5 +126,5 @@ fn what_older_files_do_not_hold_is_not_checked() {
     let mut record = crate::forge::Forge::honest().record();
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
     snapshots.for_each(|s| drop(s.files.remove(model::kernel_files::LIMITS)));
-    assert!(crate::checks::ask_one(&CHECK, &record).is_err_and(|why| why.contains("limits")));
+    assert!(CHECK.answer(&record).is_err_and(|why| why.contains("limits")));
 }

@@ -30,7 +30,7 @@ mod d25_container_view;
 mod d26_stood_still;
 mod d27_runs_disturbed;
 
-use super::Check;
+use super::check::Check;
 
 /// The checks of the group, in the order of the catalogue.
 pub(super) const CHECKS: &[Check] = &[

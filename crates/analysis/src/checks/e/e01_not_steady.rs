@@ -4,7 +4,7 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use crate::run_series::courses;
 use crate::stats::sample::mean;
 use crate::stats::series::Series;
@@ -108,8 +108,6 @@ fn never(rounds: usize) -> Found {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use crate::stats::known::flat;
@@ -122,23 +120,23 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
     };
-    assert_eq!(severity(&CHECK, &drifting(-0.4)), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &drifting(0.5)), Some(Severity::Biased));
-    assert!(matches!(ask_one(&CHECK, &drifting(-0.15)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&drifting(-0.4)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&drifting(0.5)), Some(Severity::Biased));
+    assert!(matches!(CHECK.answer(&drifting(-0.15)), Ok(Answer::Holds(..))));
     let one =
         super::shaped(
             &Forge::honest(),
             (100, 1),
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
-    assert_eq!(severity(&CHECK, &one), None, "one run of five");
+    assert_eq!(CHECK.severity(&one), None, "one run of five");
 }
 
 #[test]
 fn what_should_become_steady_and_did_not_is_renamed() {
     let mut record = Forge { runs: 4, ..Forge::honest() }.record();
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
-    assert_eq!(severity(&CHECK, &record), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     let report = crate::judge(&record, &crate::Judging::default());
     assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
     assert_eq!(crate::exit_code(&report), 1);
@@ -149,7 +147,7 @@ fn what_never_settles_within_the_run_is_found() {
     let record = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (120, 120), |_, t| {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(
         f.sentence.contains("still falling") && f.sentence.contains("at the beginning"),
         "{}",
@@ -162,8 +160,8 @@ fn a_minute_tells_more_than_a_second() {
     let drifting = |seconds| {
         super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| 500.0 * (1.0 - 0.12 * t))
     };
-    assert_eq!(severity(&CHECK, &drifting(1)), None);
-    assert_eq!(severity(&CHECK, &drifting(60)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&drifting(1)), None);
+    assert_eq!(CHECK.severity(&drifting(60)), Some(Severity::Biased));
 }
 
 #[test]
@@ -174,7 +172,7 @@ fn noise_is_no_drift() {
             let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (40, 1), |_, t| {
                 4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
             });
-            alarms += usize::from(severity(&CHECK, &noisy).is_some());
+            alarms += usize::from(CHECK.severity(&noisy).is_some());
         }
     }
     assert!(alarms <= 4, "{alarms} of 450 false alarms");

@@ -3,7 +3,7 @@
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
 use crate::case::{Case, Ran};
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use crate::device_series::Course;
 use crate::run_series::courses;
 use crate::stats::change::{Change, Step};
@@ -151,8 +151,6 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use crate::stats::known::flat;
@@ -170,7 +168,7 @@ fn falling(ms_after: f64) -> Found {
             if t <= 0.55 { t / 0.55 * 0.95 } else { 0.95 + (t - 0.55) / 9.0 }
         },
     );
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     f
 }
 
@@ -191,10 +189,10 @@ fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
             1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
         })
     };
-    assert_eq!(severity(&CHECK, &stepped(2, 0.55)), None);
-    assert_eq!(severity(&CHECK, &stepped(2, 0.4)), Some(Severity::Rename));
-    assert_eq!(severity(&CHECK, &stepped(60, 0.88)), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &stepped(60, 0.98)), None);
+    assert_eq!(CHECK.severity(&stepped(2, 0.55)), None);
+    assert_eq!(CHECK.severity(&stepped(2, 0.4)), Some(Severity::Rename));
+    assert_eq!(CHECK.severity(&stepped(60, 0.88)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&stepped(60, 0.98)), None);
 }
 
 #[test]
@@ -204,7 +202,7 @@ fn two_cliffs_are_told_with_three_levels() {
         t if t < 0.6 => 9_000.0,
         _ => 2_000.0,
     });
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     let levels = "20,000 IOPS until 0.3 s, 9,000 IOPS until 0.6 s and 2,000 IOPS after";
     assert!(f.sentence.contains(levels) && f.sentence.contains("none of them"), "{}", f.sentence);
     assert_eq!((f.evidence["before_iops"].round(), f.evidence["steps"]), (9_000.0, 2.0));
@@ -213,7 +211,7 @@ fn two_cliffs_are_told_with_three_levels() {
 #[test]
 fn a_step_in_few_of_the_runs_biases_and_gives_no_name() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
-    assert_eq!(severity(&CHECK, &super::shaped(&Forge::honest(), (25, 1), rate)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&super::shaped(&Forge::honest(), (25, 1), rate)), Some(Severity::Biased));
 }
 
 #[test]
@@ -221,6 +219,6 @@ fn without_counters_the_step_is_told_and_its_cause_is_not() {
     let record = super::shaped(&Forge { stat_unreadable: true, ..Forge::honest() }, (25, 1), |_, t| {
         if t < 0.5 { 20_000.0 } else { 1_000.0 }
     });
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("was not seen"), "{}", f.sentence);
 }

@@ -3,7 +3,7 @@
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::run_series::courses;
 use crate::stats::warm_up::beginning;
 use crate::steadiness::cliff;
@@ -71,24 +71,22 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
 use crate::stats::known::flat;
 
 #[test]
 fn a_warm_up_is_told_with_both_means_and_noise_is_none() {
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
     let weak = super::shaped(&Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
-    assert_eq!(severity(&CHECK, &weak), None);
+    assert_eq!(CHECK.severity(&weak), None);
     let alarms = (0..100).filter(|seed| {
         let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (25, 1), |_, t| {
             4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
         });
-        severity(&CHECK, &noisy).is_some()
+        CHECK.severity(&noisy).is_some()
     });
     assert!(alarms.count() <= 5);
 }

@@ -3,7 +3,7 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::run_series::courses;
 use crate::stats::autocorrelation::{FEWEST, observations};
 use crate::stats::change::without_levels;
@@ -72,8 +72,6 @@ fn around_levels(course: &Series) -> Vec<f64> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// One run with two slow waves in it.
@@ -86,10 +84,10 @@ fn waves(seconds: u64) -> model::record::Record {
 
 #[test]
 fn slow_waves_are_few_observations_and_quick_ones_many() {
-    assert_eq!(severity(&CHECK, &waves(20)), Some(Severity::Biased));
-    assert!(ask_one(&CHECK, &waves(2)).is_err_and(|why| why.contains("too short")));
+    assert_eq!(CHECK.severity(&waves(20)), Some(Severity::Biased));
+    assert!(CHECK.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
     let quick = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, 20), |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
     });
-    assert!(matches!(ask_one(&CHECK, &quick), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&quick), Ok(Answer::Holds(..))));
 }

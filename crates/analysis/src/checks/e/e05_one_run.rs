@@ -3,7 +3,7 @@
 //! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
 
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;

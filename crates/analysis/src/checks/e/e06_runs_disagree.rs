@@ -3,7 +3,7 @@
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::figures::iops;
 use crate::run_series::courses;
 use crate::stats::autocorrelation::correlation_time;
@@ -145,8 +145,6 @@ fn uncertainty(course: &Series) -> f64 {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 #[cfg(test)]
@@ -157,14 +155,14 @@ fn uneven(rates: &'static [f64]) -> model::record::Record {
 
 #[test]
 fn five_per_cent_are_noted_and_a_quarter_biases() {
-    assert_eq!(severity(&CHECK, &uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
+    assert_eq!(CHECK.severity(&uneven(&[9_600.0, 10_000.0, 10_400.0])), None, "4 %");
+    let Ok(Answer::Finding(f)) = CHECK.answer(&uneven(&[9_000.0, 10_000.0, 11_000.0])) else {
         panic!("silent")
     };
     // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
     assert!(f.severity == Severity::Note && f.cure.contains("about 66 runs in all"), "{}", f.cure);
     assert!(f.cure.contains("longer ones would hardly help"), "nothing varies within them: {}", f.cure);
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &(CHECK.fires.unwrap())()) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
     assert!(f.cure.contains("more than 100 runs"), "{}", f.cure);
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
@@ -179,7 +177,7 @@ fn the_sentence_and_the_cure_do_not_contradict_each_other() {
         let record = super::shaped(&forge, (20, 1), |run, at| {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
-        match ask_one(&CHECK, &record) {
+        match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => (f.sentence, f.cure),
             other => panic!("{other:?}"),
         }
@@ -194,6 +192,6 @@ fn the_sentence_and_the_cure_do_not_contradict_each_other() {
 
 #[test]
 fn two_runs_are_not_asked_and_without_courses_the_runs_are() {
-    assert_eq!(ask_one(&CHECK, &uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
-    assert!(matches!(ask_one(&CHECK, &super::without_courses()), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.answer(&uneven(&[1_000.0, 9_000.0])), Ok(Answer::DoesNotApply));
+    assert!(matches!(CHECK.answer(&super::without_courses()), Ok(Answer::Holds(..))));
 }

@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::stats::bimodality::{FEWEST_OPS, modes};
 use model::Known;
 use model::check_id::CheckId;
@@ -79,8 +79,6 @@ fn hits(case: &Case) -> bool {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// Of 10,000 operations so many percent are slow.
@@ -97,17 +95,17 @@ fn mixed(slow_percent: u64) -> model::record::Record {
 
 #[test]
 fn both_medians_are_told_and_a_tail_is_no_population() {
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &mixed(40)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&mixed(40)) else { panic!("silent") };
     assert!((f.evidence["slow_share"] - 0.4).abs() < 0.01, "{:?}", f.evidence);
     assert!(f.sentence.contains("60 % take about") && !f.sentence.contains("A01"), "{}", f.sentence);
-    assert_eq!(severity(&CHECK, &mixed(8)), None, "8 % are a tail");
-    assert_eq!(severity(&CHECK, &mixed(100)), None);
+    assert_eq!(CHECK.severity(&mixed(8)), None, "8 % are a tail");
+    assert_eq!(CHECK.severity(&mixed(100)), None);
 }
 
 #[test]
 fn two_levels_of_a_run_are_told_as_a_step() {
     let stepped = super::shaped(&Forge::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
-    assert_eq!(ask_one(&CHECK, &stepped), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&stepped), Ok(Answer::DoesNotApply));
 }
 
 #[test]
@@ -117,6 +115,6 @@ fn a_known_cache_is_named() {
     for (run, other) in record.runs.iter_mut().zip(cached.runs) {
         run.evidence = other.evidence;
     }
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("A01"), "{}", f.sentence);
 }

@@ -5,7 +5,7 @@
 
 use super::TIMED;
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -64,15 +64,13 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 #[test]
 fn ten_operations_beyond_are_enough_and_nine_are_not() {
     let of = |ops| Forge { ops, runs: 1, ..Forge::honest() }.record();
-    assert_eq!(severity(&CHECK, &of(10_000)), None);
-    assert_eq!(severity(&CHECK, &of(9_990)), Some(Severity::Note));
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &of(500)) else { panic!("silent") };
+    assert_eq!(CHECK.severity(&of(10_000)), None);
+    assert_eq!(CHECK.severity(&of(9_990)), Some(Severity::Note));
+    let Ok(Answer::Finding(f)) = CHECK.answer(&of(500)) else { panic!("silent") };
     assert!(f.sentence.contains("p99 and p99.9") && f.cure.contains("10,000"), "{f:?}");
 }

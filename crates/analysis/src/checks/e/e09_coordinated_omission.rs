@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -145,8 +145,6 @@ fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// 50 us each, and every so many operations a stall.
@@ -163,17 +161,17 @@ fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
 
 #[test]
 fn stalls_that_few_operations_meet_are_found_and_a_plain_tail_is_not() {
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &stalling(100_000_000, 200)) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&stalling(100_000_000, 200)) else { panic!("silent") };
     assert!((f.evidence["p99_of_moments_ns"] / 1e8 - 1.0).abs() < 0.02, "{:?}", f.evidence);
     assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
-    assert_eq!(severity(&CHECK, &stalling(450_000, 200)), None, "nine medians");
-    assert_eq!(severity(&CHECK, &stalling(20_000_000, 10_000)), None, "less than 5 % of the waiting");
-    assert_eq!(severity(&CHECK, &stalling(100_000_000, 50)), None, "p99 itself says it");
+    assert_eq!(CHECK.severity(&stalling(450_000, 200)), None, "nine medians");
+    assert_eq!(CHECK.severity(&stalling(20_000_000, 10_000)), None, "less than 5 % of the waiting");
+    assert_eq!(CHECK.severity(&stalling(100_000_000, 50)), None, "p99 itself says it");
     let mut deep = stalling(100_000_000, 2_000);
-    assert!(severity(&CHECK, &deep).is_some());
+    assert!(CHECK.severity(&deep).is_some());
     let ends = deep.runs.iter_mut().filter_map(|r| r.end.as_mut());
     ends.for_each(|e| e.streams[0].depth_ns = 31_500_000_000);
-    assert_eq!(severity(&CHECK, &deep), None, "25 operations are less than one full queue");
+    assert_eq!(CHECK.severity(&deep), None, "25 operations are less than one full queue");
 }
 
 #[test]
@@ -181,11 +179,11 @@ fn waiting_for_a_cpu_is_named() {
     let mut record = stalling(100_000_000, 200);
     let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
     workers.for_each(|w| w.ready_ns = Ok(w.wall_ns));
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &record) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("D08"), "{}", f.sentence);
 }
 
 #[test]
 fn an_open_loop_counts_the_waiting_itself() {
-    assert_eq!(ask_one(&CHECK, &Forge::honest_open().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Forge::honest_open().record()), Ok(Answer::DoesNotApply));
 }

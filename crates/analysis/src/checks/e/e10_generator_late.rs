@@ -3,7 +3,7 @@
 //! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
 use crate::case::{Case, falls_short, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
 use model::Known;
 use model::check_id::CheckId;
@@ -109,8 +109,8 @@ use crate::forge::Forge;
 #[test]
 fn what_is_not_served_voids_and_what_is_late_withholds() {
     let overloaded = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &overloaded.record()), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&overloaded.record()), Some(Severity::Void));
     let late = Forge { open_loop: Some((10_000.0, Some(1_000_000))), ..Forge::honest() };
-    assert_eq!(crate::checks::severity(&CHECK, &late.record()), Some(Severity::Biased));
-    assert_eq!(crate::checks::ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.severity(&late.record()), Some(Severity::Biased));
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
 }

@@ -3,7 +3,7 @@
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
 use crate::case::{Case, Ran, falls_short, no_run, share};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use crate::stats::sample::median;
 use model::Known;
@@ -124,8 +124,6 @@ fn growth(ran: &Ran) -> Known<Growth> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// An open loop at a rate that is too high by a share.
@@ -142,18 +140,18 @@ fn growing(too_much: f64) -> model::record::Record {
 
 #[test]
 fn a_backlog_that_grows_voids_and_a_ripple_does_not() {
-    assert_eq!(severity(&CHECK, &growing(0.006)), Some(Severity::Void));
-    assert!(matches!(ask_one(&CHECK, &growing(0.001)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&growing(0.006)), Some(Severity::Void));
+    assert!(matches!(CHECK.answer(&growing(0.001)), Ok(Answer::Holds(..))));
     let mut stall = growing(0.0);
     for row in stall.runs.iter_mut().flat_map(|r| r.intervals.iter_mut().rev().take(4)) {
         row.cells.values_mut().for_each(|c| c.2 = 50_000_000);
     }
-    assert!(matches!(ask_one(&CHECK, &stall), Ok(Answer::Holds(..))), "a stall at the end is no backlog");
+    assert!(matches!(CHECK.answer(&stall), Ok(Answer::Holds(..))), "a stall at the end is no backlog");
 }
 
 #[test]
 fn what_was_not_served_is_told_by_the_other_check() {
     let unserved = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
-    assert_eq!(ask_one(&CHECK, &unserved.record()), Ok(Answer::DoesNotApply));
-    assert_eq!(ask_one(&CHECK, &Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&unserved.record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
 }

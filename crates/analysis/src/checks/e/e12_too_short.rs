@@ -5,7 +5,7 @@
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::windows::{LEAST_NS, LEAST_OPS, TooLittle, too_little};
 use model::Known;
 use model::check_id::CheckId;
@@ -122,20 +122,18 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
 }
 
 #[cfg(test)]
-use crate::checks::severity;
-#[cfg(test)]
 use crate::forge::Forge;
 
 #[test]
 fn the_runs_count_together() {
-    assert_eq!(severity(&CHECK, &Forge { runs: 5, ..Forge::honest() }.record()), None);
-    assert_eq!(severity(&CHECK, &Forge { runs: 4, ..Forge::honest() }.record()), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&Forge { runs: 5, ..Forge::honest() }.record()), None);
+    assert_eq!(CHECK.severity(&Forge { runs: 4, ..Forge::honest() }.record()), Some(Severity::Note));
 }
 
 #[test]
 fn windows_of_a_few_operations_bias_and_have_no_interval() {
     let few = Forge { ops: 1, ..Forge::honest() }.record();
-    let Ok(Answer::Finding(f)) = crate::checks::ask_one(&CHECK, &few) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&few) else { panic!("silent") };
     assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
     let report = crate::judge(&few, &crate::Judging::default());
     assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
@@ -151,10 +149,10 @@ fn writes_below_the_fast_cache_of_a_known_drive_bias() {
         record
     };
     // 55,000 operations of 4 KiB are 225 MB.
-    assert_eq!(severity(&CHECK, &on("nvme", 1 << 40)), Some(Severity::Biased));
-    assert_eq!(severity(&CHECK, &on("nvme", 2_000_000_000)), None);
-    assert_eq!(severity(&CHECK, &on("virtio_blk", 1 << 40)), None);
+    assert_eq!(CHECK.severity(&on("nvme", 1 << 40)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&on("nvme", 2_000_000_000)), None);
+    assert_eq!(CHECK.severity(&on("virtio_blk", 1 << 40)), None);
     let mut guest = on("nvme", 1 << 40);
     guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(severity(&CHECK, &guest), None);
+    assert_eq!(CHECK.severity(&guest), None);
 }

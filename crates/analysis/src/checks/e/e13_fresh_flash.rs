@@ -4,7 +4,7 @@
 //! nothing can be known (D18), nor the fast cache of a used drive (E12).
 
 use crate::case::Case;
-use crate::checks::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
@@ -125,8 +125,6 @@ fn discarded_bytes(text: &str) -> Known<u64> {
 }
 
 #[cfg(test)]
-use crate::checks::{ask_one, severity};
-#[cfg(test)]
 use crate::forge::Forge;
 
 /// A drive of 16 GiB with so much discarded and written since the machine started.
@@ -141,9 +139,9 @@ fn drive(discarded: u64, written: u64) -> model::record::Record {
 
 #[test]
 fn an_emptied_drive_is_named_a_used_one_holds_and_between_nothing_is_known() {
-    assert_eq!(severity(&CHECK, &drive(1 << 34, 1 << 33)), Some(Severity::Rename));
-    assert!(matches!(ask_one(&CHECK, &drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
-    assert!(ask_one(&CHECK, &drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
+    assert_eq!(CHECK.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Rename));
+    assert!(matches!(CHECK.answer(&drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
+    assert!(CHECK.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("not known")));
 }
 
 #[test]
@@ -154,9 +152,9 @@ fn preconditioning_tells_the_state_unless_most_of_the_drive_is_empty() {
         record.preconditioned = Some(Preconditioned { settled, ..Preconditioned::default() });
         record
     };
-    assert!(matches!(ask_one(&CHECK, &conditioned(1 << 32, Some(true))), Ok(Answer::Holds(..))));
-    assert!(ask_one(&CHECK, &conditioned(1 << 32, Some(false))).is_err());
-    let Ok(Answer::Finding(f)) = ask_one(&CHECK, &conditioned(1 << 34, Some(true))) else { panic!("silent") };
+    assert!(matches!(CHECK.answer(&conditioned(1 << 32, Some(true))), Ok(Answer::Holds(..))));
+    assert!(CHECK.answer(&conditioned(1 << 32, Some(false))).is_err());
+    let Ok(Answer::Finding(f)) = CHECK.answer(&conditioned(1 << 34, Some(true))) else { panic!("silent") };
     assert!(f.sentence.contains("left the rest of it empty"), "{}", f.sentence);
 }
 
@@ -164,8 +162,8 @@ fn preconditioning_tells_the_state_unless_most_of_the_drive_is_empty() {
 fn hard_disks_and_virtual_disks_are_not_asked() {
     let mut disk = drive(1 << 34, 1 << 33);
     disk.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
-    assert_eq!(ask_one(&CHECK, &disk), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&disk), Ok(Answer::DoesNotApply));
     let mut guest = drive(1 << 34, 1 << 33);
     guest.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(ask_one(&CHECK, &guest), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&guest), Ok(Answer::DoesNotApply));
 }

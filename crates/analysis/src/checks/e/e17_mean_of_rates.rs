@@ -3,7 +3,7 @@
 //! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
 
 use crate::case::{Case, Ran, no_run};
-use crate::checks::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use model::Known;
 use model::check_id::CheckId;
@@ -74,9 +74,6 @@ fn covered(ran: &Ran) -> Known<()> {
     }
 }
 
-#[cfg(test)]
-use crate::checks::ask_one;
-
 /// The honest record whose rows hold twelve tenths, or so many, of what they should.
 #[cfg(test)]
 fn counted(tenths: u64) -> model::record::Record {
@@ -89,9 +86,9 @@ fn counted(tenths: u64) -> model::record::Record {
 
 #[test]
 fn a_course_with_a_gap_is_not_checked_and_one_that_differs_is_a_fault() {
-    assert!(matches!(ask_one(&CHECK, &counted(10)), Ok(Answer::Holds(..))));
-    assert!(matches!(ask_one(&CHECK, &counted(9)), Ok(Answer::Finding(_))));
+    assert!(matches!(CHECK.answer(&counted(10)), Ok(Answer::Holds(..))));
+    assert!(matches!(CHECK.answer(&counted(9)), Ok(Answer::Finding(_))));
     let mut gap = counted(10);
     gap.runs[2].intervals.remove(4);
-    assert!(ask_one(&CHECK, &gap).is_err_and(|why| why.contains("not complete")));
+    assert!(CHECK.answer(&gap).is_err_and(|why| why.contains("not complete")));
 }

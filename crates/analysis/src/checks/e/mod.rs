@@ -18,7 +18,7 @@ mod e12_too_short;
 mod e13_fresh_flash;
 mod e17_mean_of_rates;
 
-use super::Check;
+use super::check::Check;
 use crate::case::Case;
 use crate::run_series::courses;
 use crate::steadiness::cliff;

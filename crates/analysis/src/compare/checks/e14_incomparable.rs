@@ -3,7 +3,7 @@
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::{Answer, Evidence, Found, Page};
+use crate::checks::check::{Answer, Evidence, Found, Page};
 use crate::compare::{self, sentence};
 use model::check_id::CheckId;
 use model::comparison::Pair;

@@ -4,7 +4,7 @@
 //! which is in the interval.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::{Answer, Found, Page, evidence};
+use crate::checks::check::{Answer, Found, Page, evidence};
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;

@@ -3,7 +3,7 @@
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::{Answer, Found, Page, evidence};
+use crate::checks::check::{Answer, Found, Page, evidence};
 use crate::stats::welch::ALLOWED;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};

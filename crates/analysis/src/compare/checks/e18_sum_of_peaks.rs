@@ -4,7 +4,7 @@
 //! storage.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::{Answer, Evidence, Found, Page};
+use crate::checks::check::{Answer, Evidence, Found, Page};
 use crate::compare::sides::One;
 use model::check_id::CheckId;
 use model::finding::Severity;
