@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::stdout;
-use analysis::checks::pages;
+use analysis::catalogue::pages;
 use model::check_id::CheckId;
 use model::check_page::{CheckPage, Pages};
 use report::{Format, Style};

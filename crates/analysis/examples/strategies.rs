@@ -4,7 +4,8 @@
 //! limits; the unit tests of the strategies do that.
 #![allow(clippy::print_stdout)] // It is what this is for.
 
-use analysis::strategy::{Budget, Next, Summary, next, steady::is_steady};
+use analysis::stats::rounds::is_steady;
+use analysis::strategy::{Budget, Next, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -3,14 +3,15 @@
 //! For: the ledger (issued by us, charged to us, completed by the devices) out of a record, with a reason wherever an
 //! entry is missing. Not for: opinions; thresholds live with the checks.
 
+pub(crate) mod charged_twice;
 mod stored;
 
-use crate::charged_twice::charged_twice;
-use crate::strategy::steady;
+use crate::runs;
+use charged_twice::charged_twice;
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Moment, Snapshot, cgroup_v1, cgroup_v2};
 use model::histogram::Histogram;
-use model::job::{Arrivals, Job, Kind, Stream};
+use model::job::{Job, Kind, Stream};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd};
@@ -23,11 +24,6 @@ const SAME_BYTES: f64 = 0.01;
 /// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
 /// recent kernels count in v1 only after a limit was once set on the disk.
 const COUNTS_AT_ALL: f64 = 0.01;
-
-/// Share of the operations of an open loop that must have completed within the windows.
-const SERVED_FROM: f64 = 0.99;
-/// Standard deviations by which random arrivals may be fewer than asked for: a thousandth of all runs has that by chance.
-const ARRIVALS_VARY: f64 = 3.0;
 
 /// One stream of one job, at one load where the strategy chose it, with its complete runs.
 pub struct Case<'a> {
@@ -94,15 +90,6 @@ pub(crate) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Whether fewer operations completed in an open loop than arrived, beyond what random arrivals vary by.
-pub(crate) fn falls_short(ops: f64, offered: f64, arrivals: Arrivals) -> bool {
-    let fewer = match arrivals {
-        Arrivals::Poisson => ARRIVALS_VARY * offered.max(0.0).sqrt(),
-        Arrivals::Constant => 0.0,
-    };
-    ops + fewer < offered && ops < SERVED_FROM * offered
-}
-
 /// Operations that a stream asks to have in flight. In floating point, since a forged plan's product overflows.
 pub(crate) fn asked_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
@@ -160,7 +147,7 @@ impl<'a> Case<'a> {
         let mut touched: Vec<usize> = streams.iter().flat_map(|s| s.targets.iter().copied()).collect();
         touched.sort_unstable();
         touched.dedup();
-        let rounds = steady::rounds(record, at);
+        let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| Ran::new(r, index));
@@ -599,7 +586,7 @@ fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Op
 /// `70 % of capacity: 12,600/s`.
 fn load_name(record: &Record, iops: u64) -> String {
     let rate = format!("{}/s", show_count(iops as f64));
-    match crate::studies::capacity(record) {
+    match runs::capacity_of(record) {
         Some(capacity) => format!("{} of capacity: {rate}", show_share(iops as f64 / capacity)),
         None => format!("open loop at {rate}"),
     }
@@ -622,7 +609,7 @@ pub(crate) fn no_run() -> String {
 #[cfg(test)]
 use crate::forge::Forge;
 #[cfg(test)]
-use model::job::Pace;
+use model::job::{Arrivals, Pace};
 
 /// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
 #[cfg(test)]
@@ -676,15 +663,6 @@ fn charges_are_read_from_version_two_as_well() {
 fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
     let record = Forge { cgroup_counts_nothing: true, ..Forge::honest() }.record();
     assert!(cases(&record)[0].own().is_err());
-}
-
-#[test]
-fn random_arrivals_may_be_fewer_and_overload_may_not() {
-    let random = |ops, offered| falls_short(ops, offered, Arrivals::Poisson);
-    assert!(!random(380.0, 400.0), "one deviation");
-    assert!(falls_short(380.0, 400.0, Arrivals::Constant));
-    assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));
-    assert!(!random(99_500.0, 100_000.0) && !random(0.0, 0.0) && !random(1.0, -1.0));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! For: the three counts side by side, with how far they agree in bytes. Not for: what a difference means for a number;
 //! that is asked by the checks. Trims are not in it: the kernel counts them apart, in requests of its own.
 
+use crate::case::charged_twice::charged_twice;
 use crate::case::{self, Case, Ran, no_run, share};
-use crate::charged_twice::charged_twice;
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::job::Kind;
@@ -286,7 +286,7 @@ fn requests_in_flight_at_a_snapshot_are_tolerated() {
 
 #[test]
 fn what_was_charged_twice_is_said_beside_the_kernels_count() {
-    let read = of(&crate::charged_twice::split(4, 2.0)).read.unwrap();
+    let read = of(&crate::case::charged_twice::split(4, 2.0)).read.unwrap();
     assert!(read.charged.word.starts_with("100 % more: operations that"), "{}", read.charged.word);
     assert_eq!(read.charged.counted.unwrap().bytes, 2 * read.issued.bytes);
     assert_eq!(read.layers[0].word, "agrees");

@@ -11,7 +11,7 @@
 mod against;
 mod burst;
 mod case;
-mod charged_twice;
+pub mod catalogue;
 pub mod checks;
 pub mod compare;
 mod deduce;
@@ -32,6 +32,7 @@ mod notes;
 mod per_second;
 mod read_ahead;
 mod run_series;
+mod runs;
 mod stalls;
 pub mod stats;
 mod steadiness;

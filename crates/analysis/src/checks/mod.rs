@@ -10,10 +10,7 @@ pub mod check;
 mod d;
 mod e;
 
-use crate::compare::checks as compare;
-use check::{Check, Page};
-use model::check_id::CheckId;
-use model::check_page::CheckPage;
+use check::Check;
 
 pub(crate) use b::b05_depth_not_reached::one_at_a_time;
 pub(crate) use d::d06_cpu_bound::busiest as busiest_worker;
@@ -22,7 +19,7 @@ pub(crate) use d::d08_runqueue_wait::waited as waited_for_cpu;
 pub(crate) use e::shaped;
 
 /// The groups of the catalogue: what each asks, and its checks.
-const GROUPS: &[(&str, &[Check])] = &[
+pub(crate) const GROUPS: &[(&str, &[Check])] = &[
     ("Did the I/O reach the device at all?", a::CHECKS),
     ("Was it the I/O you asked for?", b::CHECKS),
     ("Is what was written there after a power cut?", c::CHECKS),
@@ -30,37 +27,15 @@ const GROUPS: &[(&str, &[Check])] = &[
     ("Time and statistics", e::CHECKS),
 ];
 
-/// What the checks of comparisons ask.
-const OF_COMPARISONS: &str = "May two results be compared?";
-
 /// Every check of a result, in the order of the catalogue.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     GROUPS.iter().flat_map(|(_, checks)| *checks)
 }
 
-/// The pages of every check that one can read about: those of results, then those of comparisons.
-pub fn pages() -> impl Iterator<Item = CheckPage> {
-    let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
-    let results = results.map(|(group, c)| page(c.id, c.name, group, c.belief, &c.page, true));
-    let compared = compare::CHECKS.iter();
-    results.chain(compared.map(|c| page(c.id, c.name, OF_COMPARISONS, c.belief, &c.page, c.acceptable)))
-}
-
-fn page(
-    id: CheckId,
-    name: &'static str,
-    group: &'static str,
-    belief: &'static str,
-    of: &Page,
-    acceptable: bool,
-) -> CheckPage {
-    let Page { reads, formula, provoke, repair } = *of;
-    let accept = acceptable.then(|| format!("--accept {id}"));
-    CheckPage { id, name, group, belief, reads, formula, provoke, repair, accept }
-}
-
 #[cfg(test)]
 use check::Answer;
+#[cfg(test)]
+use model::check_id::CheckId;
 
 /// Checks that no forged machine can reach, and why: hardware that it has not, or an option that nobody asked for. About an honest
 /// record they may say that they cannot see, and their own tests show that they hold where they apply.
@@ -116,13 +91,9 @@ fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked
 }
 
 #[test]
-fn ids_are_unique_and_sorted_and_files_are_in_the_table() {
+fn ids_are_sorted_and_names_are_in_capitals() {
     let checks: Vec<&Check> = all().collect();
     assert!(checks.windows(2).all(|w| w[0].id < w[1].id));
     let loud = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     assert!(checks.iter().all(|c| !c.belief.is_empty() && loud(c.name)));
-    let told: Vec<CheckId> = pages().map(|c| c.id).collect();
-    let ids: std::collections::BTreeSet<CheckId> = told.iter().copied().collect();
-    assert_eq!(ids.len(), told.len(), "a check of comparisons has an id of its own");
-    assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
 }

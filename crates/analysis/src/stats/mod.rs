@@ -21,6 +21,7 @@ pub(crate) mod ranks;
 pub(crate) mod ratio;
 #[cfg(test)]
 mod reference;
+pub mod rounds;
 pub(crate) mod sample;
 pub(crate) mod sample_size;
 pub(crate) mod series;

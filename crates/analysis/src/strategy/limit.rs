@@ -9,8 +9,7 @@
 //! together ([`Point::keeps`]); what is answered in the end has to hold at 95 % ([`Point::meets`]).
 
 use super::{Budget, Next, Summary, rounds};
-use crate::case::falls_short;
-use crate::stats::interval;
+use crate::runs::{capacity, falls_short};
 use crate::stats::knee::{self, Cost};
 use crate::stats::proportion::{self, Part};
 use model::histogram::Histogram;
@@ -93,12 +92,6 @@ fn to_come(done: &[Summary], budget: &Budget, promise: &Promise) -> usize {
 fn halvings(kept: u64, broken: u64) -> usize {
     let ratio = (broken as f64 / kept.max(1) as f64).ln() / NARROW.ln();
     if ratio > 1.0 { ratio.log2().ceil() as usize } else { 0 }
-}
-
-/// Operations per second of the closed loop: geometric mean over its runs.
-pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
-    let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
-    interval::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
 }
 
 /// The loads that were offered, ascending, each with its runs.

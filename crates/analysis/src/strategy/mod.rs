@@ -13,35 +13,11 @@ pub mod sample;
 pub mod steady;
 pub mod sweep;
 
-use model::histogram::Histogram;
-use model::job::Kind;
+use crate::runs::runs_in;
 use model::plan::{Plan, Strategy};
-use model::record::attempts::Attempt;
-use model::record::disturbed::Disturbed;
-use model::record::{Record, RunEnd};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use model::record::Record;
 
-/// A run that is done.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
-    /// Index of the job.
-    pub job: usize,
-    /// How many times it was measured before.
-    pub repeat: u32,
-    /// How many times this very run was measured before.
-    pub attempt: u32,
-    /// Operations per second that were offered, where the strategy chose them.
-    pub offered_iops: Option<u64>,
-    /// What others did to it.
-    pub disturbed: Option<Disturbed>,
-    /// It was not measured, since this machine refuses the job; that counts as done.
-    pub refused: bool,
-    /// Operations per second of all phases and streams.
-    pub iops: f64,
-    /// Latencies of all reads, writes and trims.
-    pub latency: Arc<Histogram>,
-}
+pub use crate::runs::{Summary, rate};
 
 /// What there is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,39 +71,6 @@ pub struct Left {
     pub at_most: bool,
 }
 
-impl Summary {
-    /// What the ends of a run's phases add up to.
-    pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
-        let streams = || phases.clone().flat_map(|p| &p.streams);
-        let mut latency = Histogram::new();
-        let moving = |kind: &&Kind| **kind != Kind::Sync;
-        for end in streams().flat_map(|s| s.kinds.iter().filter(|(k, _)| moving(k)).map(|(_, end)| end)) {
-            latency.merge(&end.latency);
-        }
-        let Attempt { job, repeat, attempt, offered_iops, .. } = at;
-        let (disturbed, refused, iops, latency) = (None, false, rate(phases), Arc::new(latency));
-        Self { job, repeat, attempt, offered_iops, disturbed, refused, iops, latency }
-    }
-
-    /// A run that this machine refuses.
-    pub fn refused(job: usize, repeat: u32) -> Self {
-        let (offered_iops, latency) = (None, Arc::new(Histogram::new()));
-        Self { job, repeat, attempt: 0, offered_iops, disturbed: None, refused: true, iops: 0.0, latency }
-    }
-}
-
-/// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.
-pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
-    let (mut ops, mut seconds) = (0.0, 0.0);
-    for phase in phases {
-        let kinds = phase.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
-        // In floating point, since a forged file's counts overflow.
-        ops += kinds.map(|(_, end)| end.latency.count() as f64).sum::<f64>();
-        seconds += phase.streams.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9;
-    }
-    if seconds > 0.0 { ops / seconds } else { 0.0 }
-}
-
 /// What comes next.
 pub fn next(done: &[Summary], budget: &Budget) -> Next {
     disturbed::next(done, budget, next_undisturbed(&disturbed::counting(done, budget), budget))
@@ -179,17 +122,6 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
-/// The runs of a job in a record with their rates, in order; only those whose phases all ended in order.
-pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
-    let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
-    let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
-    for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
-        ends.entry(run.start.repeat).or_default().extend(&run.end);
-    }
-    let whole = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
-    whole.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
-}
-
 /// How the strategy of a record ended for each of its jobs, in a sentence for each; nothing where it decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
@@ -230,17 +162,6 @@ fn played(budget: &Budget, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
     }
     assert!(left(&done, budget).runs.iter().all(|r| *r == 0));
     done
-}
-
-#[test]
-fn a_run_is_summed_over_its_phases_and_streams() {
-    let record = crate::forge::Forge::honest().record();
-    let end = record.runs[0].end.clone().unwrap();
-    let two = [end.clone(), end];
-    let summary = Summary::of(record.runs[0].attempt(), two.iter());
-    assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
-    assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
-    assert_eq!(runs_in(&record, 7), []);
 }
 
 #[test]

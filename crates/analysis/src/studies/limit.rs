@@ -6,8 +6,8 @@
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::Answered;
 use crate::name;
+use crate::runs::summaries;
 use crate::stats::knee;
-use crate::strategy::Summary;
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
@@ -15,7 +15,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::load::{Kept, Knee, LoadCurve, LoadPoint, LoadState};
 use model::plan::Promise;
-use model::record::{Record, RunEnding};
+use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
@@ -33,19 +33,6 @@ pub(super) const SHOWN: &str = "found is what a load curve is there to show: it 
 /// What was promised, where the record has a load curve.
 fn promise(record: &Record) -> Option<Promise> {
     if let Study::Limit(promise) = record.header.plan.study { Some(promise) } else { None }
-}
-
-/// The complete runs of the closed loop, or of the loads, as the strategy saw them.
-fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
-    let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
-    let complete =
-        runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
-    complete.map(|(r, end)| Summary::of(r.attempt(), std::iter::once(end))).collect()
-}
-
-/// Operations per second of the closed loop that loads are shares of; `None` where the record has none.
-pub(crate) fn capacity(record: &Record) -> Option<f64> {
-    promise(record).and_then(|_| strategy::capacity(&summaries(record, false)))
 }
 
 /// The load curve.

@@ -17,7 +17,7 @@ use model::report::{Answer, Deduction, Measured};
 use model::study::{Studied, Study};
 
 pub(crate) use interfaces::is_refused;
-pub(crate) use limit::{capacity, headline as headline_of_curve};
+pub(crate) use limit::headline as headline_of_curve;
 pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, undecided, unsteady};
 
 /// What the study of a record came to. `acting` are the findings that it is not there to show.

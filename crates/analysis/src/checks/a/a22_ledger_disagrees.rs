@@ -245,7 +245,7 @@ fn charges_must_be_those_of_the_device() {
 
 #[test]
 fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
-    let at = |times| CHECK.answer(&crate::charged_twice::split(4, times));
+    let at = |times| CHECK.answer(&crate::case::charged_twice::split(4, times));
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
     assert!(matches!(at(3.0), Ok(Answer::Finding(_))), "{:?}", at(3.0));
 }

@@ -124,7 +124,7 @@ fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
 
 #[test]
 fn what_the_kernel_charged_twice_was_not_read_twice() {
-    let twice = |times| CHECK.severity(&crate::charged_twice::split(4, times));
+    let twice = |times| CHECK.severity(&crate::case::charged_twice::split(4, times));
     assert_eq!(twice(2.0), None);
     assert_eq!(twice(2.3), Some(Severity::Biased));
 }

@@ -2,9 +2,10 @@
 //!
 //! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
-use crate::case::{Case, falls_short, share};
+use crate::case::{Case, share};
 use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
+use crate::runs::falls_short;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;

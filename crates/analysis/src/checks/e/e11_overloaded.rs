@@ -2,9 +2,10 @@
 //!
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
-use crate::case::{Case, Ran, falls_short, no_run, share};
+use crate::case::{Case, Ran, no_run, share};
 use crate::checks::check::{Answer, Check, Found, Page, evidence};
 use crate::run_series::{moved, rows_of};
+use crate::runs::falls_short;
 use crate::stats::sample::median;
 use model::Known;
 use model::check_id::CheckId;

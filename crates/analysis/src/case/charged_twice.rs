@@ -8,7 +8,7 @@
 //! again. Measured on Linux 6.18: bytes charged are exactly twice those done, and requests charged are those of the device and one more
 //! for each operation.
 
-use crate::case::{Case, share};
+use super::{Case, share};
 use model::evidence::CgroupIo;
 use model::job::Kind;
 

@@ -1,0 +1,41 @@
+//! The catalogue: the pages of every check that one can read about, of results and of comparisons.
+//!
+//! For: `fathom explain` and its document. Not for: asking, nor the layout of a page.
+
+use crate::checks::GROUPS;
+use crate::checks::check::Page;
+use crate::compare::checks as compare;
+use model::check_id::CheckId;
+use model::check_page::CheckPage;
+
+/// What the checks of comparisons ask.
+const OF_COMPARISONS: &str = "May two results be compared?";
+
+/// The pages of every check: those of results, then those of comparisons.
+pub fn pages() -> impl Iterator<Item = CheckPage> {
+    let results = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |c| (*group, c)));
+    let results = results.map(|(group, c)| page(c.id, c.name, group, c.belief, &c.page, true));
+    let compared = compare::CHECKS.iter();
+    results.chain(compared.map(|c| page(c.id, c.name, OF_COMPARISONS, c.belief, &c.page, c.acceptable)))
+}
+
+fn page(
+    id: CheckId,
+    name: &'static str,
+    group: &'static str,
+    belief: &'static str,
+    of: &Page,
+    acceptable: bool,
+) -> CheckPage {
+    let Page { reads, formula, provoke, repair } = *of;
+    let accept = acceptable.then(|| format!("--accept {id}"));
+    CheckPage { id, name, group, belief, reads, formula, provoke, repair, accept }
+}
+
+#[test]
+fn every_id_has_one_check() {
+    let told: Vec<CheckId> = pages().map(|c| c.id).collect();
+    let ids: std::collections::BTreeSet<CheckId> = told.iter().copied().collect();
+    assert_eq!(ids.len(), told.len(), "a check of comparisons has an id of its own");
+    assert!(ids.iter().eq(CheckId::ALL), "an id without a check, or a check without an id");
+}

@@ -1,0 +1,169 @@
+//! Runs as rates: what a run came to, which runs of a job count, and what the closed loop of a load curve can do.
+//!
+//! For: what both strategies, which measure, and cases, which are judged, ask of runs. Not for: what to measure next (`strategy`), nor
+//! the ledger of a run (`case`).
+
+use crate::stats::interval;
+use crate::stats::rounds::{WINDOW, is_steady};
+use model::histogram::Histogram;
+use model::job::{Arrivals, Kind};
+use model::plan::Strategy;
+use model::record::attempts::Attempt;
+use model::record::disturbed::Disturbed;
+use model::record::{Record, RunEnd, RunEnding};
+use model::study::Study;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Share of the operations of an open loop that must have completed within the windows.
+const SERVED_FROM: f64 = 0.99;
+/// Standard deviations by which random arrivals may be fewer than asked for: a thousandth of all runs has that by chance.
+const ARRIVALS_VARY: f64 = 3.0;
+
+/// A run that is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Index of the job.
+    pub job: usize,
+    /// How many times it was measured before.
+    pub repeat: u32,
+    /// How many times this very run was measured before.
+    pub attempt: u32,
+    /// Operations per second that were offered, where the strategy chose them.
+    pub offered_iops: Option<u64>,
+    /// What others did to it.
+    pub disturbed: Option<Disturbed>,
+    /// It was not measured, since this machine refuses the job; that counts as done.
+    pub refused: bool,
+    /// Operations per second of all phases and streams.
+    pub iops: f64,
+    /// Latencies of all reads, writes and trims.
+    pub latency: Arc<Histogram>,
+}
+
+impl Summary {
+    /// What the ends of a run's phases add up to.
+    pub fn of<'e>(at: Attempt, phases: impl Iterator<Item = &'e RunEnd> + Clone) -> Self {
+        let streams = || phases.clone().flat_map(|p| &p.streams);
+        let mut latency = Histogram::new();
+        let moving = |kind: &&Kind| **kind != Kind::Sync;
+        for end in streams().flat_map(|s| s.kinds.iter().filter(|(k, _)| moving(k)).map(|(_, end)| end)) {
+            latency.merge(&end.latency);
+        }
+        let Attempt { job, repeat, attempt, offered_iops, .. } = at;
+        let (disturbed, refused, iops, latency) = (None, false, rate(phases), Arc::new(latency));
+        Self { job, repeat, attempt, offered_iops, disturbed, refused, iops, latency }
+    }
+
+    /// A run that this machine refuses.
+    pub fn refused(job: usize, repeat: u32) -> Self {
+        let (offered_iops, latency) = (None, Arc::new(Histogram::new()));
+        Self { job, repeat, attempt: 0, offered_iops, disturbed: None, refused: true, iops: 0.0, latency }
+    }
+}
+
+/// Operations per second of a run from the ends of its phases: those of all streams by the windows of the phases.
+pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
+    let (mut ops, mut seconds) = (0.0, 0.0);
+    for phase in phases {
+        let kinds = phase.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
+        // In floating point, since a forged file's counts overflow.
+        ops += kinds.map(|(_, end)| end.latency.count() as f64).sum::<f64>();
+        seconds += phase.streams.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9;
+    }
+    if seconds > 0.0 { ops / seconds } else { 0.0 }
+}
+
+/// Whether fewer operations completed in an open loop than arrived, beyond what random arrivals vary by.
+pub(crate) fn falls_short(ops: f64, offered: f64, arrivals: Arrivals) -> bool {
+    let fewer = match arrivals {
+        Arrivals::Poisson => ARRIVALS_VARY * offered.max(0.0).sqrt(),
+        Arrivals::Constant => 0.0,
+    };
+    ops + fewer < offered && ops < SERVED_FROM * offered
+}
+
+/// The runs of a job in a record with their rates, in order; only those whose phases all ended in order.
+pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
+    let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
+    let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
+    for run in (0..phases).flat_map(|phase| record.complete_runs(job, phase)) {
+        ends.entry(run.start.repeat).or_default().extend(&run.end);
+    }
+    let whole = ends.into_iter().filter(|(_, ends)| ends.len() == phases);
+    whole.map(|(repeat, ends)| (repeat, rate(ends.into_iter()))).collect()
+}
+
+/// Which rounds of a job count, where it was measured until it was steady.
+pub(crate) struct Rounds {
+    /// Number of the first run that counts; those before are the way there.
+    pub(crate) first: u32,
+    /// How many there were, where the last of them are not steady.
+    pub(crate) unsteady: Option<usize>,
+}
+
+/// The rounds of a job of a record; `None` where nobody asked for steadiness. Where it was never reached the last ones count too:
+/// there is nothing better to show, and it is said.
+pub(crate) fn rounds(record: &Record, job: usize) -> Option<Rounds> {
+    let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
+    let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
+    let first = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
+    Some(Rounds { first, unsteady: (!is_steady(&rates, at_most)).then_some(rates.len()) })
+}
+
+/// The complete runs of the closed loop of a load curve, or of its loads.
+pub(crate) fn summaries(record: &Record, loads: bool) -> Vec<Summary> {
+    let runs = record.runs.iter().filter(|r| r.start.offered_iops.is_some() == loads);
+    let complete =
+        runs.filter_map(|r| Some((r, r.end.as_ref().filter(|e| e.ending == RunEnding::Complete)?)));
+    complete.map(|(r, end)| Summary::of(r.attempt(), std::iter::once(end))).collect()
+}
+
+/// Operations per second of the closed loop: geometric mean over its runs.
+pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
+    let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
+    interval::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)
+}
+
+/// Operations per second of the closed loop that loads are shares of; `None` where the record has no load curve.
+pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
+    let has_curve = matches!(record.header.plan.study, Study::Limit(_));
+    has_curve.then(|| capacity(&summaries(record, false))).flatten()
+}
+
+#[test]
+fn a_run_is_summed_over_its_phases_and_streams() {
+    let record = crate::forge::Forge::honest().record();
+    let end = record.runs[0].end.clone().unwrap();
+    let two = [end.clone(), end];
+    let summary = Summary::of(record.runs[0].attempt(), two.iter());
+    assert!((summary.iops - 10_000.0).abs() < 1e-6 && summary.latency.count() == 20_000);
+    assert_eq!(runs_in(&record, 0), [0, 1, 2, 3, 4].map(|repeat| (repeat, 10_000.0)));
+    assert_eq!(runs_in(&record, 7), []);
+}
+
+#[test]
+fn the_last_rounds_count_and_the_others_are_the_way() {
+    let mut record = crate::forge::Forge { runs: 8, ..crate::forge::Forge::honest() }.record();
+    assert!(rounds(&record, 0).is_none(), "nobody asked");
+    record.header.plan.strategy = Strategy::Steady { at_most: 25 };
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (5, 3, None));
+    let report = crate::judge(&record, &crate::Judging::default());
+    let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
+    assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
+    assert_eq!(numbers(&report.results[0].runs), [3, 4, 5, 6, 7]);
+    assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
+    record.runs.truncate(3);
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!((case.runs.len(), case.way.len(), case.unsteady), (3, 0, Some(3)));
+}
+
+#[test]
+fn random_arrivals_may_be_fewer_and_overload_may_not() {
+    let random = |ops, offered| falls_short(ops, offered, Arrivals::Poisson);
+    assert!(!random(380.0, 400.0), "one deviation");
+    assert!(falls_short(380.0, 400.0, Arrivals::Constant));
+    assert!(random(300.0, 400.0) && random(98_000.0, 100_000.0));
+    assert!(!random(99_500.0, 100_000.0) && !random(0.0, 0.0) && !random(1.0, -1.0));
+}
