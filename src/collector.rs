@@ -2,8 +2,8 @@
 //!
 //! For: everything between a worker's block and a frame. Not for: writing frames, nor conclusions.
 
-use engine::crew::Who;
 use engine::tally::Block;
+use engine::workers::Who;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::{Cell, Interval, Intervals, KindEnd, StreamEnd};

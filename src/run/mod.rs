@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
-use engine::crew::Crew;
+use engine::workers::Workers;
 use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;
@@ -370,11 +370,11 @@ impl Bench {
         let in_sweep = self.plan.study.grid().is_some();
         // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
         self.targets_may_be_used(&phase)?;
-        let hired = self.specs(&phase, start.phase, done, course);
-        let hired = hired.and_then(|specs| Crew::hire(specs).map_err(Failure::Refused));
-        let mut crew = match hired {
+        let spawned = self.specs(&phase, start.phase, done, course);
+        let spawned = spawned.and_then(|specs| Workers::spawn(specs).map_err(Failure::Refused));
+        let mut workers = match spawned {
             Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
-            hired => hired?,
+            spawned => spawned?,
         };
         if competes {
             // Setting an interface up may have read already.
@@ -384,15 +384,15 @@ impl Bench {
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
         let before = sys::thread::usage_of_process();
-        crew.open();
+        workers.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let (stuck, still) = self.follow(&mut crew, &mut collector, first.clone(), (opened, total))?;
+        let (stuck, still) = self.follow(&mut workers, &mut collector, first.clone(), (opened, total))?;
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
-        crew.collect(|who, block| collector.add(who, block));
-        let outcomes = crew.finish();
+        workers.collect(|who, block| collector.add(who, block));
+        let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let writes = phase.streams.iter().any(|s| s.access.writes());
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
@@ -425,20 +425,20 @@ impl Bench {
     /// where one of them is stuck.
     fn follow(
         &mut self,
-        crew: &mut Crew,
+        workers: &mut Workers,
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
     ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
         let mut watch = StillWatch::begin();
         let all = self.left();
-        while !crew.is_done() {
+        while !workers.is_done() {
             watch.sleep(COLLECT_EVERY);
-            crew.collect(|who, block| collector.add(who, block));
-            if self.stopped() || crew.any_failed() {
-                crew.stop();
+            workers.collect(|who, block| collector.add(who, block));
+            if self.stopped() || workers.any_failed() {
+                workers.stop();
             }
-            if let Some(why) = crew.stuck() {
+            if let Some(why) = workers.stuck() {
                 return Ok((Some(why), Some(watch.end())));
             }
             let at = opened.elapsed();
@@ -503,7 +503,7 @@ fn time_left(plan: &Plan, done: &[Summary]) -> Left {
 }
 
 /// Adds a worker's totals to its stream's.
-fn add_totals(stream: &mut StreamEnd, outcome: &engine::worker::Outcome) {
+fn add_totals(stream: &mut StreamEnd, outcome: &engine::outcome::Outcome) {
     stream.window_ns = stream.window_ns.max(outcome.window_ns);
     for (kind, of_worker) in model::job::Kind::ALL.into_iter().zip(&outcome.totals) {
         if *of_worker == Issued::default() {
@@ -520,7 +520,7 @@ fn add_totals(stream: &mut StreamEnd, outcome: &engine::worker::Outcome) {
     }
 }
 
-fn worker_end(who: engine::crew::Who, outcome: engine::worker::Outcome) -> WorkerEnd {
+fn worker_end(who: engine::workers::Who, outcome: engine::outcome::Outcome) -> WorkerEnd {
     WorkerEnd {
         worker: who.worker,
         stream: who.stream,

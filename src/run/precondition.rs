@@ -8,7 +8,7 @@ use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::stats::preconditioned::is_settled;
 use analysis::strategy::rate;
-use engine::crew::Crew;
+use engine::workers::Workers;
 use model::job::{Cache, Kind, Limit, Phase, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
@@ -126,12 +126,12 @@ impl Bench {
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let specs = self.specs(phase, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
-        let mut crew = Crew::hire(specs).map_err(|why| failed(&why))?;
+        let mut workers = Workers::spawn(specs).map_err(|why| failed(&why))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
-        crew.open();
-        let stuck = self.watch_exercise(&mut crew, &mut collector, phase);
-        crew.collect(|who, block| collector.add(who, block));
-        let outcomes = crew.finish();
+        workers.open();
+        let stuck = self.watch_exercise(&mut workers, &mut collector, phase);
+        workers.collect(|who, block| collector.add(who, block));
+        let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         for (who, outcome) in &outcomes {
             outcome.last.iter().for_each(|block| collector.add(*who, block));
@@ -145,17 +145,22 @@ impl Bench {
     }
 
     /// Takes over what workers hand in until all have ended, and shows how far it is. Gives the reason where one is stuck.
-    fn watch_exercise(&self, crew: &mut Crew, collector: &mut Collector, phase: &Phase) -> Option<String> {
+    fn watch_exercise(
+        &self,
+        workers: &mut Workers,
+        collector: &mut Collector,
+        phase: &Phase,
+    ) -> Option<String> {
         let began = Instant::now();
-        while !crew.is_done() {
+        while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
-            crew.collect(|who, block| collector.add(who, block));
+            workers.collect(|who, block| collector.add(who, block));
             // Its course is not kept.
             let _ = collector.take_rows(u64::MAX);
-            if self.stopped() || crew.any_failed() {
-                crew.stop();
+            if self.stopped() || workers.any_failed() {
+                workers.stop();
             }
-            if let Some(why) = crew.stuck() {
+            if let Some(why) = workers.stuck() {
                 return Some(why);
             }
             let share = share_done(phase, collector.streams_mut(), began.elapsed());

@@ -3,19 +3,19 @@
 //! For: ceilings that results are held against (D06, D07). Not for: results.
 
 use super::Supplies;
-use engine::crew::Crew;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Share};
-use engine::worker::Spec;
+use engine::spec::Spec;
+use engine::workers::Workers;
 use model::Known;
-use model::job::{Data, Limit, Options, Pace, Stream, SyncCall};
+use model::job::{Data, Limit, Options, Pace, Stream};
 use model::plan::Plan;
 use model::record::{Ceiling, SelfTest};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
-use sys::ring::RingFile;
+use sys::open_file::OpenFile;
 
 /// How long each shape is tried: some hundred thousand operations.
 const TIME_NS: u64 = 15_000_000;
@@ -87,13 +87,13 @@ fn ns_per_op(
         return Err(format!("the engine {engine} has no option {missing}"));
     }
     let spec = spec(shape, entry, options, supplies, clock)?;
-    let mut crew = Crew::hire(vec![spec])?;
-    crew.open();
-    while !crew.is_done() {
+    let mut workers = Workers::spawn(vec![spec])?;
+    workers.open();
+    while !workers.is_done() {
         std::thread::sleep(Duration::from_millis(2));
-        crew.collect(|_, _| {});
+        workers.collect(|_, _| {});
     }
-    let (_, outcome) = crew.finish().remove(0);
+    let (_, outcome) = workers.finish().remove(0);
     if let Some(why) = outcome.error {
         return Err(why);
     }
@@ -112,37 +112,25 @@ fn spec(
     let span = shape.access.span_bytes;
     let files = if engine.moves_bytes {
         let file = File::open("/dev/null").map_err(|e| e.to_string())?;
-        vec![RingFile { file, writable: true }]
+        vec![OpenFile { file, writable: true }]
     } else {
         Vec::new()
     };
+    let sources = source::lanes(shape, &[span], &[1], &share)?;
     Ok(Spec {
-        worker: 0,
-        stream: 0,
-        engine,
-        sources: source::lanes(shape, &[span], &[1], &share)?,
-        files,
         depth: shape.depth,
         slot_bytes: shape.access.largest_bytes(),
         writes: shape.access.writes(),
         options,
         cache: shape.cache,
-        sync_call: SyncCall::Fsync,
-        open_loop: false,
-        delay_ns: 0,
-        cooldown_ns: 0,
-        limit: Limit::default(),
         place: super::specs::place_of(&shape.place, 0),
         batch: shape.batch,
         warmup_ns: TIME_NS / 10,
-        time_ns: TIME_NS,
-        interval_ns: TIME_NS,
-        count_calls: false,
         maker: supplies
             .maker(&shape.data, 1)
             .or_else(|_| supplies.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
-        clock,
+        ..Spec::plain(engine, sources, files, TIME_NS, clock)?
     })
 }
 

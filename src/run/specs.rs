@@ -7,12 +7,12 @@ use crate::failure::Failure;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Panicking, Placed, Share, Source};
-use engine::worker::Spec;
+use engine::spec::Spec;
 use model::job::{Limit, Phase, Placement, Stream, SyncCall};
 use model::payload::split_mix;
 use model::plan::Hook;
 use std::sync::Arc;
-use sys::ring::RingFile;
+use sys::open_file::OpenFile;
 
 /// Operations after which the panic of the test hook comes.
 const HOOK_OPERATIONS: u32 = 500;
@@ -70,7 +70,7 @@ impl Bench {
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         for ready in targets.iter().filter(|_| entry.moves_bytes) {
-            files.push(RingFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
+            files.push(OpenFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
         }
         Ok(Spec {
             worker: number.overall,

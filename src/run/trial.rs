@@ -5,8 +5,9 @@
 
 use super::Bench;
 use crate::failure::Failure;
-use engine::crew::Crew;
-use engine::worker::{Outcome, Spec};
+use engine::outcome::Outcome;
+use engine::spec::Spec;
+use engine::workers::Workers;
 use machine::rest;
 use model::Known;
 use model::record::Trial;
@@ -78,19 +79,19 @@ impl Bench {
             shorten(spec, workers);
         }
         let by_library = specs.iter().any(|s| s.engine.library_threads);
-        let mut crew = Crew::hire(specs)?;
-        crew.open();
-        while !crew.is_done() {
+        let mut workers = Workers::spawn(specs)?;
+        workers.open();
+        while !workers.is_done() {
             std::thread::sleep(Duration::from_millis(1));
-            crew.collect(|_, _| {});
+            workers.collect(|_, _| {});
             if self.stopped() {
-                crew.stop();
+                workers.stop();
             }
-            if let Some(why) = crew.stuck() {
+            if let Some(why) = workers.stuck() {
                 return Err(why);
             }
         }
-        let outcomes: Vec<Outcome> = crew.finish().into_iter().map(|(_, outcome)| outcome).collect();
+        let outcomes: Vec<Outcome> = workers.finish().into_iter().map(|(_, outcome)| outcome).collect();
         let moved = moved(&outcomes)?;
         if by_library {
             return Ok((

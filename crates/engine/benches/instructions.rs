@@ -8,12 +8,11 @@
 //! meant: `FATHOM_BLESS=1 cargo bench -p fathom-io-engine --bench instructions`, then read `git diff`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
-use engine::crew::Crew;
 use engine::engines::find;
 use engine::source::{Common, Share, lanes};
-use engine::worker::Spec;
-use model::job::{Access, Batch, Cache, Data, Limit, Options, Pattern, Placement, Stream, SyncCall};
-use model::payload::Maker;
+use engine::spec::Spec;
+use engine::workers::Workers;
+use model::job::{Access, Batch, Cache, Limit, Options, Pattern, Stream};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -21,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
-use sys::ring::RingFile;
+use sys::open_file::OpenFile;
 
 /// Numbers of operations whose difference is taken.
 const FEW: u64 = 50_000;
@@ -79,41 +78,26 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let files = if entry.moves_bytes {
         let file = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
-        vec![RingFile { file, writable: false }]
+        vec![OpenFile { file, writable: false }]
     } else {
         Vec::new()
     };
+    let sources = lanes(&stream, &[TARGET_BYTES], &[1], &share)?;
+    let clock = sys::clock::Clock::calibrate(true).0;
     let spec = Spec {
-        worker: 0,
-        stream: 0,
-        engine: entry,
-        sources: lanes(&stream, &[TARGET_BYTES], &[1], &share)?,
-        files,
         depth: case.depth,
         slot_bytes: BLOCK_BYTES,
-        writes: false,
         options: case.option.map(|o| (o.to_owned(), None)).into_iter().collect::<Options>(),
-        cache: Cache::Buffered,
-        sync_call: SyncCall::Fsync,
-        open_loop: false,
-        delay_ns: 0,
-        cooldown_ns: 0,
         limit: Limit { operations: Some(count), bytes: None },
-        place: Placement::default(),
         batch: Batch { submit: case.batch, complete: case.batch },
-        warmup_ns: 0,
-        time_ns: TIME_NS,
-        interval_ns: TIME_NS,
-        count_calls: false,
-        maker: Maker::new(&Data::default(), None, 1)?,
-        clock: sys::clock::Clock::calibrate(true).0,
+        ..Spec::plain(entry, sources, files, TIME_NS, clock)?
     };
-    let mut crew = Crew::hire(vec![spec])?;
-    crew.open();
-    while !crew.is_done() {
+    let mut workers = Workers::spawn(vec![spec])?;
+    workers.open();
+    while !workers.is_done() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let outcomes = crew.finish();
+    let outcomes = workers.finish();
     let done: u64 = outcomes.iter().flat_map(|(_, o)| &o.totals).map(|t| t.ops).sum();
     match outcomes.into_iter().find_map(|(_, o)| o.error) {
         Some(error) => Err(error),

@@ -1,18 +1,19 @@
-//! The hot loop: one worker's time, from the opened gate to the last completion.
+//! The hot loop: one worker's time, from the start to the last completion.
 //!
-//! For: handing operations over, stamping them, counting them and the depth. Not for: choosing, preparing, judging, printing.
+//! For: submitting operations, stamping them, counting them and the depth. Not for: choosing, preparing, judging, printing.
 //!
-//! Everything is decided and allocated before the first operation. A turn of the loop hands over at most one batch, waits
-//! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that hands
-//! operations over and one whenever completions are first seen; depth is the integral of operations in flight over the same
+//! Everything is decided and allocated before the first operation. A turn of the loop submits at most one batch, waits
+//! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that submits
+//! operations and one whenever completions are first seen; depth is the integral of operations in flight over the same
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
-use crate::crew::Gate;
-use crate::engines::{Done, Engine, Time};
+use crate::interface::{Done, Engine, Time};
 use crate::lane::{Lane, Turn};
+use crate::link::{Link, Task};
+use crate::outcome::Outcome;
 use crate::source::Op;
+use crate::spec::{STALL_LIMIT_NS, Spec};
 use crate::tally::{Block, Totals};
-use crate::worker::{Link, Outcome, STALL_LIMIT_NS, Spec, Task};
 use model::job::Kind;
 use std::sync::atomic::Ordering;
 
@@ -26,7 +27,7 @@ const PAUSE_LIMIT_NS: u64 = 100_000_000;
 /// An operation on its way: what its completion needs to know.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Stamp of the hand-over.
+    /// Stamp of the submission.
     start: u64,
     /// Stamp from which latency counts in an open loop.
     due: u64,
@@ -43,7 +44,7 @@ enum Stage {
     CoolDown,
 }
 
-/// What the next turn may do where nothing could be handed over.
+/// What the next turn may do where nothing could be submitted.
 #[derive(Clone, Copy)]
 struct Held {
     /// Some lane has room and waits for a time or a completion.
@@ -126,10 +127,6 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.link.gate
-    }
-
     pub(crate) fn time(&self) -> &E::Time {
         self.engine.time()
     }
@@ -180,28 +177,28 @@ impl<'a, E: Engine> Loop<'a, E> {
     /// Passes the time before the first operation of a stream that begins later than its phase.
     fn wait_for_the_beginning(&mut self) -> Result<(), String> {
         while self.now < self.begin && !self.link.stop.load(Ordering::Relaxed) {
-            self.link.beats.fetch_add(1, Ordering::Relaxed);
+            self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
             self.pause(self.begin)?;
             self.now = self.engine.time().now();
         }
         Ok(())
     }
 
-    /// Hands over what there is room for, waits where there is none, takes what has completed.
+    /// Submits what there is room for, waits where there is none, takes what has completed.
     #[inline]
     fn turn(&mut self) -> Result<(), String> {
         self.turn_count += 1;
         self.gather();
-        let handed = self.batch.len() as u32;
-        let flying = self.in_flight + handed;
+        let queued = self.batch.len() as u32;
+        let flying = self.in_flight + queued;
         let mut wait = if flying == self.full { self.spec.batch.complete.min(flying) } else { 0 };
         if self.held.any {
             wait = self.wait_while_held(flying);
         }
         let mut seen = false;
-        if handed > 0 {
+        if queued > 0 {
             let now = self.engine.time().now();
-            self.hand_over(now, flying);
+            self.stamp(now, flying);
             if wait > 0 && self.fills_ahead {
                 self.submit(0)?;
                 self.prepare_ahead();
@@ -224,15 +221,15 @@ impl<'a, E: Engine> Loop<'a, E> {
                 self.now = self.engine.time().now();
             }
             self.take(taken)?;
-        } else if handed == 0 {
+        } else if queued == 0 {
             self.idle()?;
         }
         Ok(())
     }
 
-    /// Stamps a batch as handed over.
+    /// Stamps a batch as submitted.
     #[inline]
-    fn hand_over(&mut self, now: u64, flying: u32) {
+    fn stamp(&mut self, now: u64, flying: u32) {
         self.now = now;
         self.integrate(now);
         self.in_flight = flying;
@@ -346,7 +343,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         if self.held.due == u64::MAX && !batch_is_full { flying.min(1) } else { 0 }
     }
 
-    /// Nothing was handed over and nothing completed: passes the time until something can be, and gives up on the dead.
+    /// Nothing was submitted and nothing completed: passes the time until something can be, and gives up on the dead.
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
@@ -425,7 +422,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
     }
 
-    /// Adds the present block to the totals, before it is handed over.
+    /// Adds the present block to the totals, before the collector gets it.
     fn add_up(&mut self) {
         for lane in &self.block.lanes {
             for (kind, tally) in lane.kinds.iter().enumerate() {
@@ -499,11 +496,11 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.begin_interval(now);
     }
 
-    /// At an edge or a stop: hands the interval over and goes on to the next part of the run. True when all is over.
+    /// At an edge or a stop: gives the interval to the collector and goes on to the next part of the run. True when all is over.
     #[cold]
     fn close_interval(&mut self) -> bool {
         let now = self.now;
-        self.link.beats.fetch_add(1, Ordering::Relaxed);
+        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         let stopped = self.link.stop.load(Ordering::Relaxed);
         let over = now >= self.end_of_stage();
         let mut ended = stopped || self.is_exhausted();

@@ -1,8 +1,8 @@
 //! A lane: one source of operations with its own depth inside a worker.
 //!
-//! For: which operation is next, on which slot, and from when on. Not for: handing it over, nor its data.
+//! For: which operation is next, on which slot, and from when on. Not for: submitting it, nor its data.
 
-use crate::engines::Time;
+use crate::interface::Time;
 use crate::source::{LOOK_AHEAD, Op, Source};
 
 /// One source with its own depth.
@@ -22,7 +22,7 @@ pub(crate) struct Lane {
     pub(crate) last_completion: u64,
 }
 
-/// Whether the next operation of a lane may be handed over.
+/// Whether the next operation of a lane may be submitted.
 pub(crate) enum Turn {
     /// Yes. In an open loop its latency counts from this stamp.
     Now(u64),

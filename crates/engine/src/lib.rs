@@ -3,18 +3,24 @@
 //! For: turning a stream of the plan into stamped, counted operations. Not for: choosing targets, preparing files, judging.
 //!
 //! Section by section: [`source`] says which operation is next, `hot` is the loop, [`tally`] what it counts into,
-//! [`engines`] the kernel interfaces, [`crew`] the threads and what passes between them and the collector.
+//! [`engines`] the kernel interfaces, [`workers`] the threads and what passes between them and the collector.
 //! Beside them [`verifier`] writes and reads back through the same engines, and measures nothing.
 #![forbid(unsafe_code)]
 
-pub mod crew;
+mod barrier;
 pub mod engines;
+pub mod facts;
 mod hot;
+pub mod interface;
 mod lane;
+mod link;
+pub mod outcome;
 pub mod source;
+pub mod spec;
 pub mod tally;
 pub mod verifier;
-pub mod worker;
+mod worker;
+pub mod workers;
 
 #[cfg(test)]
 mod tests;

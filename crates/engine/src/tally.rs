@@ -28,7 +28,7 @@ pub struct Block {
     pub end_ns: u64,
     /// Operations in flight times ns.
     pub depth_ns: u64,
-    /// Time inside calls that handed operations over without waiting, ns.
+    /// Time inside calls that submitted operations without waiting, ns.
     pub submit: Histogram,
     /// Per lane.
     pub lanes: Box<[LaneTally]>,
@@ -72,7 +72,7 @@ impl Block {
 /// Totals that no window cuts: all operations of a worker, warm-up and drain included.
 pub type Totals = [Issued; Kind::ALL.len()];
 
-/// The worker's end: hands full blocks over and takes empty ones back. Wait-free.
+/// The worker's end: gives full blocks away and takes empty ones back. Wait-free.
 pub struct Port {
     full: Producer<Box<Block>>,
     empty: Consumer<Box<Block>>,
@@ -101,7 +101,7 @@ impl Port {
         !self.empty.is_empty()
     }
 
-    /// Hands `block` over and puts an empty one in its place. False, with nothing done, where none is spare.
+    /// Gives `block` away and puts an empty one in its place. False, with nothing done, where none is spare.
     pub fn exchange(&mut self, block: &mut Box<Block>) -> bool {
         let Ok(mut fresh) = self.empty.pop() else { return false };
         std::mem::swap(block, &mut fresh);

@@ -1,13 +1,13 @@
 //! The loop with a simulated device: known truth in, the same figures out.
 
-use crate::crew::Crew;
 use crate::engines::find;
+use crate::outcome::Outcome;
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
+use crate::spec::Spec;
 use crate::tally::Block;
-use crate::worker::{Outcome, Spec};
+use crate::workers::Workers;
 use model::histogram::Histogram;
-use model::job::{Access, Batch, Cache, Data, Kind, Limit, Options, Pattern, Placement, Stream, SyncCall};
-use model::payload::Maker;
+use model::job::{Access, Kind, Pattern, Stream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,31 +17,11 @@ const LATENCY_NS: u64 = 100_000;
 fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
     let stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, engine);
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
-    Spec {
-        worker: 0,
-        stream: 0,
-        engine: find(engine).unwrap_or_else(|| panic!("no engine {engine}")),
-        sources: lanes(&stream, &[1 << 30], &[1], &share).unwrap_or_else(|e| panic!("{e}")),
-        files: Vec::new(),
-        depth,
-        slot_bytes: 4096,
-        writes: false,
-        options: Options::new(),
-        cache: Cache::Direct,
-        sync_call: SyncCall::Fsync,
-        open_loop: false,
-        delay_ns: 0,
-        cooldown_ns: 0,
-        limit: Limit::default(),
-        place: Placement::default(),
-        batch: Batch { submit: 1, complete: 1 },
-        warmup_ns: 0,
-        time_ns,
-        interval_ns: time_ns / 100,
-        count_calls: false,
-        maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
-        clock: sys::clock::Clock::calibrate(true).0,
-    }
+    let engine = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
+    let sources = lanes(&stream, &[1 << 30], &[1], &share).unwrap_or_else(|e| panic!("{e}"));
+    let clock = sys::clock::Clock::calibrate(true).0;
+    let plain = Spec::plain(engine, sources, Vec::new(), time_ns, clock).unwrap_or_else(|e| panic!("{e}"));
+    Spec { depth, interval_ns: time_ns / 100, ..plain }
 }
 
 /// What came of a run, its blocks added up.
@@ -71,15 +51,15 @@ impl Ran {
 }
 
 fn ran(spec: Spec) -> Ran {
-    let mut crew = Crew::hire(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
-    crew.open();
+    let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
+    workers.open();
     let mut ran = Ran::default();
-    while !crew.is_done() {
-        crew.collect(|_, b| ran.add(b));
+    while !workers.is_done() {
+        workers.collect(|_, b| ran.add(b));
         std::thread::sleep(Duration::from_millis(1));
     }
-    crew.collect(|_, b| ran.add(b));
-    let (_, mut outcome) = crew.finish().remove(0);
+    workers.collect(|_, b| ran.add(b));
+    let (_, mut outcome) = workers.finish().remove(0);
     outcome.last.take().iter().for_each(|b| ran.add(b));
     ran.window_ns = outcome.window_ns;
     ran.outcome = outcome;
@@ -182,7 +162,7 @@ fn an_open_loop_that_asks_too_much_shows_the_wait_and_not_the_service_alone() {
 }
 
 #[test]
-fn a_limited_closed_loop_counts_from_the_hand_over() {
+fn a_limited_closed_loop_counts_from_the_submission() {
     let schedule = |i: u64| Op { at_ns: i * 50_000, flags: Op::AT, ..Op::NONE };
     let ran = ran(with(spec("sim", 1, 1_000_000_000), schedule));
     assert_eq!((ran.latency.max_ns(), ran.latency.count()), (Some(LATENCY_NS), 10_000));

@@ -1,136 +1,18 @@
-//! A worker: what it is told, what it leaves behind, and its time from set-up to the last completion.
+//! A worker's time from set-up to the last completion.
 //!
-//! For: everything around the hot loop. Not for: the loop itself (`hot`), nor starting threads ([`crate::crew`]).
+//! For: everything around the hot loop. Not for: the loop itself (`hot`), nor starting threads ([`crate::workers`]).
 
-use crate::engines::{Engine, Entry, Granted, Time};
 use crate::hot::Loop;
-use crate::source::Source;
-use crate::tally::{Block, Port, Totals};
-use model::job::{Batch, Cache, Limit, Options, Placement, SyncCall};
-use model::payload::Maker;
+use crate::interface::{Engine, Time};
+use crate::link::Task;
+use crate::outcome::Outcome;
+use crate::spec::Spec;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use sys::calls::Calls;
-use sys::clock::Clock;
-use sys::perf::{Counted, Counters};
-use sys::ring::RingFile;
+use sys::perf::Counters;
 use sys::thread::{RunQueue, Usage};
-
-/// Block size from which the data of the next write are prepared while the queue is full instead of between two operations.
-/// Below it the extra call costs more than filling does.
-const FILL_AHEAD_BYTES: u32 = 32 * 1024;
-/// Longest time without a completion before a worker gives up on the target.
-pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
-
-/// Everything a worker is told, and owns.
-pub struct Spec {
-    /// Index of the worker in the phase.
-    pub worker: u32,
-    /// Index of its stream.
-    pub stream: usize,
-    /// Its engine.
-    pub engine: &'static Entry,
-    /// One source per lane.
-    pub sources: Vec<Box<dyn Source>>,
-    /// Files that its operations name by index.
-    pub files: Vec<RingFile>,
-    /// Operations in flight per lane.
-    pub depth: u32,
-    /// Bytes of the largest operation.
-    pub slot_bytes: u32,
-    /// Whether any operation writes.
-    pub writes: bool,
-    /// Options of the engine, from its table.
-    pub options: Options,
-    /// What the files were opened with.
-    pub cache: Cache,
-    /// The call behind operations of the kind `Sync`.
-    pub sync_call: SyncCall,
-    /// Whether latency counts from the time of [`crate::source::Op::AT`] instead of the hand-over.
-    pub open_loop: bool,
-    /// Time from the opened gate to the first operation.
-    pub delay_ns: u64,
-    /// Time after the measured window in which operations still run.
-    pub cooldown_ns: u64,
-    /// What ends it before its time; this worker's part.
-    pub limit: Limit,
-    /// Where its thread and its memory are.
-    pub place: Placement,
-    /// How operations are handed over.
-    pub batch: Batch,
-    /// Time before the measured window.
-    pub warmup_ns: u64,
-    /// Length of the measured window.
-    pub time_ns: u64,
-    /// Length of an interval.
-    pub interval_ns: u64,
-    /// Whether system calls are counted, which costs time in each.
-    pub count_calls: bool,
-    /// Makes the data that are written; no other worker of the session has the same.
-    pub maker: Maker,
-    /// The clock of the stamps.
-    pub clock: Clock,
-}
-
-impl Spec {
-    /// Buffers needed: one per operation in flight, and one more per lane where data are prepared ahead.
-    pub fn slots(&self) -> usize {
-        self.sources.len() * (self.depth + u32::from(self.fills_ahead())) as usize
-    }
-
-    pub(crate) fn fills_ahead(&self) -> bool {
-        self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && self.engine.max_depth > 1
-    }
-}
-
-/// A worker's connections to the rest of the program.
-pub struct Link {
-    pub(crate) port: Port,
-    pub(crate) gate: Arc<crate::crew::Gate>,
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) failed: Arc<AtomicBool>,
-    pub(crate) beats: Arc<AtomicU64>,
-}
-
-/// A worker about to start.
-pub struct Task {
-    pub(crate) spec: Spec,
-    pub(crate) link: Link,
-}
-
-/// What a worker leaves behind.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// Why it ended early.
-    pub error: Option<String>,
-    /// What the engine asked the kernel for.
-    pub granted: Granted,
-    /// The last block, which was not handed over.
-    pub last: Option<Box<Block>>,
-    /// All its operations.
-    pub totals: Totals,
-    /// Length of the window really measured.
-    pub window_ns: u64,
-    /// ns from its first stamp to its last.
-    pub wall_ns: u64,
-    /// What it cost in that time.
-    pub usage: Usage,
-    /// The same in cycles and instructions, or why they were not counted; `None` where it did not begin.
-    pub counted: Option<Result<Counted, String>>,
-    /// ns of that time that it was ready to run and waited for a CPU, or why that is not known; `None` where it did not begin.
-    pub ready_ns: Option<Result<u64, String>>,
-    /// System calls in that time, or why they were not counted; `None` where that was not asked for.
-    pub calls: Option<Result<u64, String>>,
-    /// Turns of the loop.
-    pub turns: u64,
-}
-
-impl Outcome {
-    pub(crate) fn failed(error: String) -> Self {
-        Self { error: Some(error), ..Self::default() }
-    }
-}
 
 /// Runs a task on an engine; the function pointer of the engine table.
 pub(crate) fn run<E: Engine>(task: &mut Task) -> Outcome {
@@ -147,19 +29,20 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
         Err(e) => {
             let (name, cause) = (task.spec.engine.name, sys::cause(&e));
             let error = format!("worker {} cannot set up {name}: {e}{cause}", task.spec.worker);
-            task.link.gate.fail(&error);
+            task.link.barrier.fail(&error);
             return Outcome::failed(error);
         }
     };
-    // Opened before the gate: after it, every microsecond counts.
+    // Opened before the start: after it, every microsecond counts.
     let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
     let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
     if task.spec.fills_ahead() {
         granted.used.push(model::record::PREPARES_AHEAD.into());
     }
     let count_calls = task.spec.count_calls;
+    let barrier = Arc::clone(&task.link.barrier);
     let mut turns = Loop::new(task, &mut engine);
-    if !turns.gate().wait() {
+    if !barrier.wait() {
         return Outcome::failed("was not started".into());
     }
     let (before, waited_before) = (sys::thread::usage().unwrap_or_default(), waited());

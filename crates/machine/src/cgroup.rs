@@ -165,7 +165,7 @@ fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
         return present(&ours.dir, &V1_FILES);
     }
     if present(&ours.dir, &V2_FILES).is_err() {
-        // Only now, since a cgroup with processes of its own hands nothing down.
+        // Only now, since a cgroup with processes of its own delegates nothing.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), words(&e))
         })?;
@@ -238,7 +238,7 @@ pub fn allowed(root: &Root) -> Known<u8> {
         && lines("cgroup.procs").lines().count() > 1;
     if crowded {
         return Err(format!(
-            "other processes are in {} too, so it hands the io controller to nobody",
+            "other processes are in {} too, so it delegates the io controller to nobody",
             name::shown(&parent)
         ));
     }

@@ -13,7 +13,8 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use sys::arena::Arena;
-use sys::ring::{Ring, RingFile, Wishes};
+use sys::open_file::OpenFile;
+use sys::ring::{Ring, Wishes};
 
 /// A trace point of the block layer; where it can be switched on, all can.
 const TRACE_POINT: &str = "/sys/kernel/tracing/events/block/block_rq_issue/enable";
@@ -59,7 +60,7 @@ fn io_uring(root: &Root) -> Known<()> {
     let ring = || -> io::Result<()> {
         let file = File::open(Path::new("/dev/null"))?;
         let page = rustix::param::page_size();
-        Ring::new(Arena::new(1, page)?, vec![RingFile { file, writable: false }], &Wishes::default())
+        Ring::new(Arena::new(1, page)?, vec![OpenFile { file, writable: false }], &Wishes::default())
             .map(drop)
     };
     ring().map_err(|e| match root.word("/proc/sys/kernel/io_uring_disabled").as_deref() {

@@ -1,14 +1,16 @@
 //! The kernel's asynchronous I/O of 2002 (`io_submit(2)`, known by its library libaio), with what its operations use.
 //!
 //! For: reads, writes and syncs addressed by slot, handed over and reaped by one thread. Not for: buffered I/O that shall not
-//! block; there the kernel carries the operation inside the call that hands it over.
+//! block; there the kernel carries the operation inside the call that submits it.
 //!
 //! Completions are read from the ring that the kernel maps into the process, where its head says that it has the layout of
 //! `struct aio_ring` in the kernel's `fs/aio.c`; else by system call. Ownership is as in [`crate::ring`]: a slot in flight
 //! cannot be had, and what is still in flight five seconds after a drop is leaked.
 
 use crate::arena::Arena;
-use crate::ring::{DRAIN_LIMIT, Done, Granted, RingFile, WAIT_LIMIT};
+use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
+use crate::granted::Granted;
+use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::Flush;
 use std::io;
@@ -88,7 +90,7 @@ impl Aio {
     /// # Errors
     /// `EAGAIN` where the system's limit of operations (sysctl `fs.aio-max-nr`) leaves too few, `ENOSYS` for a kernel that was
     /// built without, `ENOMEM`.
-    pub fn new(arena: Arena, files: Vec<RingFile>) -> io::Result<(Self, Granted)> {
+    pub fn new(arena: Arena, files: Vec<OpenFile>) -> io::Result<(Self, Granted)> {
         let count = arena.slots();
         let entries = u32::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         let mut context: libc::c_ulong = 0;
@@ -126,7 +128,7 @@ impl Aio {
         self.slots.slot_mut(slot)
     }
 
-    /// Queues a read into a slot; [`Aio::submit`] hands it over.
+    /// Queues a read into a slot; [`Aio::submit`] submits it.
     ///
     /// # Panics
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
@@ -179,7 +181,7 @@ impl Aio {
         self.queued.push(place);
     }
 
-    /// Hands over what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the kernel
+    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the kernel
     /// refuses to take completes with its errno.
     ///
     /// # Errors

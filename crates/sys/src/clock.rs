@@ -110,6 +110,9 @@ fn kernel_ns(clock: libc::clockid_t) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
+/// Without a fence. The compiler keeps the read in its place among calls, but the CPU may carry it out while instructions before
+/// it are still under way, as many as it holds at once: that moves a stamp by tens of ns, a cache miss at most, where operations
+/// take microseconds. `lfence` would make every stamp wait for all of them, in the thread whose cost is to be small.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_tsc() -> u64 {

@@ -13,14 +13,17 @@ pub mod cachestat;
 pub mod calls;
 mod cause;
 pub mod clock;
+pub mod done;
 mod fault;
 pub mod fiemap;
 #[cfg(feature = "cxx")]
 pub mod fstream;
+pub mod granted;
 pub mod ioctl;
 pub mod lease;
 pub mod mapping;
 pub mod memory_file;
+pub mod open_file;
 pub mod perf;
 pub mod pipe;
 pub mod posix_aio;

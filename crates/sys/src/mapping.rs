@@ -8,7 +8,7 @@
 
 use crate::fault;
 use crate::ioctl::device_bytes;
-use crate::ring::RingFile;
+use crate::open_file::OpenFile;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -55,7 +55,7 @@ impl Mapping {
     /// `EINVAL` for such a file.
     /// `EACCES` where the file was not opened for reading too, `EINVAL` for an empty one, `ENODEV` where its file system maps no
     /// files, `ENOMEM` where it does not fit the address space.
-    pub fn new(file: &RingFile, populate: bool, private: bool) -> io::Result<Self> {
+    pub fn new(file: &OpenFile, populate: bool, private: bool) -> io::Result<Self> {
         if private && file.writable {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
@@ -238,7 +238,7 @@ fn mapped(bytes: usize) -> Mapping {
     std::fs::remove_file(&path)
         .and_then(|()| file.write_all(&vec![7; bytes]))
         .unwrap_or_else(|e| panic!("{e}"));
-    Mapping::new(&RingFile { file, writable: true }, false, false).unwrap_or_else(|e| panic!("{e}"))
+    Mapping::new(&OpenFile { file, writable: true }, false, false).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! POSIX asynchronous I/O (`aio(7)`) with what its operations use.
 //!
-//! For: reads, writes and syncs addressed by slot, as a portable program hands them over. Not for: speed. The C library's own
+//! For: reads, writes and syncs addressed by slot, as a portable program submits them. Not for: speed. The C library's own
 //! threads carry the operations, in glibc at most 20 and one per file descriptor at a time: operations on one file follow
 //! each other, whatever the depth. That is the interface, and so it is measured. The threads' CPU time is not the caller's.
 //!
@@ -8,7 +8,8 @@
 //! is leaked.
 
 use crate::arena::Arena;
-use crate::ring::{DRAIN_LIMIT, Done, RingFile, WAIT_LIMIT};
+use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
+use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::Flush;
 use libc::aiocb;
@@ -46,7 +47,7 @@ impl std::fmt::Debug for PosixAio {
 
 impl PosixAio {
     /// Takes memory and files. The library starts its threads with the first operation.
-    pub fn new(arena: Arena, files: Vec<RingFile>) -> Self {
+    pub fn new(arena: Arena, files: Vec<OpenFile>) -> Self {
         let count = arena.slots();
         // SAFETY: integers and pointers, for which zero is a value; unused fields must be zero.
         let blank: aiocb = unsafe { std::mem::zeroed() };
@@ -69,7 +70,7 @@ impl PosixAio {
         self.slots.slot_mut(slot)
     }
 
-    /// Queues a read into a slot; [`PosixAio::submit`] hands it over.
+    /// Queues a read into a slot; [`PosixAio::submit`] submits it.
     ///
     /// # Panics
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
@@ -115,7 +116,7 @@ impl PosixAio {
         self.controls.as_mut_ptr().wrapping_add(slot as usize)
     }
 
-    /// Hands over what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the library
+    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. What the library
     /// refuses to take completes with its errno.
     ///
     /// # Errors
@@ -225,7 +226,7 @@ impl PosixAio {
         }
         for file in 0..self.slots.files().len() {
             // SAFETY: takes a descriptor alone; a null control stands for all operations on it. Other values of this type on
-            // the same descriptor do not exist: a descriptor belongs to one `RingFile`.
+            // the same descriptor do not exist: a descriptor belongs to one `OpenFile`.
             unsafe { libc::aio_cancel(self.slots.number(file as u32), std::ptr::null_mut()) };
         }
         while !self.flying.is_empty() && Instant::now() < end {

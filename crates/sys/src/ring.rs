@@ -1,6 +1,6 @@
 //! An io_uring with the files and the memory that its operations use.
 //!
-//! For: operations addressed by slot, handed over and reaped by one thread. Not for: deciding what to read, or when.
+//! For: operations addressed by slot, submitted and reaped by one thread. Not for: deciding what to read, or when.
 //!
 //! The ring owns its files and its arena, and a slot in flight cannot be had: that is what makes this safe to use. Where it
 //! is dropped with operations in flight, they are cancelled and reaped; after five seconds ring, files and arena are
@@ -12,61 +12,22 @@
 mod setup;
 
 use crate::arena::Arena;
+use crate::done::{DRAIN_LIMIT, Done, WAIT_LIMIT};
+use crate::granted::Granted;
+use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::{Flush, RANGE_FLAGS};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
 pub use setup::{Pages, TaskWork, Thread, Wishes};
-use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// Longest time a wait stays in the kernel, so that a stop is seen.
-pub const WAIT_LIMIT: Duration = Duration::from_millis(100);
-/// How long a drop waits for operations in flight before it leaks what they use.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 /// Most files that can be registered here; far above any number of targets.
 const MAX_FILES: usize = 1 << 12;
 /// Most buffers that the kernel registers.
 const MAX_BUFFERS: usize = 1 << 14;
-
-/// A file of a ring.
-#[derive(Debug)]
-pub struct RingFile {
-    /// The open file.
-    pub file: File,
-    /// Whether operations may write to it.
-    pub writable: bool,
-}
-
-impl RingFile {
-    /// The same open file under another number.
-    ///
-    /// # Errors
-    /// What the kernel answers: mostly that there are too many.
-    pub fn copy(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()?, writable: self.writable })
-    }
-}
-
-/// What the kernel was asked for at set-up, and granted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Granted {
-    /// Features in use, in words.
-    pub used: Vec<String>,
-    /// Features refused, with the reason.
-    pub fallbacks: Vec<String>,
-}
-
-/// An operation's result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Its slot.
-    pub slot: u32,
-    /// Bytes moved, or minus errno.
-    pub result: i32,
-}
 
 /// A ring with what its operations use.
 pub struct Ring {
@@ -101,7 +62,7 @@ impl Ring {
     /// # Errors
     /// What the kernel answers when it refuses even the plainest ring: `EPERM` or `ENOSYS` where io_uring is switched off,
     /// `EINVAL` where it does not know what was wished for. Registrations that it refuses are not errors but fall backs.
-    pub fn new(arena: Arena, files: Vec<RingFile>, wishes: &Wishes) -> io::Result<(Self, Granted)> {
+    pub fn new(arena: Arena, files: Vec<OpenFile>, wishes: &Wishes) -> io::Result<(Self, Granted)> {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
@@ -181,7 +142,7 @@ impl Ring {
         self.slots.in_flight()
     }
 
-    /// Queues a read into a slot; [`Ring::submit`] hands it over.
+    /// Queues a read into a slot; [`Ring::submit`] submits it.
     ///
     /// # Panics
     /// Where the slot is in flight, too small or does not exist, or there is no such file: defects of the caller.
@@ -200,7 +161,7 @@ impl Ring {
         self.push(slot, entry);
     }
 
-    /// Queues a write from a slot; [`Ring::submit`] hands it over.
+    /// Queues a write from a slot; [`Ring::submit`] submits it.
     ///
     /// # Panics
     /// Where the file may not be written: the last lock before the kernel. Else as [`Ring::read`].
@@ -262,7 +223,7 @@ impl Ring {
         self.enqueue(&entry);
     }
 
-    /// Hands over what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. Nothing queued
+    /// Submits what is queued and waits until `wait` operations have completed, [`WAIT_LIMIT`] at most. Nothing queued
     /// and nothing to wait for is no call.
     ///
     /// # Errors
@@ -413,13 +374,14 @@ fn note(granted: &mut Granted, what: &str, outcome: io::Result<()>) -> bool {
 }
 
 #[cfg(test)]
-fn scratch(writable: bool) -> io::Result<RingFile> {
+fn scratch(writable: bool) -> io::Result<OpenFile> {
+    use std::fs::File;
     use std::io::Write;
     let path = std::env::temp_dir().join(format!("fathom-ring-{}-{writable}", std::process::id()));
     let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
     std::fs::remove_file(&path)?;
     file.write_all(&[7; 8192])?;
-    Ok(RingFile { file, writable })
+    Ok(OpenFile { file, writable })
 }
 
 #[cfg(test)]
@@ -492,7 +454,7 @@ fn dropping_with_operations_in_flight_takes_their_answers_first() {
     let Some(mut ring) = ring_of(true) else { return };
     let (Ok((end, _keep)), started) = (std::io::pipe(), Instant::now()) else { return };
     let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));
-    let file = RingFile { file: std::os::fd::OwnedFd::from(end).into(), writable: false };
+    let file = OpenFile { file: std::os::fd::OwnedFd::from(end).into(), writable: false };
     // A read of an empty pipe ends only by being cancelled.
     let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &Wishes::default()) else { return };
     waiting.read(0, 0, 0, 4096);

@@ -1,10 +1,11 @@
 //! The memory and the files of operations in flight, and which slots are.
 //!
 //! For: the one rule behind every asynchronous facility here: a slot in flight cannot be had, and a file that was not opened
-//! for writing is not written. Not for: the kernel; whoever owns this hands operations over and takes the answers.
+//! for writing is not written. Not for: the kernel; whoever owns this submits operations and takes the answers.
 
 use crate::arena::Arena;
-use crate::ring::{Done, RingFile};
+use crate::done::Done;
+use crate::open_file::OpenFile;
 use std::os::fd::{AsRawFd, RawFd};
 
 /// State of a slot that belongs to the loop. Any other value is the bytes to report where the kernel answers 0.
@@ -14,13 +15,13 @@ const FREE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Slots {
     arena: Arena,
-    files: Vec<RingFile>,
+    files: Vec<OpenFile>,
     states: Box<[u32]>,
     in_flight: u32,
 }
 
 impl Slots {
-    pub(crate) fn new(arena: Arena, files: Vec<RingFile>) -> Self {
+    pub(crate) fn new(arena: Arena, files: Vec<OpenFile>) -> Self {
         let states = vec![FREE; arena.slots()].into_boxed_slice();
         Self { arena, files, states, in_flight: 0 }
     }
@@ -29,7 +30,7 @@ impl Slots {
         &self.arena
     }
 
-    pub(crate) fn files(&self) -> &[RingFile] {
+    pub(crate) fn files(&self) -> &[OpenFile] {
         &self.files
     }
 

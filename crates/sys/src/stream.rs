@@ -24,7 +24,7 @@ pub trait Buffered {
     /// What the kernel answers.
     fn seek(&mut self, offset: u64) -> io::Result<()>;
 
-    /// Hands what is in the buffer to the kernel.
+    /// Writes what is in the buffer to the kernel.
     ///
     /// # Errors
     /// What the kernel answers.

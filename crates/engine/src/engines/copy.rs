@@ -7,9 +7,10 @@
 
 use super::one::Call;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use rustix::fs::{OFlags, copy_file_range};
 use std::fs::File;

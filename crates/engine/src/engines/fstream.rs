@@ -3,9 +3,9 @@
 //! For: what a C++ program pays that calls `read` and `write` of `std::fstream`. Not for: direct I/O. It is there only where fathom
 //! was built with the feature `cxx`.
 
-use super::Granted;
 use super::streams::{Library, Streams};
-use crate::worker::Spec;
+use crate::interface::Granted;
+use crate::spec::Spec;
 use std::fs::File;
 use std::io;
 use sys::fstream::Stream;

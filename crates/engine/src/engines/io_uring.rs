@@ -2,10 +2,12 @@
 //!
 //! For: any depth on one thread. Not for: choosing among the ways to set a ring up; each is an option.
 
+use super::polling;
 use super::targets::flush_of;
-use super::{Done, Engine, EngineOption, Granted, Number, polling};
+use crate::facts::{EngineOption, Number};
+use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::io;
 use std::time::{Duration, Instant};
@@ -40,7 +42,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: "nop",
-        about: "hand over operations that do nothing: the cost of the interface",
+        about: "submit operations that do nothing: the cost of the interface",
         number: Number::No,
     },
     EngineOption {
@@ -99,7 +101,9 @@ impl Engine for Uring {
     fn time(&self) -> &Clock {
         &self.clock
     }
+}
 
+impl Queue for Uring {
     #[inline]
     fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.ring.slot_mut(slot)
@@ -124,10 +128,10 @@ impl Engine for Uring {
 
     fn pause(&mut self, ns: u64) -> io::Result<()> {
         if self.ring.in_flight() == 0 {
-            super::pause(ns);
+            interface::pause(ns);
             return Ok(());
         }
-        super::wake_early(ns, |ns| self.ring.wait_within(ns))
+        interface::wake_early(ns, |ns| self.ring.wait_within(ns))
     }
 
     #[inline]

@@ -1,12 +1,12 @@
 //! The engine `libaio`: `io_submit` and `io_getevents`, the kernel's asynchronous I/O before io_uring.
 //!
-//! For: any depth on one thread with direct I/O. Not for: trims, which it has not; buffered files, where handing over blocks
+//! For: any depth on one thread with direct I/O. Not for: trims, which it has not; buffered files, where submitting blocks
 //! until the operation is done and the depth means nothing.
 
-use super::targets::flush_of;
-use super::{Done, Engine, Granted, no_range};
+use super::targets::{flush_of, no_range};
+use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::io;
 use sys::aio::Aio;
@@ -36,7 +36,9 @@ impl Engine for Libaio {
     fn time(&self) -> &Clock {
         &self.clock
     }
+}
 
+impl Queue for Libaio {
     #[inline]
     fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.aio.slot_mut(slot)
@@ -60,10 +62,10 @@ impl Engine for Libaio {
 
     fn pause(&mut self, ns: u64) -> io::Result<()> {
         if self.aio.in_flight() == 0 {
-            super::pause(ns);
+            interface::pause(ns);
             return Ok(());
         }
-        super::wake_early(ns, |ns| self.aio.wait_within(ns))
+        interface::wake_early(ns, |ns| self.aio.wait_within(ns))
     }
 
     #[inline]

@@ -8,9 +8,10 @@
 
 use super::one::Call;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;
@@ -180,9 +181,9 @@ fn an_empty_file_is_refused_in_words() {
 
 #[test]
 fn a_private_mapping_reads_the_file() {
-    use sys::ring::RingFile;
+    use sys::open_file::OpenFile;
     let file = std::fs::File::open("/proc/self/exe").unwrap_or_else(|e| panic!("{e}"));
-    let map = Mapping::new(&RingFile { file, writable: false }, false, true);
+    let map = Mapping::new(&OpenFile { file, writable: false }, false, true);
     let mut data = [0; 4];
     assert_eq!(map.and_then(|mut m| m.load(0, &mut data)).ok(), Some(4));
     assert_eq!(&data, b"\x7fELF");

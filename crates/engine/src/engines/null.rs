@@ -1,10 +1,10 @@
-//! The engine `null`: completes every operation as soon as it is handed over and moves nothing.
+//! The engine `null`: completes every operation as soon as it is submitted and moves nothing.
 //!
 //! For: the cost of fathom itself per operation. Not for: anything about storage.
 
-use super::{Done, Engine, Granted};
+use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use std::io;
 use sys::clock::Clock;
 
@@ -26,7 +26,9 @@ impl Engine for Null {
     fn time(&self) -> &Clock {
         &self.clock
     }
+}
 
+impl Queue for Null {
     /// All slots share one buffer: nothing is moved, so nobody can tell.
     #[inline]
     fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {

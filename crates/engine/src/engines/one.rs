@@ -2,9 +2,9 @@
 //!
 //! For: making an [`Engine`] of a [`Call`]. Not for: depth; threads are the only way to more.
 
-use super::{Done, Engine, Granted};
+use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use std::io;
 use sys::clock::Clock;
 
@@ -39,7 +39,9 @@ impl<C: Call> Engine for One<C> {
     fn time(&self) -> &Clock {
         &self.clock
     }
+}
 
+impl<C: Call> Queue for One<C> {
     #[inline]
     fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.call.slot_mut(slot)

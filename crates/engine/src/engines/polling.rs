@@ -2,8 +2,8 @@
 //!
 //! For: refusing to poll where the kernel would quietly wait for an interrupt instead. Not for: switching polling on.
 
-use super::Granted;
-use crate::worker::Spec;
+use crate::interface::Granted;
+use crate::spec::Spec;
 use std::fs::{File, read_to_string};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

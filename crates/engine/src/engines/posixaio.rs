@@ -3,10 +3,10 @@
 //! For: what a portable program gets. Not for: trims, which it has not; depth on one file, which glibc serves one operation
 //! at a time.
 
-use super::targets::flush_of;
-use super::{Done, Engine, Granted, no_range};
+use super::targets::{flush_of, no_range};
+use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::io;
 use sys::arena::Arena;
@@ -35,7 +35,9 @@ impl Engine for Posixaio {
     fn time(&self) -> &Clock {
         &self.clock
     }
+}
 
+impl Queue for Posixaio {
     #[inline]
     fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
         self.aio.slot_mut(slot)
@@ -59,10 +61,10 @@ impl Engine for Posixaio {
 
     fn pause(&mut self, ns: u64) -> io::Result<()> {
         if self.aio.in_flight() == 0 {
-            super::pause(ns);
+            interface::pause(ns);
             return Ok(());
         }
-        super::wake_early(ns, |ns| self.aio.wait_within(ns))
+        interface::wake_early(ns, |ns| self.aio.wait_within(ns))
     }
 
     #[inline]

@@ -6,9 +6,10 @@
 
 use super::one::Call;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -124,7 +125,7 @@ impl Stream {
         Ok(data.len())
     }
 
-    /// Hands over what is held back, and forgets what was read ahead.
+    /// Writes what is held back, and forgets what was read ahead.
     fn settle(&mut self) -> io::Result<()> {
         (self.reads_at, self.writes_at) = (None, None);
         if let Ways::Buffered(_, writer) = &mut self.ways { writer.flush() } else { Ok(()) }

@@ -6,9 +6,10 @@
 use super::one::Call;
 use super::positions::Positions;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use sys::arena::Arena;

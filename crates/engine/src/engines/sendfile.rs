@@ -4,12 +4,12 @@
 //! file in memory, whose pages are the slots: so every byte is moved once, by the kernel. Where an operation does not begin at
 //! the position of the file that is written, `lseek` comes first. Not for: the cost of sockets.
 
-use super::Granted;
 use super::one::Call;
 use super::positions::Positions;
 use super::targets::Targets;
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use rustix::fs::sendfile;
 use std::fs::File;

@@ -4,9 +4,10 @@
 //! Every operation takes [`LATENCY_NS`], any number at once unless it has so many servers, which take operations as they come;
 //! time passes only while the loop waits.
 
-use super::{Done, Engine, EngineOption, Granted, Number, Time};
+use crate::facts::{EngineOption, Number};
+use crate::interface::{Done, Engine, Granted, Queue, Time};
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use std::collections::VecDeque;
 use std::io;
 
@@ -68,7 +69,9 @@ impl Engine for Sim {
     fn time(&self) -> &Virtual {
         &self.time
     }
+}
 
+impl Queue for Sim {
     fn slot_mut(&mut self, _slot: u32) -> &mut [u8] {
         &mut self.data
     }

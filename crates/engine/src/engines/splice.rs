@@ -2,15 +2,16 @@
 //!
 //! For: what a program that moves data between a file and something else without copying them pays at the file's end. A read
 //! splices from the file into a pipe and takes the bytes out with `read`, which is the one copy; with the option `discard` the
-//! pipe is spliced to /dev/null instead, so that pages only change hands: splice itself, and no byte is seen. A write lends its
+//! pipe is spliced to /dev/null instead, so that pages only change owners: splice itself, and no byte is seen. A write lends its
 //! memory to the pipe (`vmsplice`) and splices the pipe to the file. An operation larger than the pipe goes in parts, in turn.
 //! Not for: depth.
 
 use super::one::Call;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

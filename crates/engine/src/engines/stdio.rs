@@ -4,8 +4,9 @@
 //! stream's buffer does not have.
 
 use super::streams::{Library, Streams};
-use super::{EngineOption, Granted, Number};
-use crate::worker::Spec;
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
+use crate::spec::Spec;
 use std::fs::File;
 use std::io;
 use sys::stdio::{Calls, Stream};

@@ -4,11 +4,11 @@
 //! Operations are served from the stream's buffer: what is written may stay there until the buffer is full, the position jumps or
 //! a sync comes. Not for: calls of the kernel alone ([`super::positions`]), nor for how each library opens its streams.
 
-use super::Granted;
 use super::one::Call;
 use super::targets::Targets;
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use std::fs::File;
 use std::io;

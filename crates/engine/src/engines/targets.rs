@@ -3,18 +3,18 @@
 //! For: the last lock before a write, and the trims and syncs that these engines share. Not for: moving bytes.
 
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::SyncCall;
 use rustix::fs::FallocateFlags;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use sys::ring::RingFile;
+use sys::open_file::OpenFile;
 use sys::stable::{self, Flush};
 
 /// Open files by the index that operations give.
 pub(super) struct Targets {
-    files: Vec<RingFile>,
+    files: Vec<OpenFile>,
     /// Which of them are block devices.
     devices: Vec<bool>,
     flush: Flush,
@@ -30,7 +30,7 @@ impl Targets {
     }
 
     /// All files.
-    pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.iter()
     }
 
@@ -83,4 +83,19 @@ pub(super) fn flush_of(call: SyncCall) -> Flush {
         SyncCall::Fdatasync => Flush::Data,
         SyncCall::SyncFileRange => Flush::Range,
     }
+}
+
+/// For interfaces that know fsync and fdatasync only.
+///
+/// # Errors
+/// Where the spec asks for sync_file_range.
+pub(super) fn no_range(spec: &Spec) -> io::Result<()> {
+    if spec.sync_call != SyncCall::SyncFileRange {
+        return Ok(());
+    }
+    let why = format!(
+        "{} knows no sync_file_range; sync with fsync or fdatasync, or type --engine io_uring",
+        spec.engine.name
+    );
+    Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

@@ -3,21 +3,20 @@
 //! For: that each moves every byte, answers as the trait promises, can do what its line says and refuses the rest in words.
 //! Not for: speed. What cannot run where it is prints `SKIPPED` with its reason.
 
-use super::{
-    Done, ENGINES, Engine, Entry, Granted, Number, copy, io_uring, libaio, mmap, null, one, posixaio,
-    rust_std, rw, sendfile, sim, splice, stdio, sync, vsync,
-};
+use super::{ENGINES, Entry, Opened};
+use crate::facts::Number;
+use crate::interface::{Done, Queue};
 use crate::source::Op;
-use crate::worker::Spec;
-use model::job::{Batch, Cache, Data, Kind, Limit, Options, Placement, SyncCall};
-use model::payload::{self, Maker};
+use crate::spec::Spec;
+use model::job::{Cache, Kind, SyncCall};
+use model::payload;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use sys::clock::Clock;
-use sys::ring::RingFile;
+use sys::open_file::OpenFile;
 
 /// Where test files are made: a file system on a disk, and one in memory.
 const PLACES: [&str; 2] = ["/var/tmp", "/dev/shm"];
@@ -26,88 +25,19 @@ const SLOT_BYTES: u32 = 256 * 1024;
 /// Longest wait for an operation.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An engine of any type.
-trait AnyEngine {
-    fn slot_mut(&mut self, slot: u32) -> &mut [u8];
-    fn queue(&mut self, slot: u32, op: &Op);
-    fn submit(&mut self, wait: u32) -> std::io::Result<()>;
-    fn reap(&mut self, done: &mut [Done]) -> usize;
-}
-
-impl<E: Engine> AnyEngine for E {
-    fn slot_mut(&mut self, slot: u32) -> &mut [u8] {
-        E::slot_mut(self, slot)
-    }
-    fn queue(&mut self, slot: u32, op: &Op) {
-        E::queue(self, slot, op);
-    }
-    fn submit(&mut self, wait: u32) -> std::io::Result<()> {
-        E::submit(self, wait)
-    }
-    fn reap(&mut self, done: &mut [Done]) -> usize {
-        E::reap(self, done)
-    }
-}
-
-type Opened = std::io::Result<(Box<dyn AnyEngine>, Granted)>;
-
-fn boxed<E: Engine + 'static>(spec: &mut Spec) -> Opened {
-    let (engine, granted) = E::open(spec)?;
-    Ok((Box::new(engine), granted))
-}
-
-/// Opens the engine of a spec. A line of the table that is missing here fails every story.
-fn open(mut spec: Spec) -> Opened {
-    match spec.engine.name {
-        "io_uring" => boxed::<io_uring::Uring>(&mut spec),
-        "libaio" => boxed::<libaio::Libaio>(&mut spec),
-        "posixaio" => boxed::<posixaio::Posixaio>(&mut spec),
-        "sync" => boxed::<one::One<sync::Sync>>(&mut spec),
-        "vsync" => boxed::<one::One<vsync::Vsync>>(&mut spec),
-        "mmap" => boxed::<one::One<mmap::Mmap>>(&mut spec),
-        "splice" => boxed::<one::One<splice::Splice>>(&mut spec),
-        "rw" => boxed::<one::One<rw::Rw>>(&mut spec),
-        "stdio" => boxed::<one::One<stdio::Stdio>>(&mut spec),
-        #[cfg(feature = "cxx")]
-        "fstream" => boxed::<one::One<super::fstream::Fstream>>(&mut spec),
-        "std" => boxed::<one::One<rust_std::RustStd>>(&mut spec),
-        "sendfile" => boxed::<one::One<sendfile::Sendfile>>(&mut spec),
-        "copy_file_range" => boxed::<one::One<copy::CopyFileRange>>(&mut spec),
-        "null" => boxed::<null::Null>(&mut spec),
-        "sim" => boxed::<sim::Sim>(&mut spec),
-        other => panic!("no story is told to the engine {other}"),
-    }
-}
-
 /// Calibrated once: it takes 20 ms.
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
-fn spec(engine: &'static Entry, files: Vec<RingFile>, cache: Cache) -> Spec {
-    Spec {
-        worker: 0,
-        stream: 0,
-        engine,
-        sources: vec![Box::new(Nothing)],
-        files,
-        depth: engine.max_depth.min(16),
-        slot_bytes: SLOT_BYTES,
-        writes: false,
-        options: Options::new(),
-        cache,
-        sync_call: SyncCall::Fsync,
-        open_loop: false,
-        delay_ns: 0,
-        cooldown_ns: 0,
-        limit: Limit::default(),
-        place: Placement::default(),
-        batch: Batch { submit: 1, complete: 1 },
-        warmup_ns: 0,
-        time_ns: 0,
-        interval_ns: 0,
-        count_calls: false,
-        maker: Maker::new(&Data::default(), None, 1).unwrap_or_else(|e| panic!("{e}")),
-        clock: *CLOCK,
-    }
+fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> Spec {
+    let plain =
+        Spec::plain(engine, vec![Box::new(Nothing)], files, 0, *CLOCK).unwrap_or_else(|e| panic!("{e}"));
+    Spec { depth: engine.max_depth.min(16), slot_bytes: SLOT_BYTES, cache, ..plain }
+}
+
+/// Opens the engine of a spec, as its line in the table says.
+fn open(mut spec: Spec) -> Opened {
+    let entry = super::find(spec.engine.name).unwrap_or_else(|| panic!("no engine {}", spec.engine.name));
+    (entry.open)(&mut spec)
 }
 
 /// A spec needs a source for its number of slots alone.
@@ -120,7 +50,7 @@ impl crate::source::Source for Nothing {
 }
 
 /// A file without a name, of zeros, opened as the cache mode says.
-fn scratch(place: &str, cache: Cache, writable: bool) -> Option<RingFile> {
+fn scratch(place: &str, cache: Cache, writable: bool) -> Option<OpenFile> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     if !Path::new(place).is_dir() {
@@ -134,7 +64,7 @@ fn scratch(place: &str, cache: Cache, writable: bool) -> Option<RingFile> {
     let opened = open_as(&path, cache, writable);
     std::fs::remove_file(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     match opened {
-        Ok(file) => Some(RingFile { file, writable }),
+        Ok(file) => Some(OpenFile { file, writable }),
         Err(e) => {
             println!("SKIPPED: {place} has no --cache {}: {e}", cache.word());
             None
@@ -152,7 +82,7 @@ fn open_as(path: &Path, cache: Cache, writable: bool) -> std::io::Result<File> {
 }
 
 /// A second descriptor of a file, to look at it past the engine.
-fn witness(file: &RingFile) -> File {
+fn witness(file: &OpenFile) -> File {
     let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
     File::options().read(true).write(true).open(again).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -168,7 +98,7 @@ fn everywhere(mut story: impl FnMut(&'static Entry, &'static str, Cache)) {
     }
 }
 
-fn opened(spec: Spec) -> Option<Box<dyn AnyEngine>> {
+fn opened(spec: Spec) -> Option<Box<dyn Queue>> {
     let name = spec.engine.name;
     match open(spec) {
         Ok((engine, _)) => Some(engine),
@@ -193,7 +123,7 @@ fn op(kind: Kind, offset: u64, length: u32) -> Op {
 /// Carries operations, as many at once as there are slots, and gives their results in order. `before` sees the slot before
 /// its operation and `after` when it is done.
 fn carry(
-    engine: &mut dyn AnyEngine,
+    engine: &mut dyn Queue,
     depth: u32,
     ops: &[Op],
     mut before: impl FnMut(&Op, &mut [u8]),
@@ -225,7 +155,7 @@ fn carry(
     results
 }
 
-fn one_op(engine: &mut dyn AnyEngine, op: Op) -> i32 {
+fn one_op(engine: &mut dyn Queue, op: Op) -> i32 {
     carry(engine, 1, &[op], |_, _| (), |_, _, _| ())[0]
 }
 
@@ -248,7 +178,7 @@ fn cover(kind: Kind, cache: Cache) -> Vec<Op> {
 }
 
 /// Writes and reads back byte for byte.
-fn round_trip(engine: &mut dyn AnyEngine, depth: u32, cache: Cache, witness: &File, what: &str) {
+fn round_trip(engine: &mut dyn Queue, depth: u32, cache: Cache, witness: &File, what: &str) {
     let expect = |op: &Op| {
         let mut data = vec![0; op.length as usize];
         payload::fill(&mut data, op.offset + 1);
@@ -297,7 +227,7 @@ fn every_byte_that_an_engine_writes_is_read_back() {
 #[test]
 fn operations_go_to_the_file_that_they_name() {
     everywhere(|entry, place, cache| {
-        let files: Vec<RingFile> = (0..3).filter_map(|_| scratch(place, cache, true)).collect();
+        let files: Vec<OpenFile> = (0..3).filter_map(|_| scratch(place, cache, true)).collect();
         if files.len() < 3 {
             return;
         }
@@ -336,7 +266,7 @@ fn a_failure_of_an_operation_is_its_errno_and_the_next_one_works() {
         let Some(file) = scratch(place, cache, true) else { return };
         let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file.file));
         let only_writes = File::options().write(true).open(again).unwrap_or_else(|e| panic!("{e}"));
-        let files = vec![RingFile { file: only_writes, writable: true }, file];
+        let files = vec![OpenFile { file: only_writes, writable: true }, file];
         if cache == Cache::Mmap {
             let refusal = open(spec(entry, files, cache)).err().map(|e| e.to_string());
             assert!(refusal.is_some_and(|r| r.contains("reading")), "{}", entry.name);
@@ -533,7 +463,7 @@ fn block_devices_are_written_read_trimmed_and_flushed_too() {
                 open_as(Path::new(&device.0), *cache, true).unwrap_or_else(|e| panic!("{}: {e}", device.0));
             let witness =
                 open_as(Path::new(&device.0), Cache::Buffered, true).unwrap_or_else(|e| panic!("{e}"));
-            let spec = spec(entry, vec![RingFile { file, writable: true }], *cache);
+            let spec = spec(entry, vec![OpenFile { file, writable: true }], *cache);
             if entry.name == "copy_file_range" {
                 let refusal = open(spec).err().map(|e| e.to_string());
                 assert!(refusal.is_some_and(|r| r.contains("goes between files")));

@@ -3,10 +3,12 @@
 //! For: one operation at a time with a flag that an open file cannot have. Not for: several buffers per operation.
 
 use super::one::Call;
+use super::polling;
 use super::targets::Targets;
-use super::{EngineOption, Granted, Number, polling};
+use crate::facts::{EngineOption, Number};
+use crate::interface::Granted;
 use crate::source::Op;
-use crate::worker::Spec;
+use crate::spec::Spec;
 use model::job::Kind;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use std::io::{self, IoSlice, IoSliceMut};

@@ -1,6 +1,6 @@
 //! Calls between writes that make them stable.
 //!
-//! For: putting a sync behind every so many writes of a lane. Not for: which call it is, nor when it is handed over.
+//! For: putting a sync behind every so many writes of a lane. Not for: which call it is, nor when it is submitted.
 
 use super::{Op, Source};
 use model::job::{Flush, Kind};

@@ -1,6 +1,6 @@
 //! Sources: which operation is next.
 //!
-//! For: compiling a stream of the plan into endless supplies of operations. Not for: handing them over, nor their data.
+//! For: compiling a stream of the plan into endless supplies of operations. Not for: submitting them, nor their data.
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
@@ -51,7 +51,7 @@ pub struct Op {
     pub file: u16,
     /// What it does.
     pub kind: Kind,
-    /// Conditions of handing it over: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`]. Mostly none.
+    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`]. Mostly none.
     pub flags: u8,
 }
 
@@ -75,7 +75,7 @@ pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
 
-    /// How many operations may be drawn ahead of their hand-over. Fewer where workers share a position.
+    /// How many operations may be drawn ahead of their submission. Fewer where workers share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
     }

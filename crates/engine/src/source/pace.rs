@@ -1,4 +1,4 @@
-//! Times before which operations are not handed over.
+//! Times before which operations are not submitted.
 //!
 //! For: arrivals of an open loop, and limits of rates. Not for: waiting; a source has no clock.
 //!

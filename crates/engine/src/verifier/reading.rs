@@ -2,7 +2,8 @@
 //!
 //! For: every block that was begun, once, in random order, every bit of it examined. Not for: emptying caches before it.
 
-use super::{Step, Through, Work, carry_out};
+use super::work::{Step, Work};
+use super::{Through, carry_out};
 use crate::source::Op;
 use model::job::Kind;
 use model::stamp::{self, Expected, Sound};

@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::engines::{ENGINES, find};
+use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{Mark, Verification};
 use model::verified::{Ending, Failed, Failures, LISTED, ReadBack, Written};
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 const V: Verification = Verification {
     id: 0x0123_4567,

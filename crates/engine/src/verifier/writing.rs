@@ -2,7 +2,8 @@
 //!
 //! For: all passes, made stable from mark to mark. Not for: keeping the marks; whoever asks is told of each.
 
-use super::{Step, Through, Work, carry_out};
+use super::work::{Step, Work};
+use super::{Through, carry_out};
 use crate::source::Op;
 use model::job::Kind;
 use model::stamp;

@@ -2,7 +2,7 @@
 //!
 //! For: the flags of `io_uring_setup(2)`. Not for: operations; that is the ring.
 
-use super::Granted;
+use crate::granted::Granted;
 use io_uring::{Builder, IoUring};
 use std::io;
 

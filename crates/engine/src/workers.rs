@@ -3,80 +3,18 @@
 //! For: starting workers together, taking their blocks, noticing those that panic or hang, ending them. Not for: the loop,
 //! nor what becomes of the blocks.
 
+use crate::barrier::StartBarrier;
+use crate::engines;
+use crate::link::{Link, Task};
+use crate::outcome::Outcome;
+use crate::spec::{STALL_LIMIT_NS, Spec};
 use crate::tally::{Block, Tap, connect};
-use crate::worker::{Link, Outcome, STALL_LIMIT_NS, Spec, Task};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use sys::ring::RingFile;
-
-/// Longest time that setting up rings and memory may take before the start is given up.
-const SET_UP_LIMIT: Duration = Duration::from_secs(30);
-
-/// Where workers wait until all are ready.
-#[derive(Debug, Default)]
-pub(crate) struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct GateState {
-    ready: usize,
-    failure: Option<String>,
-    opened: Option<bool>,
-}
-
-impl Gate {
-    fn lock(&self) -> MutexGuard<'_, GateState> {
-        // A worker that panicked holding the lock left plain numbers behind; they are still true.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reports as ready and waits. False: do not begin.
-    pub(crate) fn wait(&self) -> bool {
-        let mut state = self.lock();
-        state.ready += 1;
-        self.changed.notify_all();
-        while state.opened.is_none() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.opened == Some(true)
-    }
-
-    /// Reports that a worker cannot begin.
-    pub(crate) fn fail(&self, why: &str) {
-        self.lock().failure.get_or_insert_with(|| why.to_owned());
-        self.changed.notify_all();
-    }
-
-    fn open(&self, go: bool) {
-        self.lock().opened = Some(go);
-        self.changed.notify_all();
-    }
-
-    fn all_ready(&self, count: usize) -> Result<(), String> {
-        let limit = Instant::now() + SET_UP_LIMIT;
-        let mut state = self.lock();
-        while state.ready < count {
-            if let Some(why) = &state.failure {
-                return Err(why.clone());
-            }
-            let left = limit.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!(
-                    "{} of {count} workers were not ready after {} s",
-                    count - state.ready,
-                    SET_UP_LIMIT.as_secs()
-                ));
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(())
-    }
-}
+use sys::open_file::OpenFile;
 
 /// Which worker a block or an outcome is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,63 +25,64 @@ pub struct Who {
     pub stream: usize,
 }
 
-struct Hand {
+struct Worker {
     who: Who,
     /// The files of its spec. The worker uses copies in a file table of its own, so these must be closed here.
-    files: Arc<Vec<RingFile>>,
+    files: Arc<Vec<OpenFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
-    beats: Arc<AtomicU64>,
-    last_beat: (u64, Instant),
+    heartbeat: Arc<AtomicU64>,
+    last_heartbeat: (u64, Instant),
     patience: Duration,
 }
 
 /// The workers of one phase.
-pub struct Crew {
-    hands: Vec<Hand>,
-    gate: Arc<Gate>,
+pub struct Workers {
+    all: Vec<Worker>,
+    barrier: Arc<StartBarrier>,
     stop: Arc<AtomicBool>,
     failed: Arc<AtomicBool>,
 }
 
-impl Crew {
+impl Workers {
     /// Starts one thread per spec and returns when all have set up and wait.
     ///
     /// # Errors
-    /// The first worker's reason why it cannot begin; all others are sent home.
-    pub fn hire(specs: Vec<Spec>) -> Result<Self, String> {
-        let mut crew =
-            Self { hands: Vec::new(), gate: Arc::default(), stop: Arc::default(), failed: Arc::default() };
+    /// The first worker's reason why it cannot begin; all others end.
+    pub fn spawn(specs: Vec<Spec>) -> Result<Self, String> {
+        let mut started =
+            Self { all: Vec::new(), barrier: Arc::default(), stop: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
-            match crew.start(spec) {
-                Ok(hand) => crew.hands.push(hand),
-                Err(e) => crew
-                    .gate
-                    .fail(&format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e))),
+            match started.start(spec) {
+                Ok(worker) => started.all.push(worker),
+                Err(why) => started.barrier.fail(&why),
             }
         }
-        if let Err(why) = crew.gate.all_ready(count) {
-            crew.gate.open(false);
-            crew.hands.into_iter().filter(|h| h.thread.is_finished()).for_each(|h| drop(h.thread.join()));
+        if let Err(why) = started.barrier.all_ready(count) {
+            started.barrier.open(false);
+            started.all.into_iter().filter(|w| w.thread.is_finished()).for_each(|w| drop(w.thread.join()));
             return Err(why);
         }
-        Ok(crew)
+        Ok(started)
     }
 
-    fn start(&self, mut spec: Spec) -> std::io::Result<Hand> {
+    /// Starts the thread of a spec, whose engine is found by its name: the spec knows its facts alone.
+    fn start(&self, mut spec: Spec) -> Result<Worker, String> {
+        let name = spec.engine.name;
+        let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
-        let beats = Arc::new(AtomicU64::new(0));
+        let heartbeat = Arc::new(AtomicU64::new(0));
         let link = Link {
             port,
-            gate: Arc::clone(&self.gate),
+            barrier: Arc::clone(&self.barrier),
             stop: Arc::clone(&self.stop),
             failed: Arc::clone(&self.failed),
-            beats: Arc::clone(&beats),
+            heartbeat: Arc::clone(&heartbeat),
         };
         let who = Who { worker: spec.worker, stream: spec.stream };
-        let (entry, gate, failed) = (spec.engine, Arc::clone(&self.gate), Arc::clone(&self.failed));
+        let (barrier, failed) = (Arc::clone(&self.barrier), Arc::clone(&self.failed));
         let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
         let files = Arc::new(std::mem::take(&mut spec.files));
         let shared = Arc::clone(&files);
@@ -154,31 +93,33 @@ impl Crew {
                 // Where it is refused, lookups of descriptors stay a little dearer.
                 let _ = sys::thread::own_file_table();
             }
-            let copies: std::io::Result<Vec<RingFile>> = shared.iter().map(RingFile::copy).collect();
+            let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
             drop(shared);
             task.spec.files = match copies {
                 Ok(copies) => copies,
                 Err(e) => {
                     let error = format!("worker {} cannot have its files: {e}{}", who.worker, sys::cause(&e));
-                    gate.fail(&error);
+                    barrier.fail(&error);
                     return Outcome::failed(error);
                 }
             };
             catch_unwind(AssertUnwindSafe(|| (entry.run)(&mut task))).unwrap_or_else(|panic| {
                 let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
-                gate.fail(&error);
+                barrier.fail(&error);
                 failed.store(true, Ordering::Relaxed);
                 Outcome::failed(error)
             })
-        })?;
-        Ok(Hand {
+        });
+        let refused = |e| format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e));
+        let thread = thread.map_err(refused)?;
+        Ok(Worker {
             who,
             files,
             engine: entry.name,
             thread,
             tap,
-            beats,
-            last_beat: (0, Instant::now()),
+            heartbeat,
+            last_heartbeat: (0, Instant::now()),
             patience,
         })
     }
@@ -186,8 +127,8 @@ impl Crew {
     /// Lets all workers begin.
     pub fn open(&mut self) {
         let now = Instant::now();
-        self.hands.iter_mut().for_each(|h| h.last_beat.1 = now);
-        self.gate.open(true);
+        self.all.iter_mut().for_each(|w| w.last_heartbeat.1 = now);
+        self.barrier.open(true);
     }
 
     /// Asks all workers to stop after their current turn.
@@ -197,15 +138,15 @@ impl Crew {
 
     /// Shows every block that has arrived.
     pub fn collect(&mut self, mut look: impl FnMut(Who, &Block)) {
-        for hand in &mut self.hands {
-            let who = hand.who;
-            hand.tap.take(|block| look(who, block));
+        for worker in &mut self.all {
+            let who = worker.who;
+            worker.tap.take(|block| look(who, block));
         }
     }
 
     /// Whether all workers have ended; once one has failed, the others are asked to stop.
     pub fn is_done(&self) -> bool {
-        self.hands.iter().all(|h| h.thread.is_finished())
+        self.all.iter().all(|w| w.thread.is_finished())
     }
 
     /// Whether any worker has ended with an error: without it the rest is another workload.
@@ -216,18 +157,18 @@ impl Crew {
     /// Names a worker that has shown no sign of life for too long: it is stuck inside a system call.
     pub fn stuck(&mut self) -> Option<String> {
         let now = Instant::now();
-        for hand in self.hands.iter_mut().filter(|h| !h.thread.is_finished()) {
-            let beats = hand.beats.load(Ordering::Relaxed);
-            if beats != hand.last_beat.0 {
-                hand.last_beat = (beats, now);
+        for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
+            let heartbeat = worker.heartbeat.load(Ordering::Relaxed);
+            if heartbeat != worker.last_heartbeat.0 {
+                worker.last_heartbeat = (heartbeat, now);
             }
-            let silent = now - hand.last_beat.1;
-            if silent > hand.patience {
+            let silent = now - worker.last_heartbeat.1;
+            if silent > worker.patience {
                 return Some(format!(
                     "worker {} ({}) has not come back from the kernel for {} s; the target does not answer, and the kernel keeps \
                      this process until it does",
-                    hand.who.worker,
-                    hand.engine,
+                    worker.who.worker,
+                    worker.engine,
                     silent.as_secs()
                 ));
             }
@@ -237,20 +178,20 @@ impl Crew {
 
     /// Takes what the workers leave behind. One that has not ended is left to itself and said to be stuck.
     pub fn finish(self) -> Vec<(Who, Outcome)> {
-        let outcomes = self.hands.into_iter().map(|hand| {
-            let outcome = if hand.thread.is_finished() {
-                hand.thread.join().unwrap_or_else(|panic| Outcome::failed(words(&*panic)))
+        let outcomes = self.all.into_iter().map(|worker| {
+            let outcome = if worker.thread.is_finished() {
+                worker.thread.join().unwrap_or_else(|panic| Outcome::failed(words(&*panic)))
             } else {
                 Outcome::failed(format!(
                     "worker {} ({}) is stuck in the kernel",
-                    hand.who.worker, hand.engine
+                    worker.who.worker, worker.engine
                 ))
             };
             if outcome.error.is_some() {
                 // Closing a file may wait for a file system that never answers; the end of the process does it as well.
-                std::mem::forget(hand.files);
+                std::mem::forget(worker.files);
             }
-            (hand.who, outcome)
+            (worker.who, outcome)
         });
         outcomes.collect()
     }

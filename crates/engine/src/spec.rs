@@ -1,0 +1,116 @@
+//! A worker's spec: everything that it is told before it starts.
+//!
+//! For: what `run`, the verifier, benches and tests say to a worker. Not for: choosing it (the plan does), nor running
+//! ([`crate::worker`]).
+
+use crate::facts::Facts;
+use crate::source::Source;
+use model::job::{Batch, Cache, Data, Limit, Options, Placement, SyncCall};
+use model::payload::Maker;
+use sys::clock::Clock;
+use sys::open_file::OpenFile;
+
+/// Block size from which the data of the next write are prepared while the queue is full instead of between two operations.
+/// Below it the extra call costs more than filling does.
+const FILL_AHEAD_BYTES: u32 = 32 * 1024;
+/// Longest time without a completion before a worker gives up on the target.
+pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
+
+/// Everything a worker is told, and owns.
+pub struct Spec {
+    /// Index of the worker in the phase.
+    pub worker: u32,
+    /// Index of its stream.
+    pub stream: usize,
+    /// What is known of its engine.
+    pub engine: &'static Facts,
+    /// One source per lane.
+    pub sources: Vec<Box<dyn Source>>,
+    /// Files that its operations name by index.
+    pub files: Vec<OpenFile>,
+    /// Operations in flight per lane.
+    pub depth: u32,
+    /// Bytes of the largest operation.
+    pub slot_bytes: u32,
+    /// Whether any operation writes.
+    pub writes: bool,
+    /// Options of the engine, from its table.
+    pub options: Options,
+    /// What the files were opened with.
+    pub cache: Cache,
+    /// The call behind operations of the kind `Sync`.
+    pub sync_call: SyncCall,
+    /// Whether latency counts from the time of [`crate::source::Op::AT`] instead of the submission.
+    pub open_loop: bool,
+    /// Time from the start to the first operation.
+    pub delay_ns: u64,
+    /// Time after the measured window in which operations still run.
+    pub cooldown_ns: u64,
+    /// What ends it before its time; this worker's part.
+    pub limit: Limit,
+    /// Where its thread and its memory are.
+    pub place: Placement,
+    /// How operations are submitted.
+    pub batch: Batch,
+    /// Time before the measured window.
+    pub warmup_ns: u64,
+    /// Length of the measured window.
+    pub time_ns: u64,
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// Whether system calls are counted, which costs time in each.
+    pub count_calls: bool,
+    /// Makes the data that are written; no other worker of the session has the same.
+    pub maker: Maker,
+    /// The clock of the stamps.
+    pub clock: Clock,
+}
+
+impl Spec {
+    /// One worker of one stream that reads through the page cache for `time_ns`, in one interval, on the calling thread's CPUs.
+    ///
+    /// # Errors
+    /// Where no data can be made.
+    pub fn plain(
+        engine: &'static Facts,
+        sources: Vec<Box<dyn Source>>,
+        files: Vec<OpenFile>,
+        time_ns: u64,
+        clock: Clock,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            worker: 0,
+            stream: 0,
+            engine,
+            sources,
+            files,
+            depth: 1,
+            slot_bytes: 4096,
+            writes: false,
+            options: Options::new(),
+            cache: Cache::Buffered,
+            sync_call: SyncCall::Fsync,
+            open_loop: false,
+            delay_ns: 0,
+            cooldown_ns: 0,
+            limit: Limit::default(),
+            place: Placement::default(),
+            batch: Batch { submit: 1, complete: 1 },
+            warmup_ns: 0,
+            time_ns,
+            interval_ns: time_ns,
+            count_calls: false,
+            maker: Maker::new(&Data::default(), None, 1)?,
+            clock,
+        })
+    }
+
+    /// Buffers needed: one per operation in flight, and one more per lane where data are prepared ahead.
+    pub fn slots(&self) -> usize {
+        self.sources.len() * (self.depth + u32::from(self.fills_ahead())) as usize
+    }
+
+    pub(crate) fn fills_ahead(&self) -> bool {
+        self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && self.engine.max_depth > 1
+    }
+}
