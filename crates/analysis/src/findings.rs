@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::check::{Answer, Check, Evidence, Found, Rename};
+use crate::checks::check::{Answer, Answers, Check, Evidence, Found, Rename};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
@@ -20,15 +20,32 @@ pub(crate) struct Answered<'a> {
 pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
     // Without a run the verdict says so once; sixteen times "not checked" would bury it. A finding still counts.
     let measured = !case.runs.is_empty();
-    let said = |c: &'static Check| (c, (c.ask)(&case));
     let worth = |(_, a): &(&Check, Known<Answer>)| match a {
         Ok(Answer::Finding(_)) => true,
         Ok(Answer::DoesNotApply) => false,
         _ => measured,
     };
-    let mut answers: Vec<_> = checks::all().map(said).filter(worth).collect();
+    let mut answers: Vec<_> = ask_all(&case).into_iter().filter(worth).collect();
     answers.extend(only_inferred(&case, &answers));
     Answered { case, answers }
+}
+
+/// Asks every check once, each after those whose answers it is given; in the order of the catalogue.
+pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
+    let mut answers = Answers::new();
+    let mut waiting: Vec<&Check> = checks::all().collect();
+    loop {
+        let ready = |c: &&Check| c.after().iter().all(|id| answers.contains_key(id));
+        let (now, later): (Vec<&Check>, Vec<&Check>) = waiting.into_iter().partition(ready);
+        if now.is_empty() {
+            break;
+        }
+        for check in now {
+            answers.insert(check.id, check.look(case, &answers));
+        }
+        waiting = later;
+    }
+    checks::all().filter_map(|check| Some((check, answers.remove(&check.id)?))).collect()
 }
 
 /// Where our own I/O was not counted apart, what others did is inferred, and the exact share of it is not checked.
@@ -177,6 +194,16 @@ pub(crate) fn about(names: &[String]) -> String {
 
 #[cfg(test)]
 use crate::forge::Forge;
+
+#[test]
+fn every_check_is_asked_since_none_waits_for_itself() {
+    let record = Forge::honest().record();
+    let asked: Vec<CheckId> = ask_all(&crate::case::cases(&record)[0]).iter().map(|(c, _)| c.id).collect();
+    assert!(
+        asked.iter().copied().eq(checks::all().map(|c| c.id)),
+        "checks wait for each other in a circle: {asked:?}"
+    );
+}
 
 #[test]
 fn equal_answers_about_several_jobs_are_one_finding() {

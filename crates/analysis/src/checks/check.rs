@@ -19,14 +19,71 @@ pub struct Check {
     pub belief: &'static str,
     /// What a reader who wants to know more is told.
     pub page: Page,
-    /// Asks. An error is the third answer: not checked, and why.
-    pub ask: fn(&Case) -> Known<Answer>,
+    /// How it is asked.
+    pub ask: Ask,
     /// A record on which it fires; `None` where its whole finding is that it cannot see.
     #[cfg(test)]
     pub fires: Option<fn() -> model::record::Record>,
     /// A record in which it cannot see.
     #[cfg(test)]
     pub blind: fn() -> model::record::Record,
+}
+
+/// How a check is asked. An error is the third answer: not checked, and why.
+pub enum Ask {
+    /// About the case alone.
+    Alone(fn(&Case) -> Known<Answer>),
+    /// After these checks, whose answers it is given: what one of them explains is not found a second time.
+    After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
+}
+
+/// Answers of checks about one case.
+pub(crate) type Answers = BTreeMap<CheckId, Known<Answer>>;
+
+/// What the checks answered that another one is asked after.
+pub struct Earlier<'a> {
+    named: &'static [CheckId],
+    answers: &'a Answers,
+}
+
+impl Earlier<'_> {
+    /// What a check answered; `None` of those that are not named, whose turn may come later.
+    pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
+        self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
+    }
+
+    /// Whether it has a finding.
+    pub(crate) fn finds(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Finding(_))))
+    }
+
+    /// Whether it has a finding that takes the name of the result.
+    pub(crate) fn renames(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Finding(f))) if f.renames.is_some())
+    }
+
+    /// Whether its belief is known to hold.
+    pub(crate) fn holds(&self, id: CheckId) -> bool {
+        matches!(self.answer(id), Some(Ok(Answer::Holds(..))))
+    }
+}
+
+impl Check {
+    /// The checks that it is asked after.
+    pub(crate) fn after(&self) -> &'static [CheckId] {
+        match self.ask {
+            Ask::Alone(_) => &[],
+            Ask::After(named, _) => named,
+        }
+    }
+
+    /// Asks it, with the answers so far.
+    pub(crate) fn look(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+        match self.ask {
+            Ask::Alone(ask) => ask(case),
+            Ask::After(named, ask) => ask(case, &Earlier { named, answers }),
+        }
+    }
 }
 
 /// The page of a check, beside its belief: sentences for people, in Markdown without headings.
@@ -93,7 +150,13 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
 impl Check {
     /// What it says about the first case of a record.
     pub(crate) fn answer(&self, record: &model::record::Record) -> Known<Answer> {
-        (self.ask)(&crate::case::cases(record)[0])
+        let case = &crate::case::cases(record)[0];
+        let mut earlier = Answers::new();
+        if !self.after().is_empty() {
+            earlier
+                .extend(crate::findings::ask_all(case).into_iter().map(|(check, answer)| (check.id, answer)));
+        }
+        self.look(case, &earlier)
     }
 
     /// The severity with which it fires, if it does.
@@ -103,4 +166,13 @@ impl Check {
             _ => None,
         }
     }
+}
+
+#[test]
+fn a_check_is_told_what_it_names_and_nothing_else() {
+    let holds = || Ok(Answer::Holds("it does", evidence([])));
+    let answers = Answers::from([(CheckId::A04, holds()), (CheckId::A13, holds())]);
+    let earlier = Earlier { named: &[CheckId::A04, CheckId::A07], answers: &answers };
+    assert!(earlier.holds(CheckId::A04) && !earlier.finds(CheckId::A04));
+    assert_eq!([CheckId::A07, CheckId::A13].map(|id| earlier.answer(id)), [None, None]);
 }

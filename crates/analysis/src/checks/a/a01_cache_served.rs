@@ -2,9 +2,8 @@
 //!
 //! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
 
-use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -34,15 +33,15 @@ pub(super) const CHECK: Check = Check {
         repair: "Type --cache direct, or a --size well above the memory of the machine. Accept it where the page cache is \
                 what you want to measure.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 0.02, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     let read = case.issued(Kind::Read).bytes;
@@ -87,11 +86,6 @@ fn is_encoded(case: &Case) -> bool {
     let over =
         |e: &model::evidence::Extents| share(e.encoded_bytes as f64, e.span_bytes as f64) > ENCODED_ABOVE;
     case.extents().is_ok_and(|all| all.iter().any(over))
-}
-
-/// Whether it takes the name of a result.
-pub(super) fn renames(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(f)) if f.renames.is_some())
 }
 
 #[cfg(test)]

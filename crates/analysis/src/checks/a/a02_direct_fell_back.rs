@@ -2,9 +2,8 @@
 //!
 //! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
 
-use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -41,15 +40,15 @@ pub(super) const CHECK: Check = Check {
                 (btrfs: `chattr +C` on the empty directory). Accept it where you want to know what such a file system \
                 makes of O_DIRECT.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cached_share: 0.9, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || a04_holes_read::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     let pages = new_pages(case);
@@ -124,11 +123,6 @@ fn found(sentence: String, numbers: Evidence) -> Answer {
         evidence: numbers,
         renames: Some(Rename::Medium("page cache".into())),
     })
-}
-
-/// Whether it takes the name of a result.
-pub(super) fn renames(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
 }
 
 /// What appeared in the page cache, against what could have.

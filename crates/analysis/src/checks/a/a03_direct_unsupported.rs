@@ -3,7 +3,7 @@
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure on a file system that can do direct I/O, or name the block device. Accept it where the file \
                 system is given and the page cache is part of what you measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         let none = DirectIo { memory_align: 0, offset_align: 0 };

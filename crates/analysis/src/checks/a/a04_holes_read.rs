@@ -4,7 +4,7 @@
 //! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write \
                 --bs 1m --destroy FILE FILE`. There is nothing to accept: no disk took part.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { hole_share: 1.0, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
@@ -70,16 +70,6 @@ fn hollow_share(maps: &[model::evidence::Extents]) -> Known<f64> {
         }
     }
     worst.ok_or_else(|| "the map of the file's extents is empty".into())
-}
-
-/// Whether it voids this case; other checks then have nothing to explain.
-pub(super) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
-}
-
-/// Whether all that this case reads is known to be stored.
-pub(super) fn holds(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Holds(..)))
 }
 
 #[cfg(test)]

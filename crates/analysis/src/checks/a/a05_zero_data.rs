@@ -2,9 +2,8 @@
 //!
 //! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
 
-use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,7 +34,7 @@ pub(super) const CHECK: Check = Check {
                  file, or run `fathom run --rw write --bs 1m --destroy NAME TARGET` over all of it first. Accept it where the \
                  share of zeros is that of your real data.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| {
         with_zeros(
@@ -47,8 +46,8 @@ pub(super) const CHECK: Check = Check {
     blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     let (mut blocks, mut zeros) = (0_u64, 0_u64);

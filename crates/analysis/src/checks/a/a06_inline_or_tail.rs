@@ -3,7 +3,7 @@
 //! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own. Accept it where \
                  tiny files are what you want to know about.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
     #[cfg(test)]
@@ -54,11 +54,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: Some(Rename::Medium("inside the inode".into())),
     }))
-}
-
-/// Whether it takes the name of a result.
-pub(super) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
 }
 
 #[cfg(test)]

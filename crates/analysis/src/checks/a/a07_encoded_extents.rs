@@ -4,7 +4,7 @@
 //! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure in a directory without compression or encryption (`btrfs property set DIR compression none`, `chattr \
                  -c`). Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { encoded_share: 1.0, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
@@ -72,11 +72,6 @@ fn encoded_share(case: &Case) -> Known<f64> {
     }
     let of = |e: &Extents| share(e.encoded_bytes as f64, e.span_bytes as f64);
     Ok(all.iter().map(of).fold(0.0, f64::max))
-}
-
-/// Whether bytes of the file and bytes of the disk cannot be held against each other.
-pub(super) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Leave --zeros and --data away: fathom's own data are unique and cannot be compressed. To imitate your data, say \
                  how easy they are with --compress and --dedup, and accept it.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| written(&crate::forge::Forge::honest_write(), Data::Zeros, [100.0, 100.0])),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! volatile cache, which nobody can see from here.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type --cache direct, sync or dsync, or measure so long that memory cannot absorb it. Accept it where \
                 bursts into memory are what your program does.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { delivered: 0.3, dirty_share: 0.7, ..crate::forge::Forge::honest_write() }
@@ -75,11 +75,6 @@ fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Found {
         evidence: numbers,
         renames: Some(Rename::Medium("page cache".into())),
     }
-}
-
-/// Whether it finds writes in memory.
-pub(in crate::checks) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
 }
 
 /// Dirty bytes of the targets at the end of all runs; `None` where they were not seen.

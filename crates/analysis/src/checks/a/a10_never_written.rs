@@ -3,9 +3,9 @@
 //! For: pages that our own process dropped while dirty, and bytes that are missing at the device after the final sync. Not for:
 //! what was only late (A09), nor direct writes that did not arrive (A02, A22).
 
-use super::{a07_encoded_extents, coverage};
+use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
                   -s 1g FILE` in another terminal.",
         repair: "Let nobody delete or truncate the file while it is measured. Do not accept it: the data were never stored.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A07], look),
     #[cfg(test)]
     fires: Some(|| cancelled(20_000_000)),
     #[cfg(test)]
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -76,7 +76,7 @@ fn look(case: &Case) -> Known<Answer> {
     if arrived as f64 >= ARRIVED_FROM * different {
         return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
     }
-    if case.extents_over_runs().is_err() || a07_encoded_extents::fires(case) {
+    if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
         return Err(
             "the file may be stored compressed, so bytes at the device do not tell what was stored".into()
         );

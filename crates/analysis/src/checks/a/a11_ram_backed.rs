@@ -3,7 +3,7 @@
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is). Accept \
                 it where memory is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { kind: "tmpfs", ram: Some("tmpfs"), ..crate::forge::Forge::honest() }.record()

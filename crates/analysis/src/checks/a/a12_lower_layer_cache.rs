@@ -2,9 +2,8 @@
 //!
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
-use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
@@ -38,14 +37,14 @@ pub(super) const CHECK: Check = Check {
         repair: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the \
                 disk itself. Accept it where the stack as it is is what you want to know about.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { leaf_share: Some(0.02), ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_loop() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -55,9 +54,12 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
-    let whole = kept(case, (&tops, &leaves), &top)?;
+    let stored = earlier.holds(CheckId::A04);
+    let whole = kept(case, (&tops, &leaves), &top, stored)?;
     let of_one = || {
-        steps(case).into_iter().find_map(|(above, below)| kept(case, (&[above], &below), &top).ok().flatten())
+        steps(case)
+            .into_iter()
+            .find_map(|(above, below)| kept(case, (&[above], &below), &top, stored).ok().flatten())
     };
     if let Some(found) = whole.or_else(of_one) {
         return Ok(Answer::Finding(found));
@@ -77,14 +79,19 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 }
 
 /// What is to be said where less arrived below than was done above, in a direction of which `all` went a part that matters this way.
-fn kept(case: &Case, (tops, leaves): (&[&Layer], &[&Layer]), all: &BlockStat) -> Known<Option<Found>> {
+fn kept(
+    case: &Case,
+    (tops, leaves): (&[&Layer], &[&Layer]),
+    all: &BlockStat,
+    stored: bool,
+) -> Known<Option<Found>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let (above, below) = (flow(&top, kind), flow(&leaf, kind));
         let part = share(below.bytes as f64, above.bytes as f64);
         let matters = above.bytes as f64 > MATTERS_FROM * flow(all, kind).bytes as f64;
         if matters && part < ARRIVES_FROM {
-            let why = Why::of(case, kind, 1.0 - part);
+            let why = Why::of(case, kind, 1.0 - part, stored);
             let sides = ((names(tops), above), (names(leaves), below));
             return Ok(Some(found(kind, sides, part, why)));
         }
@@ -107,14 +114,14 @@ enum Why {
 }
 
 impl Why {
-    /// What answered this share of the work.
-    fn of(case: &Case, kind: Kind, missing: f64) -> Self {
+    /// What answered this share of the work; `stored`, whether all that is read is known to be stored.
+    fn of(case: &Case, kind: Kind, missing: f64, stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;
         }
         // Of a file it is known by its own extents.
         if !case.on_block_devices() {
-            return if a04_holes_read::holds(case) { Self::Cache } else { Self::NotKnown };
+            return if stored { Self::Cache } else { Self::NotKnown };
         }
         match never_written(case) {
             Some(0.0) => Self::Cache,

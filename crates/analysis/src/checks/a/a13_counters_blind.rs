@@ -4,7 +4,7 @@
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 
@@ -21,7 +21,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "`echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the machine that has \
                 the disks as well.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: None,
     #[cfg(test)]

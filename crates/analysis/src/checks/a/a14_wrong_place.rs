@@ -3,7 +3,7 @@
 //! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
         repair: "`findmnt -T PATH` and `lsblk` show where a path is. Mount what is missing, or name a directory on the device that \
                  you mean. Accept the note where the detour is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| expecting("nvme1n1", &crate::forge::Forge::honest())),
     #[cfg(test)]

@@ -3,9 +3,8 @@
 //! For: the bytes that may be touched, against the memory of this machine and the caches of drives. Not for: what caches
 //! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
 
-use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type a --size well above all caches: 4g and more for one drive, twice the cache of an array. Accept it where your \
                  real data are that small.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], look),
     #[cfg(test)]
     fires: Some(|| super::forged::spanning(64 << 20, &crate::forge::Forge::honest())),
     #[cfg(test)]
@@ -44,7 +43,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -54,13 +53,13 @@ fn look(case: &Case) -> Known<Answer> {
         let memory = case.machine.ok_or("the record names no host")?.memory_bytes.clone()?;
         numbers.insert("memory_bytes".into(), memory as f64);
         if (span as f64) < TIMES_MEMORY * memory as f64 {
-            match counted(case) {
+            match counted(case, earlier) {
                 Counted::Kept => return Ok(Answer::DoesNotApply),
                 Counted::No => return Ok(Answer::Finding(fits_memory(span, memory, numbers))),
                 Counted::Delivered => {}
             }
         }
-    } else if a02_direct_fell_back::renames(case) {
+    } else if earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     if span >= DRIVE_CACHE_BYTES {
@@ -103,15 +102,15 @@ enum Counted {
     No,
 }
 
-fn counted(case: &Case) -> Counted {
-    let asked = [(Kind::Read, &a01_cache_served::CHECK), (Kind::Write, &a09_writes_still_in_ram::CHECK)];
-    let answers = asked.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, check)| (check.ask)(case));
+fn counted(case: &Case, earlier: &Earlier) -> Counted {
+    let asked = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
+    let answers = asked.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, id)| earlier.answer(id));
     let mut all = Counted::Delivered;
     for answer in answers {
         match answer {
-            Ok(Answer::Finding(_)) => return Counted::Kept,
-            Ok(_) => {}
-            Err(_) => all = Counted::No,
+            Some(Ok(Answer::Finding(_))) => return Counted::Kept,
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => all = Counted::No,
         }
     }
     all

@@ -3,9 +3,9 @@
 //! For: the share of repeats that the order of offsets leads one to expect. Not for: whether repeats were faster (A17), nor for
 //! orders that repeat by intention.
 
-use super::{a01_cache_served, coverage};
+use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type a larger --size, a shorter --time, or --random once, which visits every block once per pass. Accept it where \
                  your real data are read over and over.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A01], look),
     #[cfg(test)]
     fires: Some(|| super::forged::spanning(16 << 20, &crate::forge::Forge::honest())),
     #[cfg(test)]
@@ -42,14 +42,11 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let by_intention =
         |o: &Order| matches!(o, Order::Zipf(_) | Order::Pareto(_) | Order::Normal(_) | Order::Zones(_));
     let intended = case.stream.access.lines.iter().any(|l| by_intention(&l.order));
-    if !case.does(Kind::Read) || !case.on_device() || intended {
-        return Ok(Answer::DoesNotApply);
-    }
-    if matches!((a01_cache_served::CHECK.ask)(case), Ok(Answer::Finding(_))) {
+    if !case.does(Kind::Read) || !case.on_device() || intended || earlier.finds(CheckId::A01) {
         return Ok(Answer::DoesNotApply);
     }
     let read = case.largest_run_bytes(Kind::Read);

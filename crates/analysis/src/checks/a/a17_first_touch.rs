@@ -3,9 +3,8 @@
 //! For: single reads before the runs, each block twice: caches below, and volumes that are loaded only when they are touched.
 //! Not for: the page cache, which these reads go past.
 
-use super::a04_holes_read;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use crate::stats::two_samples::{Compared, FEWEST, compare};
 use model::Known;
 use model::check_id::CheckId;
@@ -42,15 +41,15 @@ pub(super) const CHECK: Check = Check {
                  the cloud's own initialisation). For a cache below, measure a span that it cannot hold. Accept it where first \
                  touches are what you want to know about.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| again(&crate::forge::Forge::honest(), 20_000)),
     #[cfg(test)]
     blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     let mut worst: Option<(Compared, &Probe)> = None;

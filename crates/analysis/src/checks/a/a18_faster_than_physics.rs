@@ -2,9 +2,8 @@
 //!
 //! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
 
-use super::{a01_cache_served, a02_direct_fell_back};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -27,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the \
                 disk itself. Accept it only where you know of a medium that fast.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A01, CheckId::A02], look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge {
@@ -42,9 +41,9 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let asked = case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || a01_cache_served::renames(case) || a02_direct_fell_back::renames(case) {
+    if !asked || earlier.renames(CheckId::A01) || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     let latency = case.latency(Kind::Read).ok_or("no read completed within a window")?;

@@ -3,9 +3,8 @@
 //! For: rates against the links of the drives, or against copying in memory where the target is memory. Not for: links that run
 //! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
 
-use super::{a01_cache_served, a02_direct_fell_back, a09_writes_still_in_ram, a12_lower_layer_cache};
 use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -35,7 +34,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Nothing can make it true. Look for what answers instead of the drive: `fathom run --cache direct`, a larger --size, \
                  the settings of the controller's cache. Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], look),
     #[cfg(test)]
     fires: Some(|| linked(1 << 20, &[("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "4")])),
     #[cfg(test)]
@@ -52,12 +51,11 @@ struct Ceiling {
     what: String,
 }
 
-fn look(case: &Case) -> Known<Answer> {
-    let known = a01_cache_served::renames(case)
-        || a02_direct_fell_back::renames(case)
-        || [&a09_writes_still_in_ram::CHECK, &a12_lower_layer_cache::CHECK]
-            .iter()
-            .any(|c| matches!((c.ask)(case), Ok(Answer::Finding(_))));
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    let known = earlier.renames(CheckId::A01)
+        || earlier.finds(CheckId::A02)
+        || earlier.finds(CheckId::A09)
+        || earlier.finds(CheckId::A12);
     if !case.has_storage() || known {
         return Ok(Answer::DoesNotApply);
     }

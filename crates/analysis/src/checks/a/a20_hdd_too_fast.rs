@@ -2,9 +2,8 @@
 //!
 //! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
 
-use super::{a01_cache_served, a02_direct_fell_back, a04_holes_read, a18_faster_than_physics};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,7 +34,7 @@ pub(super) const CHECK: Check = Check {
                  is. Where it is one, look for the cache that answers: a RAID controller's, or a host's. Accept it where both are \
                  known.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], look),
     #[cfg(test)]
     fires: Some(|| spinning(&crate::forge::Forge::honest())),
     #[cfg(test)]
@@ -46,10 +45,12 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let random = case.stream.access.pattern() == Some(Pattern::Random);
     let asked = random && case.does(Kind::Read) && case.stream.cache.is_direct() && case.on_device();
-    if !asked || explained(case) {
+    let explained = earlier.renames(CheckId::A01)
+        || [CheckId::A02, CheckId::A04, CheckId::A18].into_iter().any(|id| earlier.finds(id));
+    if !asked || explained {
         return Ok(Answer::DoesNotApply);
     }
     let leaves = case.leaves()?;
@@ -93,15 +94,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
-}
-
-/// Whether the time is explained already.
-fn explained(case: &Case) -> bool {
-    let too_fast = matches!((a18_faster_than_physics::CHECK.ask)(case), Ok(Answer::Finding(_)));
-    a01_cache_served::renames(case)
-        || a02_direct_fell_back::renames(case)
-        || a04_holes_read::fires(case)
-        || too_fast
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! allocate for the first time (B16), nor for files that were in pieces before (B15).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure a file without copies and snapshots; on btrfs `chattr +C` on the empty directory makes writes go in place. \
                  Accept it where copy-on-write is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
     #[cfg(test)]

@@ -4,10 +4,8 @@
 //! with a cause that another check names; those are asked first. Bytes that the device did beyond ours are others' (D01), and
 //! those charged to us beyond what we issued are the file system's (B03, B04).
 
-use super::{a06_inline_or_tail, a07_encoded_extents};
 use crate::case::{Amount, Case};
-use crate::checks::all;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -22,9 +20,17 @@ const WITHIN: f64 = 0.01;
 const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests so much larger than operations were merged, which B01 says.
 const MERGED_FROM: f64 = 1.5;
-/// Checks that say why bytes are missing. They are asked before this one.
-const EXPLAIN_MISSING: &[CheckId] =
-    &[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A09, CheckId::A12, CheckId::A18];
+/// Checks that say why bytes are missing at the device.
+const EXPLAIN_MISSING: &[CheckId] = &[
+    CheckId::A01,
+    CheckId::A02,
+    CheckId::A04,
+    CheckId::A06,
+    CheckId::A07,
+    CheckId::A09,
+    CheckId::A12,
+    CheckId::A18,
+];
 /// File systems that write direct writes themselves, under the caller's name.
 const CHARGED_TO_CALLER: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
@@ -47,21 +53,22 @@ pub(super) const CHECK: Check = Check {
         repair: "Do not use the number. Measure again; where it stays, keep the session file and report it as a fault of fathom \
                  with `fathom show FILE --format json`.",
     },
-    ask: look,
+    ask: Ask::After(EXPLAIN_MISSING, look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 0.97, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
     let ledger = Ledger::of(case)?;
     let charged = ledger.charged_beyond_done();
+    let explained = EXPLAIN_MISSING.iter().any(|id| earlier.finds(*id));
     let contradiction = match charged {
-        None if case.stream.cache.is_direct() && !explained(case) => ledger.missing(case),
+        None if case.stream.cache.is_direct() && !explained => ledger.missing(case),
         known => known,
     };
     let mut numbers = evidence([
@@ -95,13 +102,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: None,
     }))
-}
-
-/// Whether another check says why bytes are missing at the device.
-fn explained(case: &Case) -> bool {
-    let fires =
-        |c: &Check| EXPLAIN_MISSING.contains(&c.id) && matches!((c.ask)(case), Ok(Answer::Finding(_)));
-    all().any(fires) || a06_inline_or_tail::fires(case) || a07_encoded_extents::fires(case)
 }
 
 /// Three counts of the same work, all runs together.

@@ -4,7 +4,7 @@
 //! holes by themselves (A04), nor dirty pages that were dropped (A10).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own. \
                  Nothing makes up for a file that changed, so do not accept this one.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| changed(&crate::forge::Forge::honest(), |f| f.bytes = 4096)),
     #[cfg(test)]

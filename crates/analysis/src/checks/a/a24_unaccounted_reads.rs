@@ -3,9 +3,8 @@
 //! For: bytes that system calls moved by the kernel's count, and pages that must be there where no device delivered. Not for: what
 //! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
 
-use super::a04_holes_read;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -39,7 +38,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Look at `LD_PRELOAD` and `/etc/ld.so.preload`, and for what else stands between programs and the kernel (`fathom \
                  doctor`). There is nothing to accept: nothing was read.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| calls([0, 0])),
     #[cfg(test)]
@@ -53,16 +52,16 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.has_storage() || !Kind::MOVING.iter().any(|k| case.does(*k)) {
         return Ok(Answer::DoesNotApply);
     }
     if !COUNTED.contains(&case.stream.engine.as_str()) {
-        return by_pages(case);
+        return by_pages(case, earlier);
     }
     match by_calls(case) {
         Ok(answer) => Ok(answer),
-        Err(_) if case.does(Kind::Read) && case.on_device() => by_pages(case),
+        Err(_) if case.does(Kind::Read) && case.on_device() => by_pages(case, earlier),
         Err(why) => Err(why),
     }
 }
@@ -95,8 +94,8 @@ fn by_calls(case: &Case) -> Known<Answer> {
 }
 
 /// By pages: what no device delivered must be somewhere. Direct reads need no page; those that are too fast are told by A18.
-fn by_pages(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Read) || !case.on_device() || a04_holes_read::fires(case) {
+fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Read) || !case.on_device() || earlier.finds(CheckId::A04) {
         return Ok(Answer::DoesNotApply);
     }
     let (read, delivered) = (case.issued(Kind::Read).bytes, case.delivered_reads()?);

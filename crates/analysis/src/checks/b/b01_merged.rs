@@ -5,7 +5,7 @@
 
 use super::shared::{Requests, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
                  switch merging off with `echo 2 > /sys/block/DISK/queue/nomerges`. Accept it with `--accept B01` where the \
                  question is what an application with small neighbouring operations gets, merging included.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { merged: 4, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
@@ -73,11 +73,6 @@ fn look(case: &Case) -> Known<Answer> {
         evidence: numbers,
         renames: renamed.then(|| Rename::Condition(words(worst))),
     }))
-}
-
-/// Whether it takes the name of a result.
-pub(super) fn renames(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(f)) if f.renames.is_some())
 }
 
 fn words(requests: &Requests) -> String {

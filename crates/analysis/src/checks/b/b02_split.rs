@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
                  way; it is the latency and the depth that are those of groups. Accept it with `--accept B02` where that is what \
                  the application does.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| split(crate::forge::Forge::honest().record(), 4)),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type `--cache direct`, or `--engine mmap:random` for mappings, or lower `queue/read_ahead_kb`. Accept it with \
                  `--accept B03` where the application reads through the page cache in the same way.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 4.0, ..buffered() }.record()),
     #[cfg(test)]

@@ -3,9 +3,9 @@
 //! For: what journal, metadata and copies add until the final sync has ended. Not for: writes of others (D01), nor what a
 //! drive does inside itself.
 
-use super::shared::{ODD_BYTES, says};
+use super::shared::ODD_BYTES;
 use crate::case::{Case, Ran, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -34,15 +34,15 @@ pub(super) const CHECK: Check = Check {
                  for that question. For the device alone, overwrite a file that is allocated already, or measure the block \
                  device itself.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || says(case, CheckId::D01) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::D01) {
         return Ok(Answer::DoesNotApply);
     }
     let asked = case.issued(Kind::Write).bytes;

@@ -4,7 +4,7 @@
 //! is part of the workload.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Take `--engine io_uring` with `--cache direct`, or `--workers` in place of depth; see what limits the row. Accept \
                  it with `--accept B05` where the application's interface is that one; the name keeps the true depth.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { depth_seen: 0.98, engine: "sync", ..crate::forge::Forge::honest() }.record()

@@ -4,7 +4,7 @@
 //! one operation at a time (B05), nor for what blocks inside the kernel.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
                  blocking, ask for `--workers` instead of `--depth`. Accept it with `--accept B06` where the application does the \
                  same, and read the depth as one per worker.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { latency_ns: Some(crate::forge::SUBMIT_NS), ..crate::forge::Forge::honest() }

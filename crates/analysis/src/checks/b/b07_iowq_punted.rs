@@ -3,7 +3,7 @@
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
 use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
                  with `--accept B07` where the application uses io_uring in the same way.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with_threads("100: fathom\n101: fathom-0\n102: iou-wrk-101\n103: iou-wrk-101\n")),
     #[cfg(test)]

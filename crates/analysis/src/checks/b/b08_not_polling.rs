@@ -3,7 +3,7 @@
 //! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command line). \
                  There is nothing to accept: the number is that of interrupts.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| polled(Some("0\n"))),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Lower `--depth`, or raise `queue/nr_requests`. As a note it needs no accepting; read the latency as that of a \
                  queue in software.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
                   (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
         repair: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi). As a note it needs no accepting.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| one_queue(250_000, 4)),
     #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Take `--bs`, `--offset` and `--align` as multiples of the physical block; make the partition anew at a \
                  multiple of 1 MiB. Accept it with `--accept B11` where the application writes such blocks, as old databases do.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { block_bytes: 512, ..crate::forge::Forge::honest_write() }.record()),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: every run of the job, those that errors ended included. Not for: why a device fails.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and --offset suit the \
                  target for EINVAL. Accept it with `--accept B12` only where failing is what was to be measured.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { errors: 7, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]

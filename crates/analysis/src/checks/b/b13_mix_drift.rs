@@ -6,7 +6,7 @@
 mod drawn;
 
 use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use drawn::Drawn;
 use model::Known;
 use model::check_id::CheckId;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
                   operations of one direction. A session file that has another mix in its plan than was measured shows it.",
         repair: "Please report it with the session file. There is nothing to accept: the number is of another workload.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| mixed(70)),
     #[cfg(test)]

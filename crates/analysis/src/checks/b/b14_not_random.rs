@@ -3,10 +3,9 @@
 //! For: merges at the device beyond those that chance makes in a span, and seeds that are typed twice. Not for: where so much was
 //! merged that the size is another (B01), nor for orders that are near one another by design.
 
-use super::b01_merged;
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -34,20 +33,20 @@ pub(super) const CHECK: Check = Check {
         repair: "Leave `--seed` out: the clock gives each session another one. Measure a larger span (`--size`), or without the \
                  layer that gathers. Accept it with `--accept B14` where the same offsets, or that layer, are part of the question.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::B01], look),
     #[cfg(test)]
     fires: Some(|| super::shared::merge_some(crate::forge::Forge::honest().record(), 0.05)),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if let Some(before) = drawn_before(case) {
         return before.map(Answer::Finding);
     }
     let lines = &case.stream.access.lines;
     let uniform = lines.iter().all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0);
-    if !uniform || !one_to_one(case) || b01_merged::renames(case) {
+    if !uniform || !one_to_one(case) || earlier.renames(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
     let all = requests(case)?;

@@ -3,7 +3,7 @@
 //! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Name the directory and let fathom make its own file, where there is free space in one piece; `e4defrag` or \
                  `xfs_fsr` put a file together again. Accept it with `--accept B15` where the real file is in such pieces.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
     #[cfg(test)]

@@ -3,9 +3,8 @@
 //! For: holes and unwritten extents in a file that is written, seen before each run. Not for: reads of such bytes (A04), nor
 //! for copies that a file system makes of shared blocks (A21).
 
-use super::shared::says;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
@@ -30,17 +29,17 @@ pub(super) const CHECK: Check = Check {
         repair: "Name the directory, and fathom fills its own file first; or fill the file with data yourself. Accept it with \
                  `--accept B16` where new files are what the application writes.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { hole_share: 0.5, ..crate::forge::Forge::honest_write() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let writes = case.does(Kind::Write) && case.on_device() && !case.on_block_devices();
     // Where holes are read too the number is void already, of the same cause.
-    if !writes || (case.does(Kind::Read) && says(case, CheckId::A04)) {
+    if !writes || (case.does(Kind::Read) && earlier.finds(CheckId::A04)) {
         return Ok(Answer::DoesNotApply);
     }
     let extents = case.extents()?;

@@ -3,7 +3,7 @@
 //! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
 
 use crate::case::{Case, Ran, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Give every worker a CPU (`--workers` up to the number of CPUs, `--cpus` and `--pin`), and one queue of greater \
                  `--depth` instead of many workers. Accept it with `--accept B17` where unequal clients are the question.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
 use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Please report it with the session file, and see whether the clock is sound (`fathom doctor`). There is nothing to \
                  accept: one of the numbers is wrong, and nobody knows which.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { latency_ns: Some(2_000_000), ..crate::forge::Forge::honest() }.record()

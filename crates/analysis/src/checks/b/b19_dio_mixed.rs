@@ -3,9 +3,8 @@
 //! For: dirty pages of a target of a direct test, and streams of one phase that disagree. Not for: direct I/O that the file
 //! system itself sends through the page cache (A02).
 
-use super::shared::says;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -27,15 +26,15 @@ pub(super) const CHECK: Check = Check {
         repair: "Stop what else uses the file, or give the streams of a job files of their own. Accept it with `--accept B19` \
                  where an application does both, as a database beside its backup.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A02], look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { dirty_share: 0.01, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || pages_unknown(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.stream.cache.is_direct() || !case.on_device() || says(case, CheckId::A02) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.stream.cache.is_direct() || !case.on_device() || earlier.finds(CheckId::A02) {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(other) = buffered_beside(case) {

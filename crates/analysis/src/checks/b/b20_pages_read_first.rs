@@ -5,7 +5,7 @@
 
 use super::shared::ODD_BYTES;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Take a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine sync:new`), whose pages \
                  need not be read. Accept it with `--accept B20` where the application changes parts of old pages.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| reading(0.5)),
     #[cfg(test)]

@@ -1,12 +1,9 @@
-//! What several checks of the group ask: requests beside operations, the disks below, and what another check says.
+//! What several checks of the group ask: requests beside operations, and the disks below.
 //!
 //! For: one reading of the counters for B01, B02 and B14. Not for: bytes that did not arrive (A01, A02) or were not ours (D01).
 
 use crate::case::{Amount, Case, share};
-use crate::checks::all;
-use crate::checks::check::Answer;
 use model::Known;
-use model::check_id::CheckId;
 use model::evidence::BlockFlow;
 use model::job::Kind;
 use model::machine::{Layer, LayerKind};
@@ -104,11 +101,6 @@ pub(super) fn disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
 /// `vda`, or `vda, vdb`.
 pub(super) fn names(layers: &[&Layer]) -> String {
     layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether another check has a finding about this case, which then explains it.
-pub(super) fn says(case: &Case, id: CheckId) -> bool {
-    all().find(|c| c.id == id).is_some_and(|c| matches!((c.ask)(case), Ok(Answer::Finding(_))))
 }
 
 /// The record with this share of the operations merged into their neighbours: fewer requests, merges counted, bytes the same.

@@ -3,9 +3,9 @@
 //! For: syncs asked for against flushes that disks with a volatile cache completed, and caches that somebody only declared to
 //! be safe. Not for: mounts without barriers (C02), nor disks that lie about a flush (C03).
 
-use super::{c02_barriers_off, flushes};
+use super::flushes;
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -35,15 +35,15 @@ pub(super) const CHECK: Check = Check {
         repair: "Write `write back` into `queue/write_cache` again, and mount without `nobarrier`. Accept it with `--accept C01` \
                  only where the power of the disk is protected; then `write through` is a promise that you keep.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::C02], look),
     #[cfg(test)]
     fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
     blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || c02_barriers_off::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::C02) {
         return Ok(Answer::DoesNotApply);
     }
     case.grounded()?;
@@ -107,11 +107,6 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
         evidence: numbers,
         renames,
     })
-}
-
-/// Whether it finds that flushes did not come, so that nothing is left to time.
-pub(super) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
 }
 
 /// A layer that has a volatile cache by its nature and says that it has none.

@@ -4,7 +4,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Mount with barriers (`mount -o remount,barrier`), or start without the library. Accept it with `--accept C02` \
                  where the caches of all disks below keep their power.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
@@ -75,11 +75,6 @@ fn off(case: &Case) -> Option<String> {
 
 fn option(fs: &FileSystem) -> Option<&'static str> {
     OFF.iter().copied().find(|off| fs.options.split(',').any(|o| o == *off))
-}
-
-/// Whether it explains that no flush was seen.
-pub(super) fn fires(case: &Case) -> bool {
-    off(case).is_some()
 }
 
 fn found(case: &Case, what: &str) -> Answer {

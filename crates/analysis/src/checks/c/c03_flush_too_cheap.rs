@@ -2,9 +2,9 @@
 //!
 //! For: the time of a flush at the lowest disks. Not for: flushes that never came (C01).
 
-use super::{c01_sync_without_flush as c01, c02_barriers_off as c02, flushes};
+use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
                  writethrough rather than cache=unsafe). Accept it with `--accept C03` where you know that it does: drives with \
                  power-loss protection answer at once and rightly so.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::C01, CheckId::C02], look),
     #[cfg(test)]
     fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 11_000, 200)),
     #[cfg(test)]
@@ -47,7 +47,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.does(Kind::Write) || !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -58,7 +58,7 @@ fn look(case: &Case) -> Known<Answer> {
             evidence([]),
         ));
     }
-    if !flushes::syncs_itself(case) || c02::fires(case) || c01::fires(case) {
+    if !flushes::syncs_itself(case) || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();

@@ -5,8 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::a::a09_writes_still_in_ram as a09;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,15 +27,15 @@ pub(super) const CHECK: Check = Check {
         repair: "Type `--cache direct-dsync`, or `--fsync N`, to measure writes that survive. Nothing is to be accepted: a note \
                  changes no number.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]
     fires: Some(|| flushes::forged(&crate::forge::Forge::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
     blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.on_device() || a09::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.on_device() || earlier.finds(CheckId::A09) {
         return Ok(Answer::DoesNotApply);
     }
     if flushes::syncs_itself(case) {

@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Ask the server: `exportfs -v` must say `sync`, and its own disks can be measured there. Nothing is to be accepted: \
                  a note changes no number.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| nfs(Some((0, 11_000, 0)))),
     #[cfg(test)]

@@ -4,8 +4,7 @@
 //! machine's memory (A09 says that, with the same rate).
 
 use crate::case::{Case, share};
-use crate::checks::a::a09_writes_still_in_ram as a09;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -32,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Quote the rate with the final sync, or measure for longer. Accept it with `--accept C06` where your program does \
                  not sync either.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
@@ -42,8 +41,8 @@ pub(super) const CHECK: Check = Check {
     blind: || crate::forge::Forge { sync_ns: None, ..crate::forge::Forge::honest_write() }.record(),
 };
 
-fn look(case: &Case) -> Known<Answer> {
-    if !case.does(Kind::Write) || !case.has_storage() || a09::fires(case) {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    if !case.does(Kind::Write) || !case.has_storage() || earlier.finds(CheckId::A09) {
         return Ok(Answer::DoesNotApply);
     }
     let mut sync_ns = 0.0;

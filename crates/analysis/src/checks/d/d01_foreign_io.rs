@@ -4,7 +4,7 @@
 //! nor neighbours below a virtual disk (D18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use crate::traffic::{self, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
@@ -37,17 +37,12 @@ pub(super) const CHECK: Check = Check {
         repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again. Accept it with `--accept D01` where \
                  the neighbour belongs to what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { foreign_ios: 9_000, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]
     blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
 };
-
-/// Whether it finds somebody.
-pub(super) fn fires(case: &Case) -> bool {
-    matches!(look(case), Ok(Answer::Finding(_)))
-}
 
 fn look(case: &Case) -> Known<Answer> {
     if !case.on_device() {

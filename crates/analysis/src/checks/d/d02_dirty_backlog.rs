@@ -3,7 +3,7 @@
 //! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Wait until it is written (`sync`, `grep -e Dirty -e Writeback /proc/meminfo`), stop who makes it, and measure again. \
                  Accept it with `--accept D02` where the dirt is on another disk.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with_dirt(200 << 10, 0)),
     #[cfg(test)]

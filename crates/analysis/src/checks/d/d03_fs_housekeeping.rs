@@ -3,9 +3,8 @@
 //! For: kernel threads that initialise or move things on the file system under test, writes to an idle disk, and blocks given
 //! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
 
-use super::d01_foreign_io as d01;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -50,7 +49,7 @@ pub(super) const CHECK: Check = Check {
                  `-E lazy_itable_init=0,lazy_journal_init=0`. Mount without `discard` and use fstrim between measurements. Accept \
                  it with `--accept D03` where your machine always does that.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
     fires: Some(|| with_thread("4711: ext4lazyinit")),
     #[cfg(test)]
@@ -62,7 +61,7 @@ pub(super) const CHECK: Check = Check {
     },
 };
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() {
         return Ok(Answer::DoesNotApply);
     }
@@ -82,7 +81,7 @@ fn look(case: &Case) -> Known<Answer> {
         let severity = if elsewhere { Severity::Note } else { Severity::Biased };
         return Ok(found(severity, sentence, numbers));
     }
-    if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !d01::fires(case)) {
+    if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
         let sentence = format!(
             "While fathom did nothing, {} a second were written to the disk; a file system may still be setting itself up.",
             show_bytes(rate as u64)

@@ -4,7 +4,7 @@
 //! a cloud, which no file shows; what they look like is D05 and D19.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,7 +36,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit. Accept it with \
                  `--accept D04` where the limit belongs to what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
     #[cfg(test)]

@@ -3,9 +3,9 @@
 //! For: the device's own time for our operations against their latencies. Not for: time that workers spent on a CPU (D06) or
 //! waiting for one (D08), which is taken out before; nor operations that never reached the device (A01, A02, A09).
 
-use super::{d01_foreign_io as d01, d04_io_limit_configured as d04, d08_runqueue_wait as d08};
+use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
 use crate::stalls;
 use model::Known;
 use model::check_id::CheckId;
@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Lift what the sentence guesses: a limit (D04), a full queue (nr_requests), a file system's journal. Accept it with \
                  `--accept D05` where the whole way down to the device is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
     #[cfg(test)]
@@ -86,11 +86,11 @@ impl Split {
     }
 }
 
-fn look(case: &Case) -> Known<Answer> {
+fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !case.on_device() || !case.stream.cache.is_direct() || !arrived(case)? {
         return Ok(Answer::DoesNotApply);
     }
-    if d01::fires(case) {
+    if earlier.finds(CheckId::D01) {
         return Err("the device's time is not that of fathom's operations alone (D01)".into());
     }
     let split = split(case)?;

@@ -3,7 +3,7 @@
 //! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,7 +29,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Ask for more `--workers`, or a larger `--bs`; `--engine io_uring` costs least per operation. Accept it with `--accept \
                  D06` where one busy thread is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { cpu_share: 0.99, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]

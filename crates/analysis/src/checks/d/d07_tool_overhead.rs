@@ -4,7 +4,7 @@
 //! engines that move no bytes.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Compare such figures only with others of fathom, or ask for a larger `--bs`. Accept it with `--accept D07` where \
                  only the difference of two such figures matters.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         let quick = crate::forge::Forge { latency_ns: Some(150), ..crate::forge::Forge::honest() };

@@ -5,7 +5,7 @@
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,7 +31,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Stop what else needs the CPU, ask for fewer `--workers`, or give them CPUs of their own with `--cpus`. Accept it with \
                  `--accept D08` where a busy machine is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| waiting(0.2)),
     #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::stalls;
 use model::Known;
 use model::check_id::CheckId;
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Stop what else needs the CPU, or give the workers CPUs of their own with `--cpus`. Accept it with `--accept D09` \
                  where a busy machine is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
     #[cfg(test)]

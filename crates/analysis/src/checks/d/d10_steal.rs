@@ -3,7 +3,7 @@
 //! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::kernel_text::stolen_ticks;
 use model::Known;
 use model::check_id::CheckId;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure when the host is idle, pin the guest's CPUs, or take an instance with CPUs of its own. Accept it with \
                  `--accept D10` where the crowded host is what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| stolen(10, 200)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -31,7 +31,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Start fathom outside the quota, or raise it (`cpu.max`; in a container its CPU limit). Accept it with `--accept D11` \
                  where the quota belongs to what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with_pauses(3, 300_000)),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! (D17), nor CPUs at their end (D06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
         repair: "`cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` against deep sleep. Leave it and compare \
                  only with the same setting where the machine will work like this too.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with(GOVERNORS, Ok("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor: powersave\n"))),
     #[cfg(test)]

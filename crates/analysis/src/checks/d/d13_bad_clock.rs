@@ -4,7 +4,7 @@
 //! Not for: what our whole loop takes (D07).
 
 use crate::case::{Case, Ran, no_run};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
                  `/sys/devices/system/clocksource/clocksource0/` and what `dmesg` says about tsc. Nothing makes up for a clock \
                  that is wrong, so do not accept this one.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| slept(10_000_000_000)),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use model::Known;
 use model::check_id::CheckId;
@@ -41,7 +41,7 @@ pub(super) const CHECK: Check = Check {
         repair: "End what needs the memory, make the file smaller, or raise the limit of the group. Accept it where the machine \
                  that you mean is as short of memory.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| pressed(50_000)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::thermometers::sensors;
 use model::Known;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Give the drive air or a heat sink, and rest between runs. Accept it where the drive will be as warm in use: then \
                  this is its sustained speed.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::link::link;
 use model::Known;
@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
                  LnkCap and LnkSta). Accept it where the drive will stay in that slot, or is too old for the \
                  port.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
     #[cfg(test)]

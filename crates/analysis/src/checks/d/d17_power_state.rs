@@ -4,7 +4,7 @@
 //! longer than a moment (E03).
 
 use crate::case::{Case, Ran, no_run, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Leave a warm-up (--warmup 1s), or switch power saving off: `nvme_core.default_ps_max_latency_us=0`, \
                  `hdparm -B 255`, link power `max_performance`. Accept it where the drive will sleep in use too.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| woken(&crate::forge::Forge::honest(), 80_000_000, 5)),
     #[cfg(test)]

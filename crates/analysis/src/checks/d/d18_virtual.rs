@@ -3,7 +3,7 @@
 //! For: saying so. Not for: guessing what the host does.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for limits, and \
                  say in a report that the disk is virtual. A note needs no --accept.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         crate::forge::Forge { virtual_by: Ok(Some("KVM".into())), ..crate::forge::Forge::honest() }.record()

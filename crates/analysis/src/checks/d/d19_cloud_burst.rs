@@ -4,7 +4,7 @@
 //! disks, nor their shape (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -51,7 +51,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Quote the second rate, or measure for more than an hour once the credits are spent. Accept it where the load \
                  comes in bursts shorter than the credits last.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| forged("Amazon EC2\n", 3_000, 1_200, 30)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
                   --size 64m DIR; rm DIR/fill`.",
         repair: "Free some room, run `fstrim` on flash, and measure again. Accept it where the disk will be as full in use.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| with_free(&crate::forge::Forge::honest_write(), 5)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Put the workers next to the device: `fathom run --node N DIR`, where N is what \
                  `cat /sys/block/nvme0n1/device/numa_node` says. A note needs no --accept.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| on_two_nodes(&Placement::default(), "1\n")),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! worse, nor for counters that are off (A13) and caches declared away (C01).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -33,7 +33,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Nothing, where the settings are meant: then say them with the number. Else write the default back, and look for a \
                  rule in `/etc/udev/rules.d/` or a tuned profile. A note needs no --accept.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
     #[cfg(test)]

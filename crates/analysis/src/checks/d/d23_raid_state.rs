@@ -4,7 +4,7 @@
 //! kernel does not see, nor arrays that the target is not on.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Wait for the end (`watch cat /proc/mdstat`), or replace the member, and measure again. Accept it where the speed of \
                  the broken array is what you want to know.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| on_array(DEGRADED)),
     #[cfg(test)]

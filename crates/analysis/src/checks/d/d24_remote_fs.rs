@@ -4,7 +4,7 @@
 //! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
 
 use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -47,7 +47,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure on the server for its disks. Accept it (`--accept D24`) where the whole way is what you mean, and read past \
                  the client's cache with --cache direct.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| on_nfs(&Forge::honest(), Ok(0))),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! check says that for itself.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers. A note \
                  needs no --accept.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| Forge { kind: "overlay", ..Forge::honest() }.record()),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! waiting for a CPU (D08), a quota (D11), nor a machine that slept and knows it (D13).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure again, and let nothing stop it: job control (Ctrl-Z), a debugger, a freezer, a snapshot of the virtual machine. \
                  Nothing makes up for the time, so do not accept this one.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| still(500_000_000)),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
 
 use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use crate::strategy::disturbed::Outside;
 use model::Known;
 use model::check_id::CheckId;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again. Accept it with \
                  `--accept D27` where the neighbour belongs to what you want to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use crate::run_series::courses;
 use crate::stats::sample::mean;
 use crate::stats::series::Series;
@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
                   where the course itself is what you want to know; `fathom show --explain FILE` prints it second by \
                   second.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)),
     #[cfg(test)]

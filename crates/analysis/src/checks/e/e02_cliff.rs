@@ -3,7 +3,7 @@
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
 use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use crate::device_series::Course;
 use crate::run_series::courses;
 use crate::stats::change::{Change, Step};
@@ -40,7 +40,7 @@ pub(super) const CHECK: Check = Check {
                   before it for the burst. Accept it with --accept E02 where the blend is what you want, as for a \
                   job that runs once.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(

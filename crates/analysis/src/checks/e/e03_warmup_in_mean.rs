@@ -3,7 +3,7 @@
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::run_series::courses;
 use crate::stats::warm_up::beginning;
 use crate::steadiness::cliff;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of \
                   what you measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))

@@ -3,7 +3,7 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::run_series::courses;
 use crate::stats::autocorrelation::{FEWEST, observations};
 use crate::stats::change::without_levels;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure for at least ten times as long as the slowest wave that `fathom show --explain FILE` shows \
                   (--time), or more often (--runs). Accept it with --accept E04 where only the total matters.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| waves(20)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type --runs 5 or more. For a look at a machine one run is fine: the note changes neither number nor \
                   exit code.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::figures::iops;
 use crate::run_series::courses;
 use crate::stats::autocorrelation::correlation_time;
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
                   make the interval narrower, not the runs more alike. Accept it with --accept E06 where the spread \
                   is what you report.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
     #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::stats::bimodality::{FEWEST_OPS, modes};
 use model::Known;
 use model::check_id::CheckId;
@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
                   drives behind one name, reads beside writes. Accept it with --accept E07 where such a mixture is \
                   what you mean to measure.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| mixed(40)),
     #[cfg(test)]

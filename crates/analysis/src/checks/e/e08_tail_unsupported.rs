@@ -5,7 +5,7 @@
 
 use super::TIMED;
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Measure longer (--time) or more often (--runs). It changes neither number nor exit code: what \
                   cannot be said is not said.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { ops: 200, runs: 1, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]

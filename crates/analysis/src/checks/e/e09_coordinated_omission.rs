@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -44,7 +44,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Type --rate with the load that your users make: then latency counts from when an operation should \
                   have begun. Accept it with --accept E09 where you want the time that the storage took once asked.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
 use crate::runs::falls_short;
 use model::Known;
@@ -29,7 +29,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Ask for a lower --rate, a larger --depth or more --workers. Accept it with --accept E10 where you \
                   want to see how it behaves beyond its capacity.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
         let open_loop = Some((10_000.0, Some(1_000_000)));

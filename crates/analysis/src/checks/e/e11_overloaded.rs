@@ -3,7 +3,7 @@
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
 use crate::case::{Case, Ran, no_run, share};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use crate::runs::falls_short;
 use crate::stats::sample::median;
@@ -36,7 +36,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with \
                   --accept E11 where you want to see the queue grow.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| growing(0.006)),
     #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::windows::{LEAST_NS, LEAST_OPS, TooLittle, too_little};
 use model::Known;
 use model::check_id::CheckId;
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
         repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. \
                   Accept it with --accept E12 where bursts are what your load makes.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| crate::forge::Forge { runs: 2, ..crate::forge::Forge::honest() }.record()),
     #[cfg(test)]

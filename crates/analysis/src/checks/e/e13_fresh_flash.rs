@@ -4,7 +4,7 @@
 //! nothing can be known (D18), nor the fast cache of a used drive (E12).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
@@ -39,7 +39,7 @@ pub(super) const CHECK: Check = Check {
                   until the rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
                   written. Accept it with --accept E13 where a fresh drive is what you compare.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
     #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
 
 use crate::case::{Case, Ran, no_run};
-use crate::checks::check::{Answer, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use model::Known;
 use model::check_id::CheckId;
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
                   first interval shows it.",
         repair: "Please report it with the session file.",
     },
-    ask: look,
+    ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| counted(12)),
     #[cfg(test)]
