@@ -12,6 +12,7 @@ pub mod explain;
 pub mod failure;
 pub mod history;
 mod input;
+pub mod interfaces;
 pub mod live;
 pub mod output;
 pub mod plan;

@@ -1,6 +1,6 @@
 //! The program `fathom`: the flow from command line to exit code, and nothing else.
 
-use fathom_io::cli::{Cli, Command, SweepSaid};
+use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::spared::Spared;
 use fathom_io::{compare, doctor, explain, history, plan, run, session, show, signals, verify};
@@ -77,7 +77,8 @@ fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {
         SweepSaid::Specs => show::specs(),
         SweepSaid::Resume(word, showing) => {
             let before = session::read(&history::find(&word)?)?;
-            let (meant, keep) = plan::resume::again(&word, &before)?;
+            let (meant, keep) =
+                plan::resume::again(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             let outlets = show::outlets(&showing, spared(&meant, None))?;
             conclude(&run::resume(meant, before, keep, showing.quiet)?, &showing, &outlets)
         }
@@ -118,7 +119,10 @@ fn judge(
     outlets: &show::Outlets,
     seen: Option<&run::Seen>,
 ) -> Result<ExitCode, Failure> {
-    let report = show::judge(record, kept, showing);
+    let words = kept.map(history::said).unwrap_or_default();
+    let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
-    Ok(show::exit_code(&report, seen))
+    // How it ended comes before what was found.
+    let ended = seen.and_then(run::Seen::exit_code);
+    Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
 }

@@ -2,7 +2,7 @@
 //!
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
-use crate::plan::interfaces::Interface;
+use crate::interfaces::Interface;
 use model::plan::{Hook, Promise};
 use model::profile::Profile;
 use model::wish::JobWish;

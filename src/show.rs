@@ -1,12 +1,9 @@
-//! Showing: from a record to bytes on standard output and in files, and the exit code.
+//! Showing: from a record to bytes on standard output and in files.
 //!
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::history;
 use crate::output::{self, Outlet, Replace, Rules};
-use crate::run::Seen;
-use crate::signals::INTERRUPTED;
 use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
@@ -17,6 +14,7 @@ use model::plan::Plan;
 use model::record::Record;
 use model::report::Report;
 use model::wish::presets::preset;
+use model::words::Words;
 use report::{Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,12 +53,12 @@ impl Showing {
     }
 }
 
-/// Concludes. The file is that of the session, where it was kept.
-pub fn judge(record: &Record, file: Option<&Path>, showing: &Showing) -> Report {
+/// Concludes. The file is that of the session, where it was kept, and the words are what the user says about it.
+pub fn judge(record: &Record, file: Option<&Path>, words: Words, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
         session: file.map(name::text),
-        words: file.map(history::said).unwrap_or_default(),
+        words,
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)
@@ -121,15 +119,6 @@ pub fn report(
         }
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
-}
-
-/// 130 after a signal, 3 where the run failed, else what the findings say.
-pub fn exit_code(judged: &Report, seen: Option<&Seen>) -> ExitCode {
-    match seen {
-        Some(Seen { interrupted: true, .. }) => ExitCode::from(INTERRUPTED),
-        Some(Seen { failed: true, .. }) => ExitCode::from(3),
-        _ => ExitCode::from(analysis::exit_code(judged)),
-    }
 }
 
 /// Prints the plan with the origin of every setting.

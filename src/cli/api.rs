@@ -2,7 +2,7 @@
 
 use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
-use crate::plan::interfaces::{self, INTERFACES, Interface};
+use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use crate::stdout;

@@ -24,7 +24,7 @@ use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
-pub use sweep::Said as SweepSaid;
+pub use sweep::{Said as SweepSaid, again as sweep_again};
 
 /// Measures storage, and says whether the number means what you think it means.
 ///

@@ -1,11 +1,14 @@
 //! `fathom sweep`: its flags.
 
+use super::Cli;
+use super::Command::Sweep;
 use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
+use model::plan::Plan;
 use model::wish::axes::{AXES, Axes, Axis, find};
 use model::wish::cycle::{Cycle, Step};
 use model::wish::limits::MAX_TIME_NS;
@@ -214,6 +217,24 @@ impl Args {
         }
         Ok(Said::Measure(request, self.showing.showing(self.explain)?))
     }
+}
+
+/// What the command line of an earlier sweep says, which `--resume` goes on with.
+///
+/// # Errors
+/// A usage failure where it was no sweep, or this version does not understand it.
+pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
+    let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
+    if before.study.grid().is_none() {
+        return Err(refuse("that session is no sweep; name one that `fathom sweep` wrote"));
+    }
+    let cli = Cli::try_parse_from(before.command.iter().map(|word| model::name::of_text(word)))
+        .map_err(|_| refuse("this version does not understand its command line; begin anew"))?;
+    let Sweep(args) = cli.command else { return Err(refuse("its command line is no sweep")) };
+    let Said::Measure(request, _) = args.said()? else {
+        return Err(refuse("its command line measures nothing"));
+    };
+    Ok(Request { command: before.command.clone(), ..request })
 }
 
 /// Lines are one more access specification, or the only one where none is named.

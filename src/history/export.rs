@@ -121,7 +121,8 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
     let Some(format) = format else {
         return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", name::shown(session))));
     };
-    let report = show::judge(&session::read(session)?, Some(session), &Showing::plain(format));
+    let report =
+        show::judge(&session::read(session)?, Some(session), words::said(session), &Showing::plain(format));
     stdout::rendered(format, &report, Style::default())
 }
 

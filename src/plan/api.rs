@@ -4,11 +4,11 @@
 //! out. Not for: measuring (the jobs are ordinary ones) nor for advice (crate `analysis`).
 
 use super::Asked;
-use super::interfaces::{INTERFACES, Interface, Many, Ways};
 use super::layers::{reads, writes};
 use super::origins::Origins;
 use super::target;
 use crate::failure::Failure;
+use crate::interfaces::{INTERFACES, Interface, Many, Ways};
 use crate::request::Request;
 use machine::root::Root;
 use model::api::{Contest, Entrant};

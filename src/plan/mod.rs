@@ -7,7 +7,6 @@ mod against;
 mod api;
 mod cycle;
 mod engine;
-pub mod interfaces;
 mod job_file;
 mod layers;
 mod limit;
@@ -37,7 +36,6 @@ use model::wish::{JobWish, PhaseWish, StreamWish};
 use origins::Origins;
 use std::borrow::Cow;
 use stream::Draft;
-pub(crate) use sweep::minutes;
 use target::Targets;
 
 /// Window and warm-up of each run of a bench: eight tests, five times, in about a minute and a half.

@@ -18,7 +18,7 @@ use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::live::{Left, Live};
 use crate::session::Session;
-use crate::signals;
+use crate::signals::{self, INTERRUPTED};
 use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::workers::Workers;
@@ -37,6 +37,7 @@ use model::record::{
 };
 use model::study::Study;
 use model::units::{show_bytes, show_count};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -70,6 +71,17 @@ pub struct Seen {
     /// An error ended it.
     pub failed: bool,
     _targets: Vec<Ready>,
+}
+
+impl Seen {
+    /// 130 after a signal, 3 where it failed; `None` where it ended in order, and what was found decides.
+    pub fn exit_code(&self) -> Option<ExitCode> {
+        match self {
+            Self { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
+            Self { failed: true, .. } => Some(ExitCode::from(3)),
+            _ => None,
+        }
+    }
 }
 
 /// Measures a plan into a session file, which stays where `keep` says so.

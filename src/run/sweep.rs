@@ -6,7 +6,6 @@
 use super::{Bench, OVERHEAD, run_of};
 use crate::failure::Failure;
 use crate::live::{Left, Live};
-use crate::plan::minutes;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
 use analysis::strategy::sample::{Try, tries};
@@ -16,6 +15,7 @@ use model::record::attempts::Attempt;
 use model::record::{Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
 use model::sweep::Search::{Adaptive, Exhaustive, InOrder};
 use model::sweep::Until;
+use model::units::minutes;
 use std::time::Duration;
 
 /// Cells in a row that break off: then it is not the cell.

@@ -144,6 +144,14 @@ pub fn show_change(ratio: f64) -> String {
     }
 }
 
+/// A time as people plan with it: `45 s`, `5 min`.
+pub fn minutes(ns: u64) -> String {
+    match ns.div_ceil(1_000_000_000) {
+        s if s >= 120 => format!("{} min", (s + 30) / 60),
+        s => format!("{s} s"),
+    }
+}
+
 #[test]
 fn sizes_are_powers_of_two_and_exact() {
     assert_eq!(parse_bytes("4k"), Ok(4096));

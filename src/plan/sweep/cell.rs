@@ -3,12 +3,12 @@
 //! For: what a cell may cost, and what a place, an engine or a target refuses. Not for: which points there are, nor their order.
 
 use super::doing::Doing;
+use super::target_facts::TargetFacts;
 use crate::failure::Failure;
 use crate::plan::cycle::{Crew, Loads};
 use crate::plan::target;
-use crate::request::{Request, SweepWish};
+use crate::request::SweepWish;
 use engine::engines::{self, Entry};
-use machine::root::Root;
 use model::job::{Batch, Cache, GROW, Limit, Mix, PerKind, Sizes};
 use model::name;
 use model::plan::Role;
@@ -17,7 +17,6 @@ use model::units::{MIB, show_bytes};
 use model::wish::axes::{MAX_CELLS, names};
 use model::wish::presets::{Mode, Way};
 use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
-use std::path::PathBuf;
 
 /// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
 /// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
@@ -25,24 +24,12 @@ const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
 /// Most bytes that they go over, once: what they read again would be in the page cache.
 const YARDSTICK_BYTES: u64 = 256 * MIB;
 
-/// Where it is measured, as far as cells depend on it.
-pub(super) struct Ground {
-    pub(super) role: Role,
-    pub(super) path: PathBuf,
-    /// Bytes that may be touched.
-    pub(super) bytes: u64,
-    /// Alignment of direct I/O; `None` where there is none.
-    pub(super) align: Option<u32>,
-    /// Whether direct I/O goes past the page cache, as far as anybody says.
-    pub(super) direct: bool,
-}
-
 /// A grid while it grows.
 pub(super) struct Growing<'a> {
     pub(super) base: JobWish,
     pub(super) memory_bytes: u64,
     /// One per named target; none where nothing is touched.
-    pub(super) grounds: Vec<Ground>,
+    pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
     pub(super) cache_said: bool,
     pub(super) wishes: Vec<JobWish>,
@@ -65,56 +52,6 @@ struct Point<'a> {
     /// Of an access specification the largest.
     bs: u32,
     depth: u32,
-}
-
-/// Every named target, each once.
-pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<Ground>, Failure> {
-    let here = [PathBuf::from(".")];
-    let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
-    let mut all: Vec<Ground> = Vec::new();
-    for said in named {
-        let path = said.canonicalize().map_err(|e| target::unreachable_path(said, &e))?;
-        if all.iter().any(|known| known.path == path) {
-            return Err(Failure::Usage(format!(
-                "TARGET {} is there twice; name each target once",
-                name::shown(said)
-            )));
-        }
-        let (found, place) = target::look(root, said, &path)?;
-        let direct = place.without_direct().is_none();
-        all.push(Ground {
-            role: found.role,
-            bytes: found.bytes,
-            align: target::whole_alignment(&place),
-            direct,
-            path,
-        });
-    }
-    Ok(all)
-}
-
-impl Ground {
-    /// Why a cell cannot be measured there.
-    fn hinders(&self, point: &Point) -> Option<String> {
-        if self.role != Role::Made && u64::from(point.bs) > self.bytes {
-            return Some(format!("{} has {}", name::shown(&self.path), show_bytes(self.bytes)));
-        }
-        if !point.cache.is_direct() {
-            return None;
-        }
-        let Some(align) = self.align else { return Some("its file system has no direct I/O".into()) };
-        let odd = |bytes: &u32| !bytes.is_multiple_of(align);
-        let (size, reply) = match point.doing {
-            Doing::Plain(..) => (Some(point.bs).filter(odd), None),
-            Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
-        };
-        if let Some(reply) = reply {
-            return Some(format!(
-                "its reply has {reply} bytes, and direct I/O there needs multiples of {align} bytes"
-            ));
-        }
-        size.map(|_| format!("direct I/O there needs multiples of {align} bytes"))
-    }
 }
 
 impl Growing<'_> {
@@ -154,7 +91,7 @@ impl Growing<'_> {
                 names().join(", --")
             )));
         }
-        let named = (self.grounds.len() as u32).max(1);
+        let named = (self.targets.len() as u32).max(1);
         for (mode, cache) in modes {
             for crew in &crews {
                 for batch in &batches {
@@ -184,7 +121,7 @@ impl Growing<'_> {
     /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
     fn default_cache(&self, entry: &Entry) -> Cache {
         let best = entry.caches.first().copied().unwrap_or(Cache::Direct);
-        let knows = self.grounds.iter().all(|g| g.direct);
+        let knows = self.targets.iter().all(|t| t.direct);
         let other = || entry.caches.iter().copied().find(|c| !c.is_direct());
         if best.is_direct() && !knows { other().unwrap_or(best) } else { best }
     }
@@ -234,20 +171,20 @@ impl Growing<'_> {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
         let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
-        let mut used = self.grounds.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
-        let is_all = |g: &Ground| size.or((g.role != Role::Made).then_some(g.bytes)) == Some(bs);
+        let mut used = self.targets.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
+        let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one such block is all there is".into());
         }
-        used.find_map(|ground| ground.hinders(point))
+        used.find_map(|target| hindrance_of(target, point))
     }
 
     /// The job of a cell.
     fn wish(&self, point: &Point) -> JobWish {
         let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
         let first = |count: u32| -> Vec<String> {
-            let used = self.grounds.iter().take(count as usize);
-            used.map(|g| name::text(&g.path)).collect()
+            let used = self.targets.iter().take(count as usize);
+            used.map(|t| name::text(&t.path)).collect()
         };
         let Crew { workers, targets, of_last } = point.crew;
         for PhaseWish { streams, .. } in &mut job.phases {
@@ -274,14 +211,14 @@ impl Growing<'_> {
 
     /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
     pub(super) fn yardsticks(&mut self) -> Vec<Yardstick> {
-        let Some(role) = self.grounds.first().map(|g| g.role) else { return Vec::new() };
+        let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         let Some(entry) = engines::find("sync") else { return Vec::new() };
         let mut out = Vec::new();
         for work in works(&self.cells) {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
             let grows = (rw == Rw::Write).then(|| (GROW.to_owned(), None));
             let engine = EngineWish { name: "sync".into(), options: grows.into_iter().collect() };
-            let named = self.grounds.len() as u32;
+            let named = self.targets.len() as u32;
             for (name, bs) in YARDSTICKS {
                 let Some(bytes) = self.yardstick_bytes(bs) else { continue };
                 let point = Point {
@@ -323,12 +260,34 @@ impl Growing<'_> {
     /// Bytes that a yardstick goes over; `None` where no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
-        let ground = self.grounds.first()?;
-        let left = ground.bytes.saturating_sub(stream.offset.unwrap_or(0));
-        let there = if ground.role == Role::Made { target::MADE_BYTES } else { left };
+        let target = self.targets.first()?;
+        let left = target.bytes.saturating_sub(stream.offset.unwrap_or(0));
+        let there = if target.role == Role::Made { target::MADE_BYTES } else { left };
         let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
+}
+
+/// Why a cell cannot be measured at a target.
+fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
+    if target.role != Role::Made && u64::from(point.bs) > target.bytes {
+        return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));
+    }
+    if !point.cache.is_direct() {
+        return None;
+    }
+    let Some(align) = target.align else { return Some("its file system has no direct I/O".into()) };
+    let odd = |bytes: &u32| !bytes.is_multiple_of(align);
+    let (size, reply) = match point.doing {
+        Doing::Plain(..) => (Some(point.bs).filter(odd), None),
+        Doing::Named(spec) => (spec.sizes().find(odd), spec.replies().find(odd)),
+    };
+    if let Some(reply) = reply {
+        return Some(format!(
+            "its reply has {reply} bytes, and direct I/O there needs multiples of {align} bytes"
+        ));
+    }
+    size.map(|_| format!("direct I/O there needs multiples of {align} bytes"))
 }
 
 impl Point<'_> {

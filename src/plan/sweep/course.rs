@@ -10,7 +10,7 @@ use crate::plan::origins::Origins;
 use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::REFERENCE_EVERY;
 use model::sweep::{Cell, Grid, Search, Until};
-use model::units::{show_block, show_bytes, show_ns};
+use model::units::{minutes, show_block, show_bytes, show_ns};
 use model::wish::presets::Rounds;
 
 /// Longest search unless said otherwise: what the original takes for its 285 cells.
@@ -73,7 +73,7 @@ fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
         )));
     };
     let size = growing.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
-    let size = size.or(growing.grounds.first().map(|g| g.bytes));
+    let size = size.or(growing.targets.first().map(|t| t.bytes));
     let bytes = capacities.map(|times| size.unwrap_or(0).saturating_mul(times));
     Ok(Until::Rounds { tracked, variable, bytes, rounds_at_most: at_most })
 }
@@ -123,12 +123,4 @@ pub(super) fn search(
     );
     let budget_ns = origins.choose_from("--budget", said.budget, default, &words, |ns| minutes(*ns));
     Ok(Search::Adaptive { budget_ns })
-}
-
-/// A time as people plan with it: `45 s`, `5 min`.
-pub(crate) fn minutes(ns: u64) -> String {
-    match ns.div_ceil(1_000_000_000) {
-        s if s >= 120 => format!("{} min", (s + 30) / 60),
-        s => format!("{s} s"),
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! For: which of them were asked for, and refusing what would change none. Not for: the settings that they are done with.
 
-use super::cell::Ground;
+use super::target_facts::TargetFacts;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepWish};
@@ -23,15 +23,15 @@ pub(super) enum Doing {
 pub(super) fn works(
     request: &Request,
     said: &SweepWish,
-    grounds: &[Ground],
+    targets: &[TargetFacts],
     origins: &mut Origins,
 ) -> Result<Vec<Doing>, Failure> {
     let mut all = if said.axes.spec.is_empty() { plain_works(said)? } else { named_works(request, said)? };
-    let theirs = grounds.iter().any(|g| g.role != Role::Made);
+    let theirs = targets.iter().any(|t| t.role != Role::Made);
     let asked = said.flags.iter().any(|f| ["rw", "spec"].contains(f)) || request.flags.contains(&"line");
     if theirs && !asked && request.destroy.is_empty() {
         if let Some(preset) = said.preset.filter(|p| p.rounds().is_some()) {
-            let path = grounds.first().map(|g| model::name::shown(&g.path)).unwrap_or_default();
+            let path = targets.first().map(|t| model::name::shown(&t.path)).unwrap_or_default();
             return Err(Failure::Refused(format!(
                 "--preset {} writes over all of {path}; type --destroy {path} if nothing on it is needed, or name a \
                  directory to have a test file made there",

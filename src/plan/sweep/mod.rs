@@ -6,6 +6,7 @@
 mod cell;
 mod course;
 mod doing;
+mod target_facts;
 
 use super::cycle;
 use super::origins::Origins;
@@ -13,8 +14,7 @@ use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
 use crate::request::{Request, SweepWish};
 use analysis::strategy::sweep::FRESH;
-use cell::{Ground, Growing, look};
-pub(crate) use course::minutes;
+use cell::Growing;
 use engine::engines::Entry;
 use machine::root::Root;
 use model::job::Cache;
@@ -25,6 +25,7 @@ use model::wish::axes::{AXES, Axes};
 use model::wish::limits::MIN_TIME_NS;
 use model::wish::presets::{IOMETER, MEMORY_BYTES, Preset, Way};
 use model::wish::{EngineWish, JobWish, StreamWish};
+use target_facts::{TargetFacts, look};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
 pub(in crate::plan) const OF_CELLS: &[&str] = &[
@@ -63,15 +64,15 @@ pub(in crate::plan) fn spread(
     let axes = &said.axes;
     let engines = if axes.engine.is_empty() { vec![default_engine(axes)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
-    let grounds = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
-    let loads = cycle::loads(said, (grounds.len() as u32).max(1), origins)?;
-    let works = doing::works(request, said, &grounds, origins)?;
+    let targets = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
+    let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
+    let works = doing::works(request, said, &targets, origins)?;
     let memory_bytes = memory_cap(said, memory, origins);
-    let base = base(request, said, &grounds);
+    let base = base(request, said, &targets);
     let mut growing = Growing {
         base,
         memory_bytes,
-        grounds,
+        targets,
         loads,
         cache_said: said.flags.contains(&"cache"),
         wishes: Vec::new(),
@@ -132,12 +133,13 @@ fn entry(said: &EngineWish) -> Result<&'static Entry, Failure> {
 }
 
 /// What all jobs have in common.
-fn base(request: &Request, said: &SweepWish, grounds: &[Ground]) -> JobWish {
+fn base(request: &Request, said: &SweepWish, targets: &[TargetFacts]) -> JobWish {
     let mut job = request.job.clone();
     // A preset's size is a wish of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
     let room = |bytes: &u64| {
-        let fits = |g: &Ground| g.role == Role::Made && machine::test_file::fits(&g.path, *bytes).is_ok();
-        !grounds.is_empty() && grounds.iter().all(fits)
+        let fits =
+            |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
+        !targets.is_empty() && targets.iter().all(fits)
     };
     let wished = said.preset.map(|p| p.size_bytes).filter(room);
     for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
