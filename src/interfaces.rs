@@ -42,7 +42,7 @@ pub enum Many {
     One,
     /// By itself.
     Depth,
-    /// By as many threads.
+    /// It has one, and so it is done by that many threads.
     Threads,
 }
 

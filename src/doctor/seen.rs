@@ -204,11 +204,13 @@ pub(super) mod tests {
     /// Counters of the disk before the pause.
     const QUIET: &str = "1000 0 8000 40 500 0 4000 20 0 44 60 0 0 0 0 9 11";
 
-    /// A file of 1 GiB on ext4 on a partition of a disk in order, on a quiet machine in order.
-    pub(crate) fn in_order() -> Seen {
-        let words = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-            pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
-        };
+    /// Files of /sys with their text.
+    fn words(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), format!("{v}\n"))).collect()
+    }
+
+    /// A partition of a disk in order, and the disk.
+    fn layers() -> Vec<Layer> {
         let queue = words(&[
             ("iostats", "1"),
             ("scheduler", "[none] mq-deadline"),
@@ -239,7 +241,12 @@ pub(super) mod tests {
             below: vec![1],
             ..Layer::default()
         };
-        let place = Place {
+        vec![part, disk]
+    }
+
+    /// A file on ext4 there.
+    fn place() -> Place {
+        Place {
             path: "/data/file".into(),
             file_system: Some(FileSystem {
                 kind: "ext4".into(),
@@ -249,11 +256,15 @@ pub(super) mod tests {
                 attributes: Vec::new(),
                 root: "/".into(),
             }),
-            layers: vec![part, disk],
+            layers: layers(),
             tops: vec![0],
             direct: Some(DirectIo { memory_align: 512, offset_align: 512 }),
             ..Place::default()
-        };
+        }
+    }
+
+    /// A machine in order that has it.
+    fn machine() -> Machine {
         let mut machine = host::look(&Root::at("/nonexistent-prefix".into()));
         machine.virtual_by = Ok(None);
         machine.clocksource = Ok("tsc".into());
@@ -267,7 +278,12 @@ pub(super) mod tests {
         .into_iter()
         .map(|(k, v)| (k.to_owned(), Ok(v.to_owned())))
         .collect();
-        machine.places = vec![place];
+        machine.places = vec![place()];
+        machine
+    }
+
+    /// A file of 1 GiB on ext4 on a partition of a disk in order, on a quiet machine in order.
+    pub(crate) fn in_order() -> Seen {
         let map = Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
         let target = TargetState {
             file: None,
@@ -291,7 +307,7 @@ pub(super) mod tests {
             path: "/data/file".into(),
             kind: Kind::File,
             bytes: 1 << 30,
-            machine,
+            machine: machine(),
             witness: None,
             start: Snapshot { moment: Moment::IdleStart, at_ns: 0, targets: Vec::new(), ..end.clone() },
             end,

@@ -3,7 +3,8 @@
 //! For: paths, ids and parts of them, `last`, tags. Not for: filters over many sessions (`fathom list`).
 
 use super::files::Files;
-use super::index::{self, Filter};
+use super::filter::Filter;
+use super::index;
 use crate::failure::Failure;
 use crate::session;
 use model::record::Record;

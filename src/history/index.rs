@@ -1,17 +1,16 @@
 //! The index: an SQLite database beside the session files, made from them and thrown away without loss.
 //!
-//! For: finding entries among thousands without opening a session file. Not for: anything that is not in the files too.
-//!
-//! A table `session` has a row per session file: id, size and time of change by which a change is noticed, the time that it
-//! began, and the entry as JSON, so that `sqlite3 history.db "select id, entry ->> 'verdict' from session"` answers.
+//! For: finding entries among thousands without opening a session file. Not for: anything that is not in the files too, nor the tables
+//! ([`super::schema`]) and what is asked of them ([`super::filter`]).
 
 use super::entry::{read, started_ns};
 use super::files::{Files, Found, Stamp};
+use super::filter::{Filter, MATCHES};
+use super::schema::{STEPS, Trouble, migrate};
 use crate::failure::Failure;
 use crate::{session, stderr};
 use model::entry::Entry;
-use model::report::Verdict;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, ToSql, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,77 +24,13 @@ const BATCH: usize = 200;
 /// New sessions from which it takes long enough to be said.
 const MANY: usize = 200;
 
-/// What makes each version out of the one before; the first out of nothing. A step whose entries would lack something deletes
-/// them, and they are read again.
-const STEPS: &[&str] = &[
-    "
-    CREATE TABLE session (
-        id TEXT PRIMARY KEY,
-        bytes INTEGER NOT NULL,
-        changed_ns INTEGER NOT NULL,
-        words_changed_ns INTEGER,
-        started_ns INTEGER NOT NULL,
-        entry TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX session_by_time ON session (started_ns, id);
-",
-    "
-    -- The verdict is the worst of what is quoted, and no longer that of the headline.
-    DELETE FROM session;
-",
-];
-
 /// Newest first; of two that began at once the larger id.
 const NEWEST_FIRST: &str = "ORDER BY started_ns DESC, id DESC";
-
-/// What an entry must be like.
-const MATCHES: &str = "
-    (:target IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.targets') WHERE instr(value, :target) > 0))
-    AND (:device IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.devices') WHERE
-        instr(value ->> 'name', :device) > 0 OR instr(coalesce(value ->> 'model', ''), :device) > 0
-        OR instr(coalesce(value ->> 'serial', ''), :device) > 0))
-    AND (:job IS NULL OR instr(coalesce(entry ->> 'title', ''), :job) > 0
-        OR EXISTS (SELECT 1 FROM json_each(entry, '$.jobs') WHERE instr(value, :job) > 0))
-    AND (:verdict IS NULL OR entry ->> 'verdict' = :verdict)
-    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(entry, '$.words.tags') WHERE value = :tag))
-    AND (:since IS NULL OR started_ns >= :since)
-    AND (:until IS NULL OR started_ns < :until)
-";
-
-/// Which entries are wanted; `None` for all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// A part of the path of one of its targets.
-    pub target: Option<String>,
-    /// A part of the name, model or serial number of a device below.
-    pub device: Option<String>,
-    /// A part of its title or of the name of one of its jobs.
-    pub job: Option<String>,
-    /// Its verdict.
-    pub verdict: Option<Verdict>,
-    /// A tag of it.
-    pub tag: Option<String>,
-    /// The first ns since 1970.
-    pub since: Option<i64>,
-    /// The first ns that is too late.
-    pub until: Option<i64>,
-}
 
 /// An open index.
 #[derive(Debug)]
 pub(super) struct Index {
     db: Connection,
-}
-
-/// Why an index is of no use.
-#[derive(Debug)]
-enum Trouble {
-    /// A later fathom made it: its version.
-    Future(i64),
-    /// It cannot be read or written here; another place may do.
-    Place(String),
-    /// It is no index, or not what it was when it was written.
-    Damaged(String),
 }
 
 /// Asks the index after bringing it up to date. It lies in the first directory that can be written, else in memory.
@@ -294,61 +229,8 @@ impl Index {
     ) -> rusqlite::Result<Vec<T>> {
         let most = most.map_or(-1, i64::from);
         let sql = format!("SELECT {what} FROM session WHERE {MATCHES} {NEWEST_FIRST} LIMIT {most}");
-        // The word that the entry has.
-        let verdict = filter.verdict.and_then(|v| serde_json::to_value(v).ok());
-        let verdict = verdict.as_ref().and_then(|v| v.as_str());
-        let bound: &[(&str, &dyn ToSql)] = &[
-            (":target", &filter.target),
-            (":device", &filter.device),
-            (":job", &filter.job),
-            (":verdict", &verdict),
-            (":tag", &filter.tag),
-            (":since", &filter.since),
-            (":until", &filter.until),
-        ];
-        self.db.prepare(&sql)?.query_map(bound, read)?.collect()
-    }
-}
-
-/// Brings a database to the last of the versions that the steps make.
-fn migrate(db: &mut Connection, steps: &[&str]) -> Result<(), Trouble> {
-    let version = |db: &Connection| db.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0));
-    let last = steps.len() as i64;
-    let found = version(db)?;
-    if found > last {
-        return Err(Trouble::Future(found));
-    }
-    if found == last {
-        return Ok(());
-    }
-    let writing = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another fathom may have gone ahead while this one waited.
-    let found = usize::try_from(version(&writing)?).unwrap_or(0);
-    for step in steps.iter().skip(found) {
-        writing.execute_batch(step)?;
-    }
-    writing.pragma_update(None, "user_version", last)?;
-    Ok(writing.commit()?)
-}
-
-impl From<rusqlite::Error> for Trouble {
-    fn from(error: rusqlite::Error) -> Self {
-        let why = error.to_string();
-        match error.sqlite_error_code() {
-            Some(
-                ErrorCode::ReadOnly
-                | ErrorCode::CannotOpen
-                | ErrorCode::PermissionDenied
-                | ErrorCode::DiskFull
-                | ErrorCode::SystemIoFailure
-                | ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked
-                | ErrorCode::FileLockingProtocolFailed
-                | ErrorCode::NoLargeFileSupport
-                | ErrorCode::OutOfMemory,
-            ) => Self::Place(why),
-            _ => Self::Damaged(why),
-        }
+        let verdict = filter.verdict_word();
+        self.db.prepare(&sql)?.query_map(&filter.bound(&verdict)[..], read)?.collect()
     }
 }
 
@@ -356,6 +238,7 @@ impl From<rusqlite::Error> for Trouble {
 mod tests {
     use super::*;
     use model::entry::{Device, Mark};
+    use model::report::Verdict;
     use model::words::Words;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;

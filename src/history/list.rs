@@ -4,7 +4,8 @@
 //! `report`).
 
 use super::files::Files;
-use super::index::{self, Filter};
+use super::filter::Filter;
+use super::index;
 use crate::failure::Failure;
 use crate::{session, stderr, stdout};
 use model::entry::Listing;

@@ -11,21 +11,25 @@ mod delete;
 mod entry;
 mod export;
 mod files;
+mod filter;
 mod find;
 mod fingerprint;
 mod import;
 mod index;
 mod list;
+mod say;
+mod schema;
 mod words;
 
 pub use dates::{since, until};
 pub use delete::{Removal, delete};
 pub use export::{Export, FORM as SESSION_FORM, export, schema};
+pub use filter::Filter;
 pub use find::{find, last_on};
 pub use import::import;
-pub use index::Filter;
 pub use list::{Wish as ListWish, list};
-pub use words::{Change, said, say};
+pub use say::{Change, say};
+pub use words::said;
 
 use std::path::Path;
 

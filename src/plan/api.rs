@@ -6,7 +6,7 @@
 use super::Asked;
 use super::layers::{reads, writes};
 use super::origins::Origins;
-use super::target;
+use super::{span, target};
 use crate::failure::Failure;
 use crate::interfaces::{INTERFACES, Interface, Many, Ways};
 use crate::request::Request;
@@ -248,7 +248,7 @@ impl Ground<'_> {
         if let Some(why) = self.place.without_direct() {
             return Err(format!("there is no direct I/O here ({why})"));
         }
-        let align = target::direct_alignment(&self.place);
+        let align = span::direct_alignment(&self.place);
         if !work.block_bytes.is_multiple_of(align.max(1)) {
             return Err(format!("direct I/O needs multiples of {align} bytes here"));
         }

@@ -16,6 +16,7 @@ mod profile;
 mod repeats;
 pub mod resume;
 mod seed;
+mod span;
 mod stream;
 mod sweep;
 mod target;

@@ -4,7 +4,7 @@
 //! card. Not for: the tests themselves (crate `model`) nor what a card shows (crate `analysis`).
 
 use super::origins::Origins;
-use super::{Asked, engine, target};
+use super::{Asked, engine, span, target};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
@@ -99,7 +99,7 @@ fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
     let (found, place) = target::look(root, &said, &path)?;
     let cache = wish.cache.or(entry.caches.first().copied());
     let align =
-        if cache.is_some_and(model::job::Cache::is_direct) { target::whole_alignment(&place) } else { None };
+        if cache.is_some_and(model::job::Cache::is_direct) { span::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
     Ok(Some(Ground { role: found.role, path: model::name::text(&path), bytes, align }))
 }

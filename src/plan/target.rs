@@ -1,16 +1,17 @@
 //! Targets: which files and devices streams touch, each once, with what may be done to them.
 //!
-//! For: finding places, choosing sizes, checking spans and alignment, the first lock before writing. Not for: making or
-//! opening anything.
+//! For: finding places, choosing sizes, the first lock before writing. Not for: making or opening anything, nor
+//! whether operations fit ([`super::span`]).
 
 use super::origins::Origins;
+use super::span::{check_size, check_span, direct_alignment};
 use super::stream::Draft;
 use super::{DraftJob, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{FALLOCATE, GROW, Job, Line, NEW, Pattern, Sharing, Sizes, Stream};
+use model::job::{FALLOCATE, GROW, Job, NEW, Pattern, Sharing, Stream};
 use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{Role, Target};
@@ -403,93 +404,6 @@ pub(super) fn guard_writing(
         Some(e) => Err(e.into()),
         None => Ok(allowed(None)?),
     }
-}
-
-/// Refuses a span that goes beyond what is there.
-fn check_size(said: &Path, target: &Target, size: Option<u64>, offset: u64) -> Result<(), Failure> {
-    let there = target.bytes;
-    let end = offset.checked_add(size.unwrap_or(0));
-    if size.is_some_and(|s| s > there) || end.is_none_or(|e| e > there) {
-        return Err(Failure::Usage(format!(
-            "--size {} from --offset {} goes beyond {}, which has {}; type less, or leave --size out",
-            show_bytes(size.unwrap_or(there)),
-            show_bytes(offset),
-            name::shown(said),
-            show_bytes(there)
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses operations that do not fit a target or its alignment.
-fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure> {
-    let access = &stream.access;
-    let largest = u64::from(access.largest_bytes());
-    let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
-    if left < largest {
-        return Err(Failure::Usage(format!(
-            "{job}: no block of {} fits behind offset {} of {} ({}); type a smaller --bs or --offset, or a larger --size",
-            show_bytes(largest),
-            show_bytes(access.offset_bytes),
-            target.path,
-            show_bytes(target.bytes.min(access.span_bytes)),
-        )));
-    }
-    if !stream.cache.is_direct() {
-        return Ok(());
-    }
-    let align = u64::from(target.block_bytes.max(1));
-    let aligned = |what: &str, value: u64| {
-        if value.is_multiple_of(align) {
-            return Ok(());
-        }
-        Err(Failure::Usage(format!(
-            "--{what} {value}: direct I/O to {} needs multiples of {align} bytes; type --{what} {} or --cache buffered",
-            target.path,
-            value.next_multiple_of(align)
-        )))
-    };
-    aligned("offset", access.offset_bytes)?;
-    for line in &access.lines {
-        for size in line_sizes(line) {
-            aligned("bs", u64::from(size))?;
-        }
-        aligned("align", line.align_bytes)?;
-        if let model::job::Order::Sequential(steps) = &line.order {
-            aligned("stride", steps.stride_bytes)?;
-            aligned("hole", steps.hole_bytes)?;
-        }
-    }
-    Ok(())
-}
-
-/// Every size that a line may draw, ends of ranges.
-fn line_sizes(line: &Line) -> Vec<u32> {
-    let of = |sizes: &Sizes| match sizes {
-        Sizes::Fixed(size) => vec![*size],
-        Sizes::Range(least, most) => vec![*least, *most],
-        Sizes::Split(split) => split.iter().map(|s| s.0).collect(),
-    };
-    let mut all: Vec<u32> = line.drawn_sizes().flat_map(of).collect();
-    all.extend((line.reply_bytes > 0).then_some(line.reply_bytes));
-    all
-}
-
-/// Alignment of direct I/O at a place; `None` where it has none.
-pub(super) fn whole_alignment(place: &Place) -> Option<u32> {
-    if place.direct.is_some_and(|d| d.offset_align == 0) {
-        return None;
-    }
-    Some(direct_alignment(place).max(1))
-}
-
-/// Alignment of offsets that direct I/O needs: statx says, else the device's logical block, else the safest common size.
-pub(super) fn direct_alignment(place: &Place) -> u32 {
-    if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
-        return direct.offset_align;
-    }
-    let blocks = place.tops.iter().filter_map(|t| place.layers.get(*t)?.queue.get("logical_block_size"));
-    blocks.filter_map(|b| b.trim().parse().ok()).max().unwrap_or(512)
 }
 
 pub(super) fn unreachable_path(said: &Path, error: &std::io::Error) -> Failure {

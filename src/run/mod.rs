@@ -2,6 +2,7 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
+mod beginning;
 mod ending;
 mod evidence;
 mod precondition;
@@ -12,31 +13,31 @@ mod stored;
 mod supplies;
 mod sweep;
 mod targets;
+mod totals;
 mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::live::{Left, Live};
 use crate::session::Session;
-use crate::signals::{self, INTERRUPTED};
+use crate::signals::INTERRUPTED;
 use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
+pub(crate) use beginning::name_leftovers;
 use engine::workers::Workers;
-use machine::cgroup::{self, OwnCgroup};
+use machine::cgroup::OwnCgroup;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
 use model::job::Phase;
-use model::machine::{LayerKind, Machine, Place};
+use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{
-    self, Frame, Header, Issued, Record, Run, RunEnd, RunEnding, RunStart, Still, StreamEnd, WorkerEnd,
-};
+use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, Still};
 use model::study::Study;
-use model::units::{show_bytes, show_count};
+use model::units::show_count;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,7 @@ use still::StillWatch;
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
+use totals::{add_totals, worker_end};
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -89,7 +91,7 @@ impl Seen {
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
 pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
-    begin(meant, None, keep, quiet)
+    carry_out(meant, None, keep, quiet)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
@@ -100,92 +102,16 @@ pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    begin(meant, Some(&Earlier::of(before)), keep, quiet)
+    carry_out(meant, Some(&Earlier::of(before)), keep, quiet)
 }
 
-fn begin(
-    (plan, mut machine): (Plan, Machine),
+fn carry_out(
+    meant: (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
     quiet: bool,
 ) -> Result<Seen, Failure> {
-    let root = Root::real();
-    // Before any worker starts, so that every one is counted.
-    let own_cgroup = if plan.targets.iter().any(|t| t.role != Role::None) {
-        cgroup::enter(&root)
-    } else {
-        Err("no device is used".into())
-    };
-    if let Ok(own) = &own_cgroup {
-        let layers = machine.places.iter().flat_map(|p| &p.layers);
-        own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
-    }
-    machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
-    let stop = signals::watch(|| {
-        machine::test_file::remove_all_now();
-        cgroup::leave_now();
-    })
-    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
-    let live = Live::new(quiet);
-    let supplies = Supplies::load(&plan)?;
-    let (clock, clock_reason) =
-        Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
-    // What is gone on with keeps its times, and those of now come after them.
-    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
-    let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
-    let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
-
-    // Before anything is made or written, so that nothing is measured that nobody can keep.
-    let started = jiff::Zoned::now();
-    let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
-    name_leftovers(&plan, &live);
-    sweep::tell(&plan, &live);
-    let mut targets = Vec::new();
-    for index in 0..plan.targets.len() {
-        let left = time_left(&plan, &[]);
-        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
-        live.step(&format!("preparing {}", plan.targets[index].path), left);
-        let ready = Ready::prepare(&root, &plan, index, &stop, &mut progress);
-        if stop.load(Ordering::Relaxed) {
-            return Err(Failure::Interrupted);
-        }
-        targets.push(ready?);
-    }
-    look_again_at_made_files(&root, &plan, &targets, &mut machine);
-
-    let watch = Watch::new(root.clone(), &machine, epoch);
-    let self_test = self_test::self_test(&plan, &supplies, clock);
-    let header = Header {
-        format: record::FORMAT,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        plan: plan.clone(),
-        hosts: vec![machine],
-        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
-        self_test,
-    };
-    let mut bench = Bench {
-        plan,
-        places: header.hosts.iter().flat_map(|h| h.places.clone()).collect(),
-        root,
-        watch,
-        targets,
-        session,
-        stop,
-        live,
-        clock,
-        epoch,
-        supplies,
-        last: Record::new(header),
-        done: Vec::new(),
-        left: None,
-        refused: Vec::new(),
-    };
-    bench.last.header.self_test.trials = bench.hold_trials()?;
-    // A headline that this machine refuses is another's.
-    bench.last.header.plan.headline = bench.plan.headline;
-    bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
-    bench.session.append(&Frame::Evidence(Box::new(before)))?;
+    let mut bench = beginning::begin(meant, earlier, keep, quiet)?;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
@@ -194,30 +120,6 @@ fn begin(
         ending => ending?,
     };
     bench.close(ending)
-}
-
-/// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
-pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
-    let mut dirs: Vec<&str> =
-        plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
-    dirs.dedup();
-    for left in dirs.into_iter().flat_map(|dir| machine::leftovers::leftovers(&model::name::path(dir))) {
-        let path = model::name::shown(&left.path);
-        live.say(&format!(
-            "a killed run left {path} ({}); remove it with: rm '{path}'",
-            show_bytes(left.bytes)
-        ));
-    }
-}
-
-/// A file tells more than the directory it is in: how direct I/O works there.
-fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
-    for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
-        let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) else { continue };
-        if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
-            *place = found;
-        }
-    }
 }
 
 /// A measurement under way.
@@ -242,6 +144,8 @@ struct Bench {
     left: Option<Left>,
     /// Jobs of a contest that this machine does not let be carried out.
     refused: Vec<usize>,
+    /// Left when all else is over.
+    _own_cgroup: Known<OwnCgroup>,
 }
 
 impl Bench {
@@ -512,44 +416,4 @@ fn time_left(plan: &Plan, done: &[Summary]) -> Left {
         |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most(p))) + OVERHEAD;
     let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
     Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
-}
-
-/// Adds a worker's totals to its stream's.
-fn add_totals(stream: &mut StreamEnd, outcome: &engine::outcome::Outcome) {
-    stream.window_ns = stream.window_ns.max(outcome.window_ns);
-    for (kind, of_worker) in model::job::Kind::ALL.into_iter().zip(&outcome.totals) {
-        if *of_worker == Issued::default() {
-            continue;
-        }
-        let sum: &mut Issued = stream.issued.entry(kind).or_default();
-        sum.ops += of_worker.ops;
-        sum.bytes += of_worker.bytes;
-        sum.short += of_worker.short;
-        sum.max_ns = sum.max_ns.max(of_worker.max_ns);
-        for (errno, count) in &of_worker.errors {
-            *sum.errors.entry(*errno).or_default() += count;
-        }
-    }
-}
-
-fn worker_end(who: engine::workers::Who, outcome: engine::outcome::Outcome) -> WorkerEnd {
-    WorkerEnd {
-        worker: who.worker,
-        stream: who.stream,
-        wall_ns: outcome.wall_ns,
-        user_ns: outcome.usage.user_ns,
-        system_ns: outcome.usage.system_ns,
-        counted: outcome.counted.map_or_else(
-            || Err("the worker did not begin".into()),
-            |c| c.map(|c| [c.cycles, c.instructions]),
-        ),
-        faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
-        switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
-        turns: outcome.turns,
-        ops: outcome.totals.iter().map(|t| t.ops).sum(),
-        ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
-        used: outcome.granted.used,
-        fallbacks: outcome.granted.fallbacks,
-        error: outcome.error,
-    }
 }

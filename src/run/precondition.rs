@@ -3,7 +3,8 @@
 //! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
 //! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
 
-use super::{Bench, COLLECT_EVERY, add_totals, interval_ns};
+use super::totals::add_totals;
+use super::{Bench, COLLECT_EVERY, interval_ns};
 use crate::collector::Collector;
 use crate::failure::Failure;
 use analysis::stats::preconditioned::is_settled;

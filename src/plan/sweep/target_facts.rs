@@ -3,7 +3,7 @@
 //! For: looking at every named target, each once. Not for: what a cell makes of them.
 
 use crate::failure::Failure;
-use crate::plan::target;
+use crate::plan::{span, target};
 use crate::request::Request;
 use machine::root::Root;
 use model::name;
@@ -40,7 +40,7 @@ pub(super) fn look(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, F
         all.push(TargetFacts {
             role: found.role,
             bytes: found.bytes,
-            align: target::whole_alignment(&place),
+            align: span::whole_alignment(&place),
             direct,
             path,
         });

@@ -1,0 +1,156 @@
+//! The beginning: a session file that is open, targets that are ready, and all that holds for every run.
+//!
+//! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
+
+use super::supplies::Supplies;
+use super::sweep::{self, Earlier};
+use super::{Bench, self_test, time_left};
+use crate::failure::Failure;
+use crate::live::Live;
+use crate::session::Session;
+use crate::signals;
+use crate::target::Ready;
+use machine::cgroup::{self, OwnCgroup};
+use machine::root::Root;
+use machine::snapshot::Watch;
+use model::Known;
+use model::evidence::Moment;
+use model::machine::{LayerKind, Machine};
+use model::plan::{Plan, Role};
+use model::record::{self, Frame, Header, Record};
+use model::units::show_bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use sys::clock::Clock;
+
+/// Begins a measurement: nothing is left to be done before its runs.
+pub(super) fn begin(
+    (plan, mut machine): (Plan, Machine),
+    earlier: Option<&Earlier>,
+    keep: bool,
+    quiet: bool,
+) -> Result<Bench, Failure> {
+    let root = Root::real();
+    // Before any worker starts, so that every one is counted.
+    let own_cgroup = enter_cgroup(&root, &plan, &machine);
+    machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
+    let stop = watch_signals()?;
+    let live = Live::new(quiet);
+    let supplies = Supplies::load(&plan)?;
+    let (clock, clock_reason) =
+        Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
+    // What is gone on with keeps its times, and those of now come after them.
+    let passed = earlier.map_or(Duration::ZERO, Earlier::until);
+    let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
+    let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
+
+    // Before anything is made or written, so that nothing is measured that nobody can keep.
+    let started = jiff::Zoned::now();
+    let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
+    name_leftovers(&plan, &live);
+    sweep::tell(&plan, &live);
+    let targets = prepare_targets(&root, &plan, &stop, &live)?;
+    look_again_at_made_files(&root, &plan, &targets, &mut machine);
+
+    let watch = Watch::new(root.clone(), &machine, epoch);
+    let self_test = self_test::self_test(&plan, &supplies, clock);
+    let header = Header {
+        format: record::FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: started.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        plan: plan.clone(),
+        hosts: vec![machine],
+        clock: record::Clock { name: clock.name().into(), reason: clock_reason, cost_ps: clock.cost_ps() },
+        self_test,
+    };
+    let mut bench = Bench {
+        plan,
+        places: header.hosts.iter().flat_map(|h| h.places.clone()).collect(),
+        root,
+        watch,
+        targets,
+        session,
+        stop,
+        live,
+        clock,
+        epoch,
+        supplies,
+        last: Record::new(header),
+        done: Vec::new(),
+        left: None,
+        refused: Vec::new(),
+        _own_cgroup: own_cgroup,
+    };
+    bench.last.header.self_test.trials = bench.hold_trials()?;
+    // A headline that this machine refuses is another's.
+    bench.last.header.plan.headline = bench.plan.headline;
+    bench.session.append(&Frame::Header(Box::new(bench.last.header.clone())))?;
+    bench.session.append(&Frame::Evidence(Box::new(before)))?;
+    Ok(bench)
+}
+
+/// Enters a cgroup of its own, whose counters are those of this measurement alone.
+fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup> {
+    if plan.targets.iter().all(|t| t.role == Role::None) {
+        return Err("no device is used".into());
+    }
+    let own = cgroup::enter(root)?;
+    let layers = machine.places.iter().flat_map(|p| &p.layers);
+    own.count_on(layers.filter(|l| l.kind != LayerKind::Partition).map(|l| l.number.as_str()));
+    Ok(own)
+}
+
+/// What a signal sets, which leaves nothing behind either where a second one ends the program at once.
+fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
+    signals::watch(|| {
+        machine::test_file::remove_all_now();
+        cgroup::leave_now();
+    })
+    .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))
+}
+
+/// Makes or opens every target of a plan.
+fn prepare_targets(
+    root: &Root,
+    plan: &Plan,
+    stop: &Arc<AtomicBool>,
+    live: &Live,
+) -> Result<Vec<Ready>, Failure> {
+    let mut targets = Vec::new();
+    for index in 0..plan.targets.len() {
+        let left = time_left(plan, &[]);
+        let mut progress = |done: u64, total: u64| live.tick(done, total, left);
+        live.step(&format!("preparing {}", plan.targets[index].path), left);
+        let ready = Ready::prepare(root, plan, index, stop, &mut progress);
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        targets.push(ready?);
+    }
+    Ok(targets)
+}
+
+/// What killed runs left where this one is about to make a file. It is the user's to remove: it may be evidence.
+pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
+    let mut dirs: Vec<&str> =
+        plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
+    dirs.dedup();
+    for left in dirs.into_iter().flat_map(|dir| machine::leftovers::leftovers(&model::name::path(dir))) {
+        let path = model::name::shown(&left.path);
+        live.say(&format!(
+            "a killed run left {path} ({}); remove it with: rm '{path}'",
+            show_bytes(left.bytes)
+        ));
+    }
+}
+
+/// A file tells more than the directory it is in: how direct I/O works there.
+fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+    for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
+        let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) else { continue };
+        if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
+            *place = found;
+        }
+    }
+}
