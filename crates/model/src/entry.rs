@@ -96,20 +96,27 @@ pub struct Mark {
 impl Entry {
     /// One word, or two where it did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`, `unreadable`.
     pub fn word(&self) -> String {
-        let verdict = match self.verdict {
-            Some(Verdict::Valid) => Some("VALID"),
-            Some(Verdict::Suspect) => Some("SUSPECT"),
-            Some(Verdict::Invalid) => Some("INVALID"),
-            None => None,
-        };
-        let ending = match &self.ending {
+        self.verdict_word().into_iter().chain(self.unplanned()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `VALID`; `None` where nothing was concluded.
+    pub fn verdict_word(&self) -> Option<&'static str> {
+        self.verdict.map(|verdict| match verdict {
+            Verdict::Valid => "VALID",
+            Verdict::Suspect => "SUSPECT",
+            Verdict::Invalid => "INVALID",
+        })
+    }
+
+    /// How it ended other than as planned: `interrupted`.
+    pub fn unplanned(&self) -> Option<&'static str> {
+        match &self.ending {
             _ if self.running => Some("running"),
             Some(Ending::Complete) => None,
             Some(Ending::Interrupted) => Some("interrupted"),
             Some(Ending::Failed(_)) => Some("failed"),
             Some(Ending::Cut) => Some("cut"),
             None => Some("unreadable"),
-        };
-        verdict.into_iter().chain(ending).collect::<Vec<_>>().join(", ")
+        }
     }
 }

@@ -45,16 +45,11 @@ fn fields(e: &Entry) -> [String; HEADINGS.len()] {
     let text = |t: &Option<String>| t.clone().unwrap_or_default();
     let headline = e.headline.as_ref();
     let bound = |at: usize| number(headline.and_then(|h| h.interval).map(|i| i[at]));
-    let word = e.word();
-    let (verdict, ending) = match e.verdict {
-        Some(_) => word.split_once(", ").unwrap_or((&word, "complete")),
-        None => ("", word.as_str()),
-    };
     [
         e.id.clone(),
         text(&e.started),
-        verdict.to_owned(),
-        ending.to_owned(),
+        e.verdict_word().unwrap_or_default().to_owned(),
+        e.unplanned().unwrap_or("complete").to_owned(),
         text(&e.title),
         headline.map(|h| h.name.clone()).unwrap_or_default(),
         number(headline.and_then(|h| h.value)),

@@ -128,18 +128,18 @@ fn covered(rows: &[ApiRow]) -> Option<String> {
 
 /// Why there are no counts, each reason once.
 fn uncounted(rows: &[ApiRow]) -> Option<String> {
-    let mut reasons: Vec<String> = Vec::new();
+    let mut reasons: Vec<(String, &str)> = Vec::new();
     for row in rows {
-        let calls = row.calls_per_mib.as_ref().err().map(|why| format!("calls of {}: {why}", row.interface));
-        let device = row.device_bytes_per_byte.as_ref().err().map(|why| format!("device: {why}"));
-        for why in calls.into_iter().chain(device) {
+        let calls = row.calls_per_mib.as_ref().err().map(|why| (format!("calls of {}", row.interface), why));
+        let device = row.device_bytes_per_byte.as_ref().err().map(|why| ("device".to_owned(), why));
+        for (what, why) in calls.into_iter().chain(device) {
             // One reason for all interfaces is named with the first of them.
-            let same = |r: &String| r.rsplit(": ").next() == why.rsplit(": ").next();
-            if !reasons.iter().any(same) {
-                reasons.push(why);
+            if reasons.iter().all(|(_, known)| known != why) {
+                reasons.push((what, why));
             }
         }
     }
+    let reasons: Vec<String> = reasons.into_iter().map(|(what, why)| format!("{what}: {why}")).collect();
     (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
 }
 

@@ -42,25 +42,25 @@ pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
 
 /// Sizes by works. What a finding voids has its mark and no number.
 fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
-    let mut works: Vec<String> = Vec::new();
+    let mut works: Vec<&Setting> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     for setting in sweep.cells.iter().map(|c| &c.setting) {
-        if !works.contains(&setting.work()) {
-            works.push(setting.work());
+        if works.iter().all(|known| known.work() != setting.work()) {
+            works.push(setting);
         }
         if !sizes.contains(&setting.block_bytes) {
             sizes.push(setting.block_bytes);
         }
     }
     let headings: Vec<String> =
-        std::iter::once("size".into()).chain(works.iter().map(|w| shares(w))).collect();
+        std::iter::once("size".into()).chain(works.iter().map(|setting| shares(setting))).collect();
     // A table's last column stands to the left; an empty one is not seen.
     let headings: Vec<&str> = headings.iter().map(String::as_str).chain([""]).collect();
     let mut table = ruled(&headings);
     for size in sizes {
         let mut row = vec![show_block(u64::from(size))];
         for work in &works {
-            let is = |c: &&CellFigures| c.setting.block_bytes == size && c.setting.work() == *work;
+            let is = |c: &&CellFigures| c.setting.block_bytes == size && c.setting.work() == work.work();
             let cell = sweep.cells.iter().find(is);
             let void = cell.and_then(|c| report.results.get(c.result?)).is_some_and(|r| r.void);
             row.push(match cell.and_then(value) {
@@ -76,9 +76,9 @@ fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
 }
 
 /// Reads and writes in percent, as the specification names a work.
-fn shares(work: &str) -> String {
-    let last = work.rsplit(' ').next().unwrap_or(work);
-    match last {
+fn shares(setting: &Setting) -> String {
+    let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
+    match named_by {
         "read" | "randread" => "100/0".into(),
         "write" | "randwrite" => "0/100".into(),
         other => other.into(),
@@ -158,10 +158,13 @@ fn conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rounds) 
 
 #[test]
 fn works_are_named_by_their_shares() {
-    assert_eq!(shares("randrw read"), "100/0");
-    assert_eq!(shares("randrw 95/5"), "95/5");
-    assert_eq!(
-        (shares("randrw write"), shares("write"), shares("read")),
-        ("0/100".into(), "0/100".into(), "100/0".into())
-    );
+    let of = |rw: &str, mix: Option<&str>| {
+        shares(&Setting { mix: mix.map(str::to_owned), ..Setting::plain(rw, 4096, 1) })
+    };
+    assert_eq!(of("randrw", Some("read")), "100/0");
+    assert_eq!(of("randrw", Some("write")), "0/100");
+    assert_eq!(of("randrw", Some("95/5")), "95/5");
+    assert_eq!((of("write", None), of("read", None)), ("0/100".into(), "100/0".into()));
+    let spec = Setting { spec: Some("File Server".into()), ..Setting::plain("", 4096, 1) };
+    assert_eq!(shares(&spec), "File Server");
 }
