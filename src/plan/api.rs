@@ -216,7 +216,7 @@ impl Ground<'_> {
             stream.target = vec![model::name::text(&self.said)];
             stream.rw = Some(work.rw);
             stream.cache = Some(interface.cache);
-            stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size.clone() });
+            stream.bs = Some(PerKind::all(size.clone()));
             stream.size = Some(self.span);
             stream.engine = Some(engine.clone());
             stream.depth = Some(several(Many::Depth));

@@ -62,7 +62,7 @@ pub(super) fn climb(request: &Request, root: &Root, origins: &mut Origins) -> Re
     }
     let works = works(wish.rw, origins)?;
     let bs = Sizes::Fixed(BLOCK_BYTES);
-    let bs = PerKind { read: bs.clone(), write: bs.clone(), trim: bs };
+    let bs = PerKind::all(bs);
     let bs = origins.choose("--bs", wish.bs, bs, stream::size_words);
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));

@@ -139,7 +139,7 @@ fn plain_line(wish: &StreamWish, rw: Rw, origins: &mut Origins) -> Line {
         None => origins.choose("--mix", wish.mix, Mix { read_percent: 50, trim_percent: 0 }, |m| m.words()),
     };
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
-    let default = PerKind { read: default.clone(), write: default.clone(), trim: default };
+    let default = PerKind::all(default);
     let sizes = origins.choose("--bs", wish.bs.clone(), default, size_words);
     origins.note("--align", wish.align, |a| show_bytes(*a));
     origins.note("--think", wish.think, |t| show_ns(*t as f64));
@@ -161,7 +161,7 @@ fn line(wish: &LineWish) -> Line {
         r if r <= 0.0 => Order::Sequential(Steps::default()),
         r => Order::Mixed(r),
     };
-    let sizes = PerKind { read: wish.bs.clone(), write: wish.bs.clone(), trim: wish.bs.clone() };
+    let sizes = PerKind::all(wish.bs.clone());
     Line {
         weight: wish.share,
         order,

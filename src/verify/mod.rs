@@ -137,7 +137,7 @@ fn request(wish: &Wish, work: &Meant) -> Request {
     let size_of_block = Sizes::Fixed(block_bytes);
     let stream = StreamWish {
         rw: Some(rw),
-        bs: Some(PerKind { read: size_of_block.clone(), write: size_of_block.clone(), trim: size_of_block }),
+        bs: Some(PerKind::all(size_of_block)),
         offset,
         size,
         depth: Some(wish.depth),

@@ -23,7 +23,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         weight: 100,
         order,
         mix: Mix { read_percent, trim_percent: 0 },
-        sizes: PerKind { read: size.clone(), write: size.clone(), trim: size },
+        sizes: PerKind::all(size),
         align_bytes: 0,
         burst: 1,
         delay_ns: 0,

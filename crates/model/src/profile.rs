@@ -322,7 +322,7 @@ impl Test {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
         stream.mix = Some(Mix { read_percent, trim_percent: 0 });
-        stream.bs = Some(PerKind { read: sizes.clone(), write: sizes.clone(), trim: sizes });
+        stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
         stream.workers = Some(self.workers);
     }

@@ -321,7 +321,7 @@ impl Point<'_> {
                     let size = Sizes::Fixed(self.bs);
                     stream.rw = Some(*rw);
                     stream.mix = *mix;
-                    stream.bs = Some(PerKind { read: size.clone(), write: size.clone(), trim: size });
+                    stream.bs = Some(PerKind::all(size));
                 }
                 Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
             }

@@ -15,7 +15,7 @@ use crate::job::{PerKind, Sizes};
 pub fn per_kind(text: &str) -> Result<PerKind<Sizes>, String> {
     if !text.contains('=') {
         let same = sizes(text)?;
-        return Ok(PerKind { read: same.clone(), write: same.clone(), trim: same });
+        return Ok(PerKind::all(same));
     }
     let mut named: Vec<(&str, Vec<&str>)> = Vec::new();
     for piece in text.split(',') {

@@ -1,0 +1,197 @@
+//! Access: the lines of an access specification.
+//!
+//! For: which blocks are touched, in which order, size and direction. Not for: when ([`super::pace`]).
+
+use super::kind::Kind;
+use super::order::{Order, Pattern, Steps};
+use super::sizes::{PerKind, Sizes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which blocks are touched, in which order and direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Access {
+    /// First byte of the span.
+    pub offset_bytes: u64,
+    /// Bytes from there that may be touched.
+    pub span_bytes: u64,
+    /// Lines of an access specification; the plain case is one. Each operation draws its line by weight.
+    pub lines: Vec<Line>,
+}
+
+/// One line of an access specification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// Weight among the lines; a plan's weights sum to 100.
+    pub weight: u32,
+    /// Order of offsets.
+    pub order: Order,
+    /// Shares of directions, drawn per operation.
+    pub mix: Mix,
+    /// Sizes of reads, writes and trims.
+    pub sizes: PerKind<Sizes>,
+    /// Offsets are multiples of this, counted from the span's first byte; 0 stands for no constraint but the target's.
+    pub align_bytes: u64,
+    /// Operations in a burst; matters only with `delay_ns`.
+    pub burst: u32,
+    /// Pause before each burst, from the completion of the one before; 0 for none.
+    pub delay_ns: u64,
+    /// Size of an operation in the opposite direction after each; 0 for none.
+    pub reply_bytes: u32,
+}
+
+/// Shares of directions in percent; what is left are writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mix {
+    /// Of operations that read.
+    pub read_percent: u8,
+    /// Of operations that give blocks back.
+    #[serde(default)]
+    pub trim_percent: u8,
+}
+
+impl Access {
+    /// The plain access: one order, one size, reads and writes.
+    pub fn plain(pattern: Pattern, block_bytes: u32, read_percent: u8) -> Self {
+        let order = match pattern {
+            Pattern::Sequential => Order::Sequential(Steps::default()),
+            Pattern::Random => Order::Random,
+        };
+        let line = Line {
+            weight: 100,
+            order,
+            mix: Mix { read_percent, trim_percent: 0 },
+            sizes: PerKind::all(Sizes::Fixed(block_bytes)),
+            align_bytes: 0,
+            burst: 1,
+            delay_ns: 0,
+            reply_bytes: 0,
+        };
+        Self { offset_bytes: 0, span_bytes: u64::MAX, lines: vec![line] }
+    }
+
+    /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
+    pub fn words(&self) -> String {
+        match self.lines.as_slice() {
+            [line] => line.words(),
+            lines => format!("{} lines", lines.len()),
+        }
+    }
+
+    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
+    pub fn direction(&self) -> String {
+        match self.lines.as_slice() {
+            [line] => line.mix.words(),
+            _ => "mixed".into(),
+        }
+    }
+
+    /// Whether all is sequential, or all is random in some way; `None` for a blend.
+    pub fn pattern(&self) -> Option<Pattern> {
+        let mut patterns = self.lines.iter().map(|l| l.order.pattern());
+        let first = patterns.next().flatten()?;
+        patterns.all(|p| p == Some(first)).then_some(first)
+    }
+
+    /// The one size of all operations; `None` where they differ.
+    pub fn block_bytes(&self) -> Option<u32> {
+        let (least, most) = (self.smallest_bytes(), self.largest_bytes());
+        (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
+    }
+
+    /// The largest operation.
+    pub fn largest_bytes(&self) -> u32 {
+        let lines = self.lines.iter();
+        lines
+            .map(|l| l.drawn_sizes().map(Sizes::most).max().unwrap_or(0).max(l.reply_bytes))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The smallest operation, replies aside.
+    pub fn smallest_bytes(&self) -> u32 {
+        self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
+    }
+
+    /// The share of reads where it is the same in all lines and nothing is trimmed.
+    pub fn read_percent(&self) -> Option<u8> {
+        let first = self.lines.first()?.mix;
+        (first.trim_percent == 0 && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
+    }
+
+    /// The kinds of operation that this access draws, syncs aside.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(|k| self.lines.iter().any(|l| l.does(*k)))
+    }
+
+    /// Whether anything is read.
+    pub fn reads(&self) -> bool {
+        self.kinds().any(|k| k == Kind::Read)
+    }
+
+    /// Whether anything is changed: written or trimmed.
+    pub fn writes(&self) -> bool {
+        self.kinds().any(|k| k != Kind::Read)
+    }
+}
+
+impl Line {
+    /// Whether operations of a kind are drawn.
+    pub fn does(&self, kind: Kind) -> bool {
+        let Mix { read_percent, trim_percent } = self.mix;
+        let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
+        let reply = self.reply_bytes > 0;
+        match kind {
+            Kind::Read => read_percent > 0 || (reply && write),
+            Kind::Write => write || (reply && read_percent > 0),
+            Kind::Trim => trim_percent > 0,
+            Kind::Sync => false,
+        }
+    }
+
+    /// Sizes of the directions that are drawn.
+    pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
+        let Mix { read_percent, trim_percent } = self.mix;
+        let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
+        let PerKind { read, write: of_writes, trim } = &self.sizes;
+        [(read_percent > 0, read), (write, of_writes), (trim_percent > 0, trim)]
+            .into_iter()
+            .filter_map(|(drawn, sizes)| drawn.then_some(sizes))
+    }
+
+    fn words(&self) -> String {
+        let mut sizes: Vec<String> = Vec::new();
+        for words in self.drawn_sizes().map(Sizes::words) {
+            if !sizes.contains(&words) {
+                sizes.push(words);
+            }
+        }
+        format!("{} {} {}", sizes.join("/"), self.order.words(), self.mix.words())
+    }
+}
+
+impl Mix {
+    /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
+    pub fn words(self) -> String {
+        match (self.read_percent, self.trim_percent) {
+            (100, _) => "read".into(),
+            (0, 0) => "write".into(),
+            (_, 100) => "trim".into(),
+            (r, 0) => format!("{r}/{}", 100 - r.min(100)),
+            (r, t) => format!("{r}/{}/{t}", 100_u8.saturating_sub(r).saturating_sub(t)),
+        }
+    }
+}
+
+#[test]
+fn words_are_those_of_the_field() {
+    let plain = Access::plain(Pattern::Random, 4096, 70);
+    assert_eq!((plain.words().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
+    let mut odd = Access::plain(Pattern::Random, 4096, 60);
+    odd.lines[0].mix.trim_percent = 10;
+    odd.lines[0].order = Order::Zipf(1.1);
+    odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
+    assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
+    assert_eq!((odd.block_bytes(), odd.largest_bytes(), odd.read_percent()), (None, 65536, None));
+    assert_eq!(odd.kinds().collect::<Vec<_>>(), [Kind::Read, Kind::Write, Kind::Trim]);
+}

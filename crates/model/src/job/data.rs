@@ -1,0 +1,29 @@
+//! What is written.
+//!
+//! For: how compressible and how repetitive data are. Not for: making them ([`crate::payload`]).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Data {
+    /// Unique and incompressible but for these shares.
+    Random {
+        /// How much a compressor can save, in percent of each 4 KiB.
+        compress_percent: u8,
+        /// Share of 4 KiB blocks that are copies of others, in percent.
+        dedup_percent: u8,
+    },
+    /// Nothing but bytes of value 0.
+    Zeros,
+    /// The bytes of a file, over and over.
+    File(String),
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Random { compress_percent: 0, dedup_percent: 0 }
+    }
+}

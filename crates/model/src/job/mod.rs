@@ -1,0 +1,57 @@
+//! The workload language: what is to be done to targets, with nothing left to a default.
+//!
+//! For: jobs as plain data, a file for each thing that is said of one. Not for: what the user said (that is [`crate::wish`]) nor
+//! how it is carried out (the engine).
+
+mod access;
+mod cache;
+mod data;
+mod flush;
+mod kind;
+mod order;
+mod pace;
+mod sizes;
+mod stream;
+
+pub use access::{Access, Line, Mix};
+pub use cache::Cache;
+pub use data::Data;
+pub use flush::{Flush, SyncCall};
+pub use kind::Kind;
+pub use order::{Order, Pattern, Start, Steps, Zone, ZoneSize};
+pub use pace::{Arrivals, Batch, Limit, Pace};
+pub use sizes::{PerKind, Sizes};
+pub use stream::{FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A complete workload: phases one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// What tables and findings call it: `RND4K Q32T1 read`.
+    pub name: String,
+    /// Phases in their order; at least one.
+    pub phases: Vec<Phase>,
+}
+
+impl Job {
+    /// Whether any stream touches this target.
+    pub fn touches(&self, target: usize) -> bool {
+        self.phases.iter().flat_map(|p| &p.streams).any(|s| s.targets.contains(&target))
+    }
+}
+
+/// A stretch of time in which streams run at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// Time before the measured window, in which operations run but do not count.
+    pub warmup_ns: u64,
+    /// Length of the measured window, where no stop rule of a stream ends it before.
+    pub time_ns: u64,
+    /// Time after the measured window, in which operations still run but do not count.
+    #[serde(default)]
+    pub cooldown_ns: u64,
+    /// Streams that run together; at least one.
+    pub streams: Vec<Stream>,
+}

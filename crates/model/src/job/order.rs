@@ -1,0 +1,133 @@
+//! Orders of offsets.
+//!
+//! For: which block comes after which. Not for: sizes and directions ([`super::access`]).
+
+use crate::units::{show_block, show_bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The two families of orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// One block after another.
+    Sequential,
+    /// Anywhere.
+    #[default]
+    Random,
+}
+
+/// Order of offsets, with all that it needs. Random offsets lie on a grid of the alignment, or of the smallest size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// From the position of the last operation of the lane onwards, around at the end of the span.
+    Sequential(Steps),
+    /// Every block of the span equally likely each time, with replacement.
+    Random,
+    /// Every block of the span once per pass, in an order that differs from pass to pass; workers divide the blocks.
+    Once,
+    /// Random with this chance in percent, else on from the last operation: sequential runs of geometric length.
+    Mixed(f64),
+    /// Block of rank k with a chance proportional to k^-theta; ranks are scattered over the span.
+    Zipf(f64),
+    /// Self-similar: the share h (0 to 0.5) of the blocks gets 1 - h of the operations, and so on inside it. Scattered.
+    Pareto(f64),
+    /// Normal around the middle of the span, with this standard deviation in percent of the span; none outside it.
+    Normal(f64),
+    /// Zones one after another, each with its share of the operations; uniform inside.
+    Zones(Vec<Zone>),
+}
+
+/// How a sequential order moves on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Steps {
+    /// From the start of one operation to the start of the next; 0 for the size of the operation.
+    pub stride_bytes: u64,
+    /// Left out behind each operation.
+    pub hole_bytes: u64,
+    /// From the end of the span to its beginning.
+    pub backwards: bool,
+    /// Where workers begin.
+    pub start: Start,
+}
+
+/// Where the workers of a sequential order begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// Each at its own share of the span.
+    #[default]
+    Spread,
+    /// All at the first byte: the same blocks, one worker after another.
+    Same,
+    /// Each so many bytes behind the one before.
+    Every(u64),
+    /// All take the next block of one shared position.
+    Interlocked,
+}
+
+/// A zone of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Zone {
+    /// Share of the operations in percent; all zones sum to 100.
+    pub access_percent: f64,
+    /// How much of the span it is.
+    pub size: ZoneSize,
+}
+
+/// How much of a span a zone is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneSize {
+    /// Percent of the span.
+    Percent(f64),
+    /// Bytes; the last zone may ask for more than is left, and gets the rest.
+    Bytes(u64),
+}
+
+impl Order {
+    /// Whether it is sequential or random; `None` for a blend of both.
+    pub fn pattern(&self) -> Option<Pattern> {
+        match self {
+            Self::Sequential(_) => Some(Pattern::Sequential),
+            Self::Mixed(_) => None,
+            _ => Some(Pattern::Random),
+        }
+    }
+
+    /// `sequential`, `random`, `zipf 1.1`, ...
+    pub fn words(&self) -> String {
+        match self {
+            Self::Sequential(steps) => {
+                let mut words = String::from("sequential");
+                if steps.backwards {
+                    words += " backwards";
+                }
+                if steps.stride_bytes > 0 {
+                    words += &format!(" stride {}", show_block(steps.stride_bytes));
+                }
+                if steps.hole_bytes > 0 {
+                    words += &format!(" holes {}", show_block(steps.hole_bytes));
+                }
+                words
+            }
+            Self::Random => "random".into(),
+            Self::Once => "random once".into(),
+            Self::Mixed(percent) => format!("{percent} % random"),
+            Self::Zipf(theta) => format!("zipf {theta}"),
+            Self::Pareto(h) => format!("pareto {h}"),
+            Self::Normal(deviation) => format!("normal {deviation} %"),
+            Self::Zones(zones) => {
+                let words = zones.iter().map(|z| {
+                    let size = match z.size {
+                        ZoneSize::Percent(p) => format!("{p} %"),
+                        ZoneSize::Bytes(b) => show_bytes(b),
+                    };
+                    format!("{} % to {size}", z.access_percent)
+                });
+                format!("zones ({})", words.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Sizes of operations, for each direction.
+//!
+//! For: one size, a range or weighted sizes. Not for: where operations begin ([`super::order`]).
+
+use crate::units::show_block;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A value for each direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PerKind<T> {
+    /// For operations that move bytes from the target.
+    pub read: T,
+    /// For operations that move bytes to the target.
+    pub write: T,
+    /// For operations that give blocks back.
+    pub trim: T,
+}
+
+impl<T: Clone> PerKind<T> {
+    /// The same for every direction.
+    pub fn all(value: T) -> Self {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+/// Sizes of operations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// Always the same.
+    Fixed(u32),
+    /// Every multiple of the alignment (or of the least, where there is none) between the two, equally likely.
+    Range(u32, u32),
+    /// Sizes with weights.
+    Split(Vec<(u32, u32)>),
+}
+
+impl Sizes {
+    /// The smallest.
+    pub fn least(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(size, _) => *size,
+            Self::Split(sizes) => sizes.iter().map(|s| s.0).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest.
+    pub fn most(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(_, size) => *size,
+            Self::Split(sizes) => sizes.iter().map(|s| s.0).max().unwrap_or(0),
+        }
+    }
+
+    /// `4K`, `4K-64K`, `4K:60,64K:40`.
+    pub fn words(&self) -> String {
+        let block = |b: u32| show_block(u64::from(b));
+        let weighted = |(size, weight): &(u32, u32)| format!("{}:{weight}", block(*size));
+        match self {
+            Self::Fixed(size) => block(*size),
+            Self::Range(least, most) => format!("{}-{}", block(*least), block(*most)),
+            Self::Split(sizes) => sizes.iter().map(weighted).collect::<Vec<_>>().join(","),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A stream: one access with its workers.
+//!
+//! For: everything that is said of workers which do the same. Not for: streams that run together ([`super::Phase`]).
+
+use super::access::Access;
+use super::cache::Cache;
+use super::data::Data;
+use super::flush::Flush;
+use super::kind::Kind;
+use super::pace::{Batch, Limit, Pace};
+use crate::units::{show_bytes, show_count};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One access with its workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    /// What it is called beside others of its phase; empty where it needs no name.
+    #[serde(default)]
+    pub name: String,
+    /// Which blocks, in which order and direction.
+    pub access: Access,
+    /// Indices into the plan's targets.
+    pub targets: Vec<usize>,
+    /// How each worker divides its operations among the targets.
+    #[serde(default)]
+    pub sharing: Sharing,
+    /// Threads.
+    pub workers: u32,
+    /// Operations in flight per worker, and per target where each has its own depth ([`Sharing::Each`]).
+    pub depth: u32,
+    /// Name of the engine, from the engine table.
+    pub engine: String,
+    /// Options of the engine by name, with their number where they take one.
+    #[serde(default)]
+    pub options: Options,
+    /// Open flags that decide about the page cache and durability.
+    pub cache: Cache,
+    /// How many operations one call submits and waits for.
+    pub batch: Batch,
+    /// When operations are submitted.
+    #[serde(default)]
+    pub pace: Pace,
+    /// Calls between writes that make them stable.
+    #[serde(default)]
+    pub flush: Option<Flush>,
+    /// What is written.
+    #[serde(default)]
+    pub data: Data,
+    /// What ends the stream before its time.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Time from the phase's start to the stream's first operation.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Where its threads and their memory are.
+    #[serde(default)]
+    pub place: Placement,
+}
+
+/// Options of an engine by name, with their number where they take one.
+pub type Options = BTreeMap<String, Option<u64>>;
+
+/// Option of an engine: before the first write the whole file becomes as a new one is, with a length and no blocks.
+pub const NEW: &str = "new";
+
+/// The same, with all blocks allocated at once.
+pub const FALLOCATE: &str = "fallocate";
+
+/// The same without a length: the file grows by what is written, as a copy does.
+pub const GROW: &str = "grow";
+
+/// How a worker divides its operations among several targets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Each target has operations of its own in flight, as many as the depth says.
+    #[default]
+    Each,
+    /// One operation to each in turn.
+    RoundRobin,
+    /// Drawn for every operation, all equally likely.
+    Random,
+    /// Drawn for every operation by weight, one per target.
+    Weighted(Vec<u32>),
+}
+
+/// Where threads and their memory are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// CPUs that may be used; empty for all.
+    pub cpus: Vec<u32>,
+    /// Whether each worker gets one of them to itself in turn, instead of all sharing all.
+    pub split: bool,
+    /// NUMA node of its memory, and of its CPUs where none are named.
+    pub node: Option<u32>,
+}
+
+impl Stream {
+    /// The plain stream: direct, eager and closed, to the first target.
+    pub fn plain(access: Access, depth: u32, workers: u32, engine: &str) -> Self {
+        Self {
+            name: String::new(),
+            access,
+            targets: vec![0],
+            sharing: Sharing::Each,
+            workers,
+            depth,
+            engine: engine.into(),
+            options: Options::new(),
+            cache: Cache::Direct,
+            batch: Batch { submit: 1, complete: 1 },
+            pace: Pace::Closed,
+            flush: None,
+            data: Data::default(),
+            limit: Limit::default(),
+            delay_ns: 0,
+            place: Placement::default(),
+        }
+    }
+
+    /// Lanes of each worker: one per target where each has its own depth, else one.
+    pub fn lanes(&self) -> u64 {
+        if self.sharing == Sharing::Each { self.targets.len() as u64 } else { 1 }
+    }
+
+    /// Operations in flight over all workers and targets when every queue is full.
+    pub fn total_depth(&self) -> u64 {
+        u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
+    }
+
+    /// Whether the interface alone is exercised: the engine submits operations that do nothing.
+    pub fn does_nothing(&self) -> bool {
+        self.options.contains_key("nop")
+    }
+
+    /// Whether the whole file is made new before the first write, whatever the span is.
+    pub fn renews_file(&self) -> bool {
+        [NEW, FALLOCATE, GROW].iter().any(|option| self.options.contains_key(*option))
+    }
+
+    /// Whether latency counts from times fixed in advance.
+    pub fn is_open_loop(&self) -> bool {
+        matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// Whether operations are submitted as soon as there is room: no schedule, no pauses, nothing that drains the queue.
+    pub fn is_unheld(&self) -> bool {
+        self.pace == Pace::Closed
+            && self.access.lines.iter().all(|l| l.delay_ns == 0)
+            && self.flush.is_none_or(|f| !f.drain)
+    }
+
+    /// What holds operations back or comes between them, in words for its name; nothing in the plain case.
+    pub fn conditions(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        match self.pace {
+            Pace::Closed => {}
+            Pace::Limited { iops, bytes_per_s } => {
+                words.extend((iops > 0.0).then(|| format!("limited to {} IOPS", show_count(iops))));
+                let bytes = bytes_per_s as u64;
+                words.extend((bytes > 0).then(|| format!("limited to {}/s", show_bytes(bytes))));
+            }
+            Pace::Open { iops, .. } => words.push(format!("open loop at {}/s", show_count(iops))),
+        }
+        let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
+        words.extend(pauses.then(|| "with pauses".into()));
+        words.extend(self.flush.map(|f| format!("{} every {}", f.call.word(), f.every)));
+        words
+    }
+
+    /// The kinds of operation that this stream submits.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let sync = self.flush.is_some() && self.access.writes();
+        self.access.kinds().chain(sync.then_some(Kind::Sync))
+    }
+}
