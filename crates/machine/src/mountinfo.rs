@@ -118,6 +118,41 @@ impl Mount {
     }
 }
 
+/// The mount of a file: by the id that statx gave, else the longest mount point over the path with its device number.
+pub(crate) fn mount_of<'m>(
+    mounts: &'m [Mount],
+    id: Option<u64>,
+    number: &str,
+    path: &str,
+) -> Option<&'m Mount> {
+    if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
+        return Some(mount);
+    }
+    // The last of equals hides the others. A subvolume of btrfs has a number that no mount shows, hence the two ways after.
+    let longest = |m: &&Mount| m.point.len();
+    let same = || mounts.iter().filter(|m| m.number == number);
+    let over = || mounts.iter().filter(|m| m.holds(path));
+    same()
+        .filter(|m| m.holds(path))
+        .max_by_key(longest)
+        .or_else(|| same().next_back())
+        .or_else(|| over().max_by_key(longest))
+}
+
+#[test]
+fn the_mount_is_found_by_id_then_by_number_then_by_path() {
+    let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                2 1 0:40 / /data rw - btrfs /dev/sdb rw\n\
+                3 1 8:1 / /data/bind rw - ext4 /dev/sda1 rw\n";
+    let mounts = parse(text);
+    let id = |id, number, path| mount_of(&mounts, id, number, path).map(|m| m.id);
+    assert_eq!(id(Some(2), "9:9", "/x"), Some(2));
+    assert_eq!(id(None, "8:1", "/data/bind/f"), Some(3));
+    assert_eq!(id(None, "8:1", "/etc"), Some(1));
+    assert_eq!(id(None, "0:99", "/data/subvolume/f"), Some(2));
+    assert_eq!(mount_of(&[], None, "8:1", "/"), None);
+}
+
 #[test]
 fn lines_of_many_kinds_are_read() {
     let text = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\

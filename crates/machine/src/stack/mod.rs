@@ -2,11 +2,12 @@
 //!
 //! For: layers as data, found through `/sys`. Not for: finding out which device a path is on (that is `resolve`).
 
+pub(crate) mod file_system;
+
 use crate::device;
 use crate::identity;
 use crate::loops;
-use crate::mountinfo::Mount;
-use crate::resolve;
+use crate::mountinfo::{Mount, mount_of};
 use crate::root::Root;
 use model::identity::Identity;
 use model::machine::{Layer, LayerKind};
@@ -93,10 +94,10 @@ impl<'a> Stack<'a> {
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
         // Without its name only the number of its file system is left, and every mount with that number is of it.
         let mount = match &path {
-            Some(path) => resolve::mount_of(self.mounts, None, &number, &path.to_string_lossy()),
+            Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
         };
-        let found = resolve::below_file_system(self, mount, &number, path.as_deref());
+        let found = file_system::below_file_system(self, mount, &number, path.as_deref());
         if let Some(memory) = found.ram {
             self.layers[index].ram = Some(format!("{name} on {memory}"));
         }

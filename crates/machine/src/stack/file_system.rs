@@ -1,0 +1,184 @@
+//! From a file system down to the devices that it is on.
+//!
+//! For: each kind of file system, overlays and those of several devices included. Not for: what is below a device
+//! ([`super::Stack`]), nor which file system a path is in ([`crate::mountinfo`]).
+
+use super::Stack;
+use crate::mountinfo::{Mount, mount_of};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+use std::path::Path;
+
+/// Overlays on overlays; deeper ones are not followed.
+const MAX_OVERLAYS: usize = 8;
+
+/// What is below a file system.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// Indices of the devices it talks to, in the stack.
+    pub(crate) tops: Vec<usize>,
+    /// Why it is memory.
+    pub(crate) ram: Option<String>,
+    /// Why it could not be followed.
+    pub(crate) blind: Option<String>,
+}
+
+impl Below {
+    fn blind(why: impl Into<String>) -> Self {
+        Self { blind: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Follows a file system to its devices. `path` is a file or directory in it, for those that spread over several.
+pub(crate) fn below_file_system(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+) -> Below {
+    follow(stack, mount, number, path, MAX_OVERLAYS)
+}
+
+fn follow(
+    stack: &mut Stack<'_>,
+    mount: Option<&Mount>,
+    number: &str,
+    path: Option<&Path>,
+    overlays: usize,
+) -> Below {
+    let Some(mount) = mount else {
+        if number.starts_with("0:") {
+            return Below::blind("its file system is not among the mounts that this process sees");
+        }
+        return device(stack, number);
+    };
+    match mount.kind.as_str() {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            Below { ram: Some(mount.kind.clone()), ..Below::default() }
+        }
+        "overlay" => overlay(stack, mount, path, overlays),
+        "btrfs" => btrfs(stack, mount),
+        "bcachefs" => sources(stack, mount, mount.source.split(':')),
+        "zfs" => Below::blind(format!(
+            "zfs does not show the kernel's users which devices {} is on; `zpool status` does",
+            mount.source
+        )),
+        "fuseblk" => Below {
+            blind: Some("a program in user space (FUSE) stands between this file and its device".into()),
+            ..sources(stack, mount, std::iter::once(mount.source.as_str()))
+        },
+        kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
+            "{kind}: a program in user space answers, so the kernel sees no device below"
+        )),
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
+        | "gpfs" | "beegfs" | "orangefs" => {
+            Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
+        }
+        "9p" | "virtiofs" => {
+            Below::blind(format!("{}: the data are with the host of this virtual machine", mount.kind))
+        }
+        _ if !number.starts_with("0:") => device(stack, number),
+        _ => sources(stack, mount, std::iter::once(mount.source.as_str())),
+    }
+}
+
+fn device(stack: &mut Stack<'_>, number: &str) -> Below {
+    Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
+}
+
+/// The devices that the mount itself names.
+fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl Iterator<Item = &'s str>) -> Below {
+    let numbers: Vec<String> = names.filter_map(|s| stack.root.device_number(s)).collect();
+    let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
+    let blind = tops
+        .is_empty()
+        .then(|| format!("{} shows no device: its source is '{}', which is none", mount.kind, mount.source));
+    Below { tops, ram: None, blind }
+}
+
+/// All devices of the btrfs that has the mount's source among them.
+fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
+    let name = stack.root.device_number(&mount.source).and_then(|n| super::name_of(stack.root, &n));
+    let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
+    let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
+    let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
+    let Some(all) = all else { return sources(stack, mount, std::iter::once(mount.source.as_str())) };
+    let numbers: Vec<String> = all.iter().filter_map(|n| super::number_of(stack.root, n)).collect();
+    Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
+}
+
+/// The layer of an overlay that holds the path: the upper one for directories and what was copied up, else a lower one.
+fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, overlays: usize) -> Below {
+    let hidden = || Below::blind("overlay: its directories cannot be seen from here (this is a container)");
+    let Some(overlays) = overlays.checked_sub(1) else {
+        return Below::blind("overlays on overlays, too many to follow");
+    };
+    let inside = path.and_then(|p| std::path::absolute(p).ok());
+    let inside = inside.as_deref().and_then(|p| p.strip_prefix(&mount.point).ok());
+    for dir in overlay_dirs(&mount.super_options) {
+        let dir = stack.root.path(&dir);
+        let Some(there) = inside.map(|i| dir.join(i)).filter(|p| p.exists()).or_else(|| {
+            // Without a path inside, a new file would be made in the first of them.
+            inside.is_none().then_some(dir)
+        }) else {
+            continue;
+        };
+        let Ok(facts) = rustix::fs::statx(CWD, &there, AtFlags::empty(), StatxFlags::MNT_ID) else {
+            continue;
+        };
+        let number = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
+        let mounts = stack.mounts;
+        let below = mount_of(mounts, Some(facts.stx_mnt_id), &number, &there.to_string_lossy());
+        // In a container the names lead back into the overlay itself.
+        if below.is_some_and(|b| b.id == mount.id) {
+            return hidden();
+        }
+        return follow(stack, below, &number, Some(&there), overlays);
+    }
+    hidden()
+}
+
+/// Upper directory first, then the lower ones from the top.
+fn overlay_dirs(options: &str) -> Vec<String> {
+    let mut upper = Vec::new();
+    let mut lower = Vec::new();
+    for (key, value) in options.split(',').filter_map(|o| o.split_once('=')) {
+        match key {
+            "upperdir" => upper.push(value.to_owned()),
+            "lowerdir" | "lowerdir+" => lower.extend(value.split(':').map(str::to_owned)),
+            _ => {}
+        }
+    }
+    upper.extend(lower);
+    upper
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mountinfo;
+    use crate::root::Root;
+
+    #[test]
+    fn overlays_name_their_directories_from_the_top() {
+        let options = "rw,lowerdir=/c:/b:/a,upperdir=/up,workdir=/work";
+        assert_eq!(overlay_dirs(options), ["/up", "/c", "/b", "/a"]);
+        assert_eq!(overlay_dirs("ro,lowerdir+=/x,lowerdir+=/y"), ["/x", "/y"]);
+    }
+
+    #[test]
+    fn memory_and_remote_file_systems_have_no_device() {
+        let root = Root::at("/nonexistent-prefix".into());
+        for (kind, ram) in
+            [("tmpfs", true), ("fuse.sshfs", false), ("nfs4", false), ("9p", false), ("zfs", false)]
+        {
+            let mounts = mountinfo::parse(&format!("1 0 0:40 / /m rw - {kind} somewhere rw"));
+            let mut stack = Stack::new(&root, &mounts);
+            let found = below_file_system(&mut stack, mounts.first(), "0:40", None);
+            assert_eq!(
+                (found.ram.is_some(), found.blind.is_some(), found.tops.len()),
+                (ram, !ram, 0),
+                "{kind}"
+            );
+        }
+    }
+}
