@@ -6,6 +6,7 @@ use super::DraftJob;
 use super::origins::Origins;
 use model::job::{Arrivals, Pace, Stream};
 use model::units::{MIB, show_bytes};
+use model::wish::words::of_arrivals;
 
 /// Places of the open loop by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
 /// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
@@ -22,7 +23,7 @@ pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins)
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);
     let from = if arrivals == Arrivals::default() { "default" } else { "command line" };
-    origins.fixed("--arrivals", &format!("{arrivals:?}").to_lowercase(), from);
+    origins.fixed("--arrivals", of_arrivals(arrivals), from);
     for draft in open.phases.iter_mut().flat_map(|(_, drafts)| drafts) {
         // The strategy says the rate of each run; this is none.
         draft.stream.pace = Pace::Open { iops: 0.0, arrivals };

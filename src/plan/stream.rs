@@ -47,14 +47,14 @@ pub(super) fn draft(wish: &StreamWish, origins: &mut Origins) -> Result<Draft, F
     let flush = flush(wish, &access, origins);
     let data = data(wish);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
-    origins.note("--sharing", wish.sharing.as_ref(), |s| format!("{s:?}").to_lowercase());
+    origins.note("--sharing", wish.sharing.as_ref(), |s| words::of_sharing(s));
     origins.note("--delay", wish.delay, |ns| show_ns(*ns as f64));
     let place = Placement {
         cpus: wish.cpus.clone().unwrap_or_default(),
         split: wish.pin.unwrap_or(false),
         node: wish.node,
     };
-    origins.note("--cpus", wish.cpus.as_ref(), |c| format!("{c:?}"));
+    origins.note("--cpus", wish.cpus.as_ref(), |c| words::of_cpus(c));
     let stream = Stream {
         name: wish.name.clone().unwrap_or_default(),
         access,
@@ -188,7 +188,7 @@ fn pace(wish: &StreamWish, origins: &mut Origins) -> Pace {
     origins.note("--limit-bandwidth", wish.limit_bandwidth, |b| format!("{} per second", show_bytes(*b)));
     if let Some(iops) = wish.rate {
         let arrivals = origins
-            .choose("--arrivals", wish.arrivals, Arrivals::default(), |a| format!("{a:?}").to_lowercase());
+            .choose("--arrivals", wish.arrivals, Arrivals::default(), |a| words::of_arrivals(*a).into());
         return Pace::Open { iops, arrivals };
     }
     match (wish.limit_iops, wish.limit_bandwidth) {

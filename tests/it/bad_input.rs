@@ -240,3 +240,18 @@ fn explaining_touches_nothing() {
     assert!(out.stdout.contains("--size") && out.stdout.contains("default"), "{}", out.stdout);
     assert_eq!((names(&folder), stage.sessions()), (Vec::<PathBuf>::new(), Vec::new()));
 }
+
+#[test]
+fn explaining_says_settings_as_they_are_typed() {
+    let stage = Stage::beside_others();
+    let (one, other) = (stage.folder("one"), stage.folder("other"));
+    let typed = "--sharing weighted:3,1 --cpus 0-1 --rate 100 --arrivals constant --engine io_uring:sqpoll=1";
+    for typed in [typed, "--sharing round-robin"] {
+        let out = stage.fathom(&format!("run --explain {typed} {}", other.display()), &one);
+        assert_eq!(out.code, Some(0), "{out:?}");
+        for value in typed.split(' ').filter(|w| !w.starts_with("--")).flat_map(|w| w.split("io_uring:")) {
+            let told = |line: &str| line.split("  ").any(|column| column.trim().starts_with(value));
+            assert!(out.stdout.lines().any(told), "{value} is not in {}", out.stdout);
+        }
+    }
+}

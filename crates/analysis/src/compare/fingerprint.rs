@@ -10,6 +10,8 @@ use model::kernel_files;
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
 use model::units::{show_block, show_bytes, show_ns};
+use model::wish::order::of_start;
+use model::wish::words;
 
 /// Settings of a device's queue that change what it does with requests.
 const QUEUE: [&str; 8] = [
@@ -85,7 +87,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
-        ("targets", format!("{} ({:?})", stream.targets.len(), stream.sharing)),
+        ("targets", format!("{} ({})", stream.targets.len(), words::of_sharing(&stream.sharing))),
         ("depth", stream.depth.to_string()),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
@@ -108,7 +110,7 @@ fn order(line: &Line) -> String {
     if let model::job::Order::Sequential(steps) = &line.order
         && steps.start != model::job::Start::default()
     {
-        words += &format!(", workers from {:?}", steps.start);
+        words += &format!(", workers from {}", of_start(steps.start));
     }
     if line.align_bytes > 0 {
         words += &format!(", aligned to {}", show_block(line.align_bytes));
@@ -135,7 +137,9 @@ fn pace(pace: Pace) -> String {
             let words: Vec<String> = limits.map(|(limit, unit)| format!("{limit} {unit}")).collect();
             if words.is_empty() { "closed loop".into() } else { format!("at most {}", words.join(", ")) }
         }
-        Pace::Open { iops, arrivals } => format!("open loop at {iops} IOPS, {arrivals:?}").to_lowercase(),
+        Pace::Open { iops, arrivals } => {
+            format!("open loop at {iops} IOPS, {}", words::of_arrivals(arrivals))
+        }
     }
 }
 
@@ -161,13 +165,11 @@ fn beside(phase: &Phase, own: usize) -> String {
 
 /// How it was carried out: perhaps the very thing that is compared.
 fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
-    let options = stream.options.iter().map(|(name, number)| match number {
-        Some(n) => format!(":{name}={n}"),
-        None => format!(":{name}"),
-    });
-    let engine = stream.engine.clone() + &options.collect::<String>();
+    let options = words::options(&stream.options);
+    let colon = if options.is_empty() { "" } else { ":" };
+    let engine = format!("{}{colon}{options}", stream.engine);
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { format!("{:?}", place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { words::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let split = if place.split { ", one each" } else { "" };
     let limit = [

@@ -77,7 +77,7 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
 #[test]
 fn other_work_is_refused_by_the_name_of_what_differs() {
     type Change = fn(&mut Report);
-    let table: [(&str, Change); 12] = [
+    let table: [(&str, Change); 14] = [
         ("block size 4K -> 8K", |r| sizes(r, 8192)),
         ("depth 32 -> 1", |r| stream(r).depth = 1),
         ("workers 1 -> 4", |r| stream(r).workers = 4),
@@ -93,6 +93,13 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
         ("beside it nothing -> 4K random read", |r| {
             let other = stream(r).clone();
             r.results[0].job.phases[0].streams.push(other);
+        }),
+        ("targets 1 (each) -> 1 (weighted:3,1)", |r| {
+            stream(r).sharing = model::job::Sharing::Weighted(vec![3, 1]);
+        }),
+        ("pace closed loop -> open loop at 5 IOPS, constant", |r| {
+            let arrivals = model::job::Arrivals::Constant;
+            stream(r).pace = model::job::Pace::Open { iops: 5.0, arrivals };
         }),
         ("syncs none -> fsync every 8", |r| {
             let call = model::job::SyncCall::Fsync;

@@ -124,6 +124,16 @@ pub fn start(text: &str) -> Result<Start, String> {
     }
 }
 
+/// Where they begin, as it is typed: `every:1048576`.
+pub fn of_start(start: Start) -> String {
+    match start {
+        Start::Spread => "spread".into(),
+        Start::Same => "same".into(),
+        Start::Interlocked => "interlocked".into(),
+        Start::Every(bytes) => format!("every:{bytes}"),
+    }
+}
+
 /// Shares of directions: reads alone (`70`), or reads, writes and trims (`60/30/10`).
 ///
 /// # Errors
@@ -206,6 +216,9 @@ fn random_orders_that_cannot_be_say_why() {
 #[test]
 fn starts_and_mixes_have_words() {
     assert_eq!((start("same"), start("every:1m")), (Ok(Start::Same), Ok(Start::Every(1 << 20))));
+    for word in ["spread", "same", "interlocked", "every:1048576"] {
+        assert_eq!(start(word).map(of_start).as_deref(), Ok(word));
+    }
     assert!(start("every:0").is_err() && start("every").is_err_and(|e| e.contains("every:1m")));
     assert_eq!(mix("70"), Ok(Mix { read_percent: 70, trim_percent: 0 }));
     assert_eq!(mix("70/30"), mix("70"));

@@ -53,7 +53,7 @@ pub fn options(options: &Options) -> String {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
     };
-    options.iter().map(one).collect::<Vec<_>>().join(",")
+    joined(options.iter().map(one))
 }
 
 /// Order and direction.
@@ -77,7 +77,14 @@ pub fn cache(text: &str) -> Result<Cache, String> {
 /// # Errors
 /// All the words.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
-    word(text, &[("poisson", Arrivals::Poisson), ("constant", Arrivals::Constant)])
+    word(text, &ARRIVALS)
+}
+
+const ARRIVALS: [(&str, Arrivals); 2] = [("poisson", Arrivals::Poisson), ("constant", Arrivals::Constant)];
+
+/// Distances between arrivals as they are typed.
+pub fn of_arrivals(arrivals: Arrivals) -> &'static str {
+    ARRIVALS.iter().find(|(_, known)| *known == arrivals).map_or("", |(word, _)| word)
 }
 
 /// A bool, for languages that have no such type.
@@ -115,6 +122,20 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
             Ok(Sharing::Weighted(weights))
         }
     }
+}
+
+/// How operations are divided, as it is typed: `weighted:3,1`.
+pub fn of_sharing(sharing: &Sharing) -> String {
+    match sharing {
+        Sharing::Each => "each".into(),
+        Sharing::RoundRobin => "round-robin".into(),
+        Sharing::Random => "random".into(),
+        Sharing::Weighted(weights) => format!("weighted:{}", joined(weights.iter().map(u32::to_string))),
+    }
+}
+
+fn joined(pieces: impl Iterator<Item = String>) -> String {
+    pieces.collect::<Vec<_>>().join(",")
 }
 
 /// An engine with its options.
@@ -194,6 +215,15 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// CPUs as they are typed, those that follow each other as a range: `0-3,8`.
+pub fn of_cpus(cpus: &[u32]) -> String {
+    let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
+    joined(ranges.map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        range => joined(range.iter().map(u32::to_string)),
+    }))
+}
+
 /// A name for tables.
 ///
 /// # Errors
@@ -227,6 +257,17 @@ fn every_word_is_read_as_it_is_shown() {
         assert_eq!(cache(value.word()), Ok(value));
     }
     assert!(cache("warm").is_err_and(|e| e.contains("buffered, sync")));
+    for word in ["poisson", "constant"] {
+        assert_eq!(arrivals(word).map(of_arrivals), Ok(word));
+    }
+    for word in ["each", "round-robin", "random", "weighted:3,1", "weighted:7"] {
+        assert_eq!(sharing(word).map(|s| of_sharing(&s)).as_deref(), Ok(word));
+    }
+    for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
+        let mut list = Vec::new();
+        assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+    }
+    assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
 }
 
 #[test]
