@@ -20,8 +20,8 @@ use model::units::{MIB, show_block, show_bytes};
 use model::wish::{JobWish, Rw, words};
 use std::path::PathBuf;
 
-/// Settings that each entrant says for itself.
-pub(super) const OF_ENTRANTS: &[&str] = &[
+/// Settings that each interface says for itself.
+pub(super) const OF_INTERFACES: &[&str] = &[
     "--rw",
     "--bs",
     "--size",
@@ -45,7 +45,7 @@ const DEPTH: u32 = 8;
 const HEADLINE: &str = "pread";
 
 /// The place, and what is the same for all.
-struct Ground<'a> {
+struct Setup<'a> {
     request: &'a Request,
     said: PathBuf,
     place: Place,
@@ -62,7 +62,7 @@ struct Work {
     block_bytes: u32,
 }
 
-/// Finds every entrant.
+/// Finds every interface that can be tried.
 pub(super) fn compare(
     request: &Request,
     (sizes, interfaces): (&[u32], &[&'static Interface]),
@@ -95,7 +95,7 @@ pub(super) fn compare(
             show_bytes(span)
         )));
     }
-    let ground = Ground { request, said, place, found, span, depth, may_write };
+    let setup = Setup { request, said, place, found, span, depth, may_write };
     let mut asked = Asked::default();
     let mut contest = Contest::default();
     for work in works {
@@ -103,7 +103,7 @@ pub(super) fn compare(
             .iter()
             .filter(|i| interfaces.is_empty() || interfaces.iter().any(|n| n.name == i.name));
         for interface in all.filter(|i| i.is_for(work.rw)) {
-            match ground.wish(interface, work) {
+            match setup.wish(interface, work) {
                 Ok(wish) => {
                     if interface.name == HEADLINE && asked.headline.is_none() {
                         asked.headline = Some(asked.wishes.len());
@@ -200,8 +200,8 @@ fn name(interface: &Interface, work: Work) -> String {
     format!("{}, {}", interface.name, work.words())
 }
 
-impl Ground<'_> {
-    /// The job of an entrant.
+impl Setup<'_> {
+    /// The job of an interface.
     fn wish(&self, interface: &Interface, work: Work) -> Result<JobWish, String> {
         self.can_be_tried(interface, work)?;
         let engine = words::engine(interface.engine)?;

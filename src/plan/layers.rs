@@ -18,7 +18,7 @@ use model::wish::{JobWish, Rw};
 use std::path::{Path, PathBuf};
 
 /// Settings that each rung says for itself.
-pub(super) const OF_RUNGS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
+pub(super) const OF_LAYERS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
 /// Bytes per operation: the size of the comparison that this repeats, and of the pages of many databases.
 const BLOCK_BYTES: u32 = 8192;
 /// Span of the comparison: it has to fit in the page cache of most machines, and is read whole before buffered reads.
@@ -26,16 +26,16 @@ const SPAN_BYTES: u64 = GIB;
 
 /// Jobs with what they are to one another.
 #[derive(Default)]
-pub(super) struct Climb {
-    /// One per rung, in its order.
+pub(super) struct LayerJobs {
+    /// One per layer, in their order.
     pub(super) wishes: Vec<JobWish>,
     pub(super) ladder: Ladder,
     /// Index of the job whose figure is the headline: past the page cache at the place itself, where that can be.
     pub(super) headline: Option<usize>,
 }
 
-/// The place that is climbed, and what is done on every rung.
-struct Ground<'a> {
+/// The place and what is done at each of its layers.
+struct Setup<'a> {
     request: &'a Request,
     root: &'a Root,
     said: PathBuf,
@@ -48,7 +48,7 @@ struct Ground<'a> {
 }
 
 /// Finds every rung.
-pub(super) fn climb(request: &Request, root: &Root, origins: &mut Origins) -> Result<Climb, Failure> {
+pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> Result<LayerJobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
@@ -67,24 +67,24 @@ pub(super) fn climb(request: &Request, root: &Root, origins: &mut Origins) -> Re
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
-    let ground = Ground { request, root, said, path, place, role: found.role, engine, bs, span };
-    let mut climb = Climb::default();
+    let setup = Setup { request, root, said, path, place, role: found.role, engine, bs, span };
+    let mut jobs = LayerJobs::default();
     for rw in works {
-        ground.work(rw, &mut climb)?;
+        setup.work(rw, &mut jobs)?;
     }
-    climb.ladder.missing.extend(
-        ground
+    jobs.ladder.missing.extend(
+        setup
             .place
             .blind
             .iter()
-            .map(|why| MissingRung { name: format!("what is below {}", ground.base()), why: why.clone() }),
+            .map(|why| MissingRung { name: format!("what is below {}", setup.base()), why: why.clone() }),
     );
-    if climb.ladder.rungs.is_empty() {
-        let reasons = climb.ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
+    if jobs.ladder.rungs.is_empty() {
+        let reasons = jobs.ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
         let reasons: Vec<String> = reasons.collect();
         return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
     }
-    Ok(climb)
+    Ok(jobs)
 }
 
 /// Reads and writes at random, unless one work was asked for.
@@ -121,7 +121,7 @@ pub(super) fn writes(rw: Rw) -> bool {
     !matches!(rw, Rw::Read | Rw::Randread)
 }
 
-impl Ground<'_> {
+impl Setup<'_> {
     /// What the place is called: its file system, or its name as a device.
     fn base(&self) -> &str {
         let top = self.place.tops.first().and_then(|t| self.place.layers.get(*t));
@@ -132,9 +132,9 @@ impl Ground<'_> {
         }
     }
 
-    /// All rungs of one work, from the ground up.
-    fn work(&self, rw: Rw, climb: &mut Climb) -> Result<(), Failure> {
-        let below = self.devices(rw, climb);
+    /// All rungs of one work, from the setup up.
+    fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
+        let below = self.devices(rw, jobs);
         if writes(rw)
             && let Err(why) = self.may_write()
         {
@@ -142,16 +142,16 @@ impl Ground<'_> {
             if !self.request.destroy.is_empty() {
                 return Err(why);
             }
-            miss(climb, self.base(), rw, why.words());
+            miss(jobs, self.base(), rw, why.words());
             return Ok(());
         }
-        let direct = self.rung(rw, Cache::Direct, "direct", below, climb);
-        climb.headline = climb.headline.or(direct);
+        let direct = self.rung(rw, Cache::Direct, "direct", below, jobs);
+        jobs.headline = jobs.headline.or(direct);
         let against = direct.or(below);
         if writes(rw) {
-            self.rung(rw, Cache::DirectSync, "direct + sync", against, climb);
+            self.rung(rw, Cache::DirectSync, "direct + sync", against, jobs);
         }
-        self.rung(rw, Cache::Buffered, "buffered", against, climb);
+        self.rung(rw, Cache::Buffered, "buffered", against, jobs);
         Ok(())
     }
 
@@ -166,42 +166,42 @@ impl Ground<'_> {
         cache: Cache,
         how: &str,
         below: Option<usize>,
-        climb: &mut Climb,
+        jobs: &mut LayerJobs,
     ) -> Option<usize> {
         let name = format!("{} {how}", self.base());
         if !self.engine.caches.contains(&cache) {
             let why = format!("the engine {} does not work with --cache {}", self.engine.name, cache.word());
-            miss(climb, &name, rw, &why);
+            miss(jobs, &name, rw, &why);
             return None;
         }
         let refuses = |d: &model::machine::DirectIo| d.offset_align == 0;
         if cache.is_direct() && self.place.direct.as_ref().is_some_and(refuses) {
-            miss(climb, &name, rw, "its file system has no direct I/O");
+            miss(jobs, &name, rw, "its file system has no direct I/O");
             return None;
         }
         let warm = cache == Cache::Buffered && reads(rw);
         Some(self.add(
-            climb,
+            jobs,
             Rung { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
             (&self.said, cache, self.span),
         ))
     }
 
-    /// The block devices below, from the ground up; the index of the rung right below the place.
-    fn devices(&self, rw: Rw, climb: &mut Climb) -> Option<usize> {
+    /// The block devices below, from the setup up; the index of the rung right below the place.
+    fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
         let mut rungs: Vec<Option<usize>> = vec![None; layers.len()];
         // Each layer stands before what is below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
-                miss(climb, &layer.name, rw, "what is above is stored on it, so it is only read");
+                miss(jobs, &layer.name, rw, "what is above is stored on it, so it is only read");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));
             if let Err(why) = self.can_be_read(&device) {
-                miss(climb, &layer.name, rw, &why);
+                miss(jobs, &layer.name, rw, &why);
                 continue;
             }
             let below = only(&layer.below).and_then(|b| rungs.get(b).copied().flatten());
@@ -214,7 +214,7 @@ impl Ground<'_> {
                 stored: true,
             };
             let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
-            let index = self.add(climb, rung, rw, what);
+            let index = self.add(jobs, rung, rw, what);
             if let Some(slot) = rungs.get_mut(at) {
                 *slot = Some(index);
             }
@@ -235,7 +235,13 @@ impl Ground<'_> {
             .map_err(|e| e.to_string())
     }
 
-    fn add(&self, climb: &mut Climb, rung: Rung, rw: Rw, (path, cache, span): (&Path, Cache, u64)) -> usize {
+    fn add(
+        &self,
+        jobs: &mut LayerJobs,
+        rung: Rung,
+        rw: Rw,
+        (path, cache, span): (&Path, Cache, u64),
+    ) -> usize {
         let mut job = self.request.job.clone();
         job.name = Some(format!("{}: {}", rung.name, rung.work));
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
@@ -245,16 +251,16 @@ impl Ground<'_> {
             stream.bs = Some(self.bs.clone());
             stream.size = Some(span);
         }
-        let index = climb.wishes.len();
-        climb.wishes.push(job);
-        climb.ladder.rungs.push(Rung { job: index, ..rung });
+        let index = jobs.wishes.len();
+        jobs.wishes.push(job);
+        jobs.ladder.rungs.push(Rung { job: index, ..rung });
         index
     }
 }
 
-fn miss(climb: &mut Climb, name: &str, rw: Rw, why: &str) {
+fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     let name = format!("{name}, {}", heading(rw));
-    climb.ladder.missing.push(MissingRung { name, why: why.into() });
+    jobs.ladder.missing.push(MissingRung { name, why: why.into() });
 }
 
 /// The only one. What stands on several has no rung that it could be held against.

@@ -24,7 +24,7 @@ mod target;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 pub(crate) use engine::problems;
-use layers::Climb;
+use layers::LayerJobs;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
@@ -189,21 +189,21 @@ fn asked<'a>(
 ) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
-        Work::Profile(said) => profile::spread(request, *said, root, &mut origins)?,
+        Work::Profile(said) => profile::tests(request, *said, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
-            let Climb { wishes, ladder, headline } = layers::climb(request, root, &mut origins)?;
-            origins.leave_out(layers::OF_RUNGS);
+            let LayerJobs { wishes, ladder, headline } = layers::of_each(request, root, &mut origins)?;
+            origins.leave_out(layers::OF_LAYERS);
             Asked { wishes, headline, study: Study::Layers(ladder) }
         }
         Work::Sweep(said) => {
-            let spread = sweep::spread(request, said, (root, memory), &mut origins)?;
+            let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Asked { wishes: spread.wishes, headline: None, study: Study::Sweep(spread.grid) }
+            Asked { wishes: jobs.wishes, headline: None, study: Study::Sweep(jobs.grid) }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
-            origins.leave_out(api::OF_ENTRANTS);
+            origins.leave_out(api::OF_INTERFACES);
             asked
         }
     };

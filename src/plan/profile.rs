@@ -24,7 +24,7 @@ const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 
 /// Where a profile is measured, as far as its tests depend on it.
-struct Ground {
+struct TargetFacts {
     role: Role,
     path: String,
     /// Bytes that may be touched; those of a file that will be made are not known yet.
@@ -34,10 +34,10 @@ struct Ground {
 }
 
 /// Tests while they become jobs.
-struct Spread<'a> {
+struct Tests<'a> {
     request: &'a Request,
     profile: &'static Profile,
-    ground: Option<Ground>,
+    target: Option<TargetFacts>,
     asked: Asked,
     rows: Vec<FormRow>,
     /// Tests that cannot be done, by the reason.
@@ -47,7 +47,7 @@ struct Spread<'a> {
 }
 
 /// Finds the jobs of a profile.
-pub(super) fn spread(
+pub(super) fn tests(
     request: &Request,
     said: Option<&'static Profile>,
     root: &Root,
@@ -55,19 +55,19 @@ pub(super) fn spread(
 ) -> Result<Asked, Failure> {
     let profile = origins.choose("--profile", said, &PROFILES[0], |p| p.name.into());
     let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
-    let mut spread = Spread {
+    let mut tests = Tests {
         request,
         profile,
-        ground: look(request, root)?,
+        target: look(request, root)?,
         asked: Asked::default(),
         rows: Vec::new(),
         left_out: Vec::new(),
         differs: differs.collect(),
     };
-    spread.refuse_times()?;
-    spread.tell(origins);
+    tests.refuse_times()?;
+    tests.tell(origins);
     // A bench of a file or device of the user's reads it; writing has to be asked for by name.
-    let theirs = spread.ground.as_ref().is_some_and(|g| g.role != Role::Made);
+    let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
         origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
@@ -75,20 +75,20 @@ pub(super) fn spread(
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
             if profile.read_percents.iter().all(|p| *p < 100) {
-                spread.leave_out(
+                tests.leave_out(
                     test,
                     "it writes, and TARGET is yours; --destroy with its name allows that".into(),
                 );
             }
         } else {
-            spread.add(read_percent, test);
+            tests.add(read_percent, test);
         }
     }
-    spread.finish()
+    tests.finish()
 }
 
 /// What is below the target; `None` where the engine touches none.
-fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
+fn look(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let wish = stream(&request.job);
     let entry = engine::find(&wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
@@ -101,14 +101,14 @@ fn look(request: &Request, root: &Root) -> Result<Option<Ground>, Failure> {
     let align =
         if cache.is_some_and(model::job::Cache::is_direct) { span::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
-    Ok(Some(Ground { role: found.role, path: model::name::text(&path), bytes, align }))
+    Ok(Some(TargetFacts { role: found.role, path: model::name::text(&path), bytes, align }))
 }
 
 fn stream(job: &JobWish) -> StreamWish {
     job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default()
 }
 
-impl Spread<'_> {
+impl Tests<'_> {
     /// Half of a file that was written would be read back as what an earlier test left there.
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
@@ -141,7 +141,7 @@ impl Spread<'_> {
         } else if let Some(span) = sized {
             let whole = tests.iter().find(|t| t.span_bytes.is_none());
             let words = whole.map_or(String::new(), |t| format!("; {} in all of the target", t.called));
-            let span = self.ground.as_ref().and_then(|g| g.bytes).map_or(span, |there| span.min(there));
+            let span = self.target.as_ref().and_then(|g| g.bytes).map_or(span, |there| span.min(there));
             origins.fixed("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
         origins.leave_out(match (self.rewrites(), sized) {
@@ -192,20 +192,20 @@ impl Spread<'_> {
 
     /// The alignment that its blocks do not have, and that in words.
     fn misaligned(&self, test: &Test) -> Option<(u32, String)> {
-        let Ground { path, align, .. } = self.ground.as_ref().filter(|_| self.may_leave_out())?;
+        let TargetFacts { path, align, .. } = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
         Some((align, format!("direct I/O to {path} needs multiples of {align} bytes")))
     }
 
     /// Bytes that a test touches, as far as they are known.
     fn span(&self, test: &Test) -> Option<u64> {
-        let there = self.ground.as_ref().and_then(|g| g.bytes);
+        let there = self.target.as_ref().and_then(|g| g.bytes);
         self.said_size().or_else(|| test.span_bytes.map(|s| s.min(there.unwrap_or(s)))).or(there)
     }
 
     /// Whether what is touched is not a whole device.
     fn is_a_part(&self) -> bool {
-        self.ground.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
+        self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.said_size().is_some())
     }
 
     /// Both directions of a test are left out for the same reason.

@@ -4,7 +4,7 @@
 //! (crate `analysis`).
 
 use super::cell::Growing;
-use super::{Spread, TIME_NS};
+use super::{GridJobs, TIME_NS};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepWish};
@@ -27,7 +27,7 @@ pub(super) fn in_order(
     growing: Growing,
     in_rounds: Option<Rounds>,
     origins: &mut Origins,
-) -> Result<Spread, Failure> {
+) -> Result<GridJobs, Failure> {
     let until = in_rounds.map_or(Ok(Until::Slow), |said| rounds(&growing, said))?;
     let time = growing.base.phases.first().and_then(|p| p.time).unwrap_or(TIME_NS);
     let timed = request.job.phases.first().is_some_and(|p| p.time.is_some());
@@ -53,7 +53,7 @@ pub(super) fn in_order(
         yardsticks: Vec::new(),
         search: Search::InOrder(until),
     };
-    Ok(Spread { wishes, grid })
+    Ok(GridJobs { wishes, grid })
 }
 
 /// When rounds end. The tracked cell has to be among them.

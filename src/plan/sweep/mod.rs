@@ -49,18 +49,18 @@ const TIME_NS: u64 = 1_000_000_000;
 const PIECES: u64 = 5;
 
 /// A grid with its jobs, in the order of their indices.
-pub(in crate::plan) struct Spread {
+pub(in crate::plan) struct GridJobs {
     pub(in crate::plan) wishes: Vec<JobWish>,
     pub(in crate::plan) grid: Grid,
 }
 
 /// Makes the grid.
-pub(in crate::plan) fn spread(
+pub(in crate::plan) fn grid(
     request: &Request,
     said: &SweepWish,
     (root, memory): (&Root, Option<u64>),
     origins: &mut Origins,
-) -> Result<Spread, Failure> {
+) -> Result<GridJobs, Failure> {
     let axes = &said.axes;
     let engines = if axes.engine.is_empty() { vec![default_engine(axes)] } else { axes.engine.clone() };
     let entries: Vec<&'static Entry> = engines.iter().map(|e| entry(e)).collect::<Result<_, _>>()?;
@@ -107,7 +107,7 @@ pub(in crate::plan) fn spread(
     let search = course::search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { wishes, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
-    Ok(Spread { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
+    Ok(GridJobs { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
 }
 
 /// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
