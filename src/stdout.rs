@@ -12,7 +12,7 @@ use std::io;
 
 /// The end of a line in CSV.
 const LINE_END: &str = "\r\n";
-/// Its number.
+/// The descriptor of standard output.
 const NUMBER: i32 = 1;
 
 /// Prints text in which nothing is coloured.

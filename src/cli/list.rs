@@ -48,7 +48,7 @@ pub struct Args {
     format: &'static Format,
 }
 
-/// The words of `--verdict`.
+/// What `--verdict` takes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum VerdictWord {
     Valid,

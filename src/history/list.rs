@@ -25,7 +25,7 @@ pub struct Wish {
     pub limit: Option<u32>,
     /// Whether the index is made anew before.
     pub rebuild: bool,
-    /// The format.
+    /// How it is printed.
     pub format: &'static Format,
 }
 

@@ -14,14 +14,14 @@ pub enum Live {
     Bar(ProgressBar),
     /// A file or a pipe: a line per step.
     Lines,
-    /// `--quiet`.
+    /// Nobody is told anything.
     Quiet,
 }
 
 /// What is left to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The time.
+    /// As far as the plan tells.
     pub time: Duration,
     /// Whether it may be over before.
     pub at_most: bool,

@@ -45,7 +45,7 @@ pub struct Wish {
     pub task: Task,
     /// Operations in flight.
     pub depth: u32,
-    /// The engine.
+    /// What writes and reads back.
     pub engine: Option<EngineWish>,
     /// What the target is opened with.
     pub cache: Option<Cache>,
@@ -73,7 +73,7 @@ pub struct ToWrite {
     pub size_bytes: Option<u64>,
     /// First byte.
     pub offset_bytes: Option<u64>,
-    /// Bytes of a block.
+    /// What one operation writes.
     pub block_bytes: u32,
     /// Times each block is written.
     pub passes: u32,
