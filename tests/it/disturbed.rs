@@ -114,7 +114,8 @@ fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
     let mut running = disk.start(&stage, "bench --size 64m --time 500ms --format json", &disk.dir);
     running.until_it_says("run 12 of");
     disk.sh(&format!("timeout 3 sh -c '{NEIGHBOUR}' || true"));
-    let report = running.end().report();
+    // 40 runs of a bench, some of them again, outlast a story's usual limit on a busy machine.
+    let report = running.end_within(Duration::from_secs(180)).report();
     let results = report.0["results"].as_array().unwrap();
     assert!(results.iter().all(|r| runs(r) == 5 && r["total"]["iops"].as_f64() > Some(0.0)));
     let told: Vec<&Value> = results.iter().flat_map(disturbed).collect();
@@ -125,4 +126,69 @@ fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
         "{:#?}",
         report.answers("D01")
     );
+}
+
+/// The lines of progress that begin a run, from the one in which others came.
+fn runs_from<'a>(said: &'a str, words: &str) -> Vec<&'a str> {
+    let begins = |line: &&str| line.starts_with("run ") || line.starts_with("cell ");
+    said.lines().filter(begins).skip_while(|line| !line.contains(words)).collect()
+}
+
+/// Whether a run of a line of progress is measured again.
+fn is_again(line: &str) -> bool {
+    line.contains("measured again: ")
+}
+
+#[test]
+fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let length = "--size 32m --time 500ms --warmup 0 --runs 3";
+    disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --quiet"), &disk.dir);
+    // The command, the line in which the burst comes, and how many runs a round has.
+    for (words, at, round) in [
+        (format!("layers --rw randread --depth 1 {length}"), "run 2 of", 3),
+        (format!("api --rw read --bs 64k --interface pread,preadv2,read {length}"), "run 2 of", 3),
+        (format!("run --against last --rw randread --depth 2 {length}"), "run 2 of", 2),
+    ] {
+        let mut running = disk.start(&stage, &format!("{words} --no-history --format json"), &disk.dir);
+        within_run(&mut running, at);
+        disk.sh(&format!("timeout 0.4 sh -c '{NEIGHBOUR}' || true"));
+        let out = running.end();
+        let after = runs_from(&out.stderr, at);
+        let first =
+            after.iter().position(|line| is_again(line)).unwrap_or_else(|| panic!("{words}: {out:?}"));
+        assert!(first < round, "{words}: at the end of the round: {after:#?}");
+        assert!(
+            after.len() >= first + round && after[first..first + round].iter().all(|l| is_again(l)),
+            "{after:#?}"
+        );
+        let all = out.report();
+        assert!(note(&all, "others disturbed"), "{words}: {:#}", all.0["notes"]);
+    }
+}
+
+#[test]
+fn a_load_is_measured_again_at_once_and_a_cell_before_the_next_round() {
+    let stage = Stage::new();
+    let Some(disk) = disk(&stage) else { return };
+    let burst = |words: &str, at: &str| {
+        let mut running = disk.start(&stage, &format!("{words} --no-history --format json"), &disk.dir);
+        within_run(&mut running, at);
+        disk.sh(&format!("timeout 0.4 sh -c '{NEIGHBOUR}' || true"));
+        running.end_within(Duration::from_secs(180))
+    };
+    let limit = "limit --rw randread --depth 4 --p99 50ms --size 32m --time 500ms --warmup 0 --runs 1";
+    let out = burst(limit, "loads at");
+    let loads = runs_from(&out.stderr, "loads at");
+    let load =
+        |line: &str| line.split_once("loads at ").and_then(|(_, l)| l.split_once("/s")).unwrap().0.to_owned();
+    assert!(is_again(loads[1]) && load(loads[0]) == load(loads[1]), "{loads:#?}");
+
+    let sweep =
+        "sweep --rw randread --bs 4k --depth 1,2 --workers 1 --exhaustive --size 32m --time 500ms --runs 3";
+    let out = burst(sweep, "cell 1 of");
+    let cells = runs_from(&out.stderr, "cell 1 of");
+    assert!(cells[1..3].iter().any(|l| is_again(l)), "{cells:#?}");
+    assert!(note(&out.report(), "others disturbed"), "{}", out.stdout);
 }
