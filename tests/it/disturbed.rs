@@ -143,7 +143,8 @@ fn is_again(line: &str) -> bool {
 fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
     let stage = Stage::new();
     let Some(disk) = disk(&stage) else { return };
-    let length = "--size 32m --time 500ms --warmup 0 --runs 3";
+    // Longer than the burst and what is around it, so that one run is hit.
+    let length = "--size 32m --time 1s --warmup 0 --runs 4";
     disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --quiet"), &disk.dir);
     // The command, the line in which the burst comes, and how many runs a round has.
     for (words, at, round) in [
