@@ -1,7 +1,7 @@
 //! A worker's spec: everything that it is told before it starts.
 //!
 //! For: what `run`, the verifier, benches and tests say to a worker. Not for: choosing it (the plan does), nor running
-//! ([`crate::worker`]).
+//! (`worker`).
 
 use crate::facts::Facts;
 use crate::source::Source;
