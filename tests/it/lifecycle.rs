@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Long enough to be interrupted, short enough to wait for.
-const LONG: &str = "run --rw randread --size 64m --time 300ms --warmup 0 --runs 40 --format json";
+const LONG: &str =
+    "run --rw randread --size 64m --time 300ms --warmup 0 --runs 40 --attempts 1 --format json";
 
 #[test]
 fn a_user_without_rights_gets_a_whole_bench() {

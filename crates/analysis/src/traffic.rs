@@ -6,13 +6,14 @@
 //!
 //! The kernel charges a request to who caused it on every disk that it passes, also where a thread of a loop device carries it on.
 //! What is written back later, and the journal below a loop device, are charged to nobody, so writes below are judged only where
-//! nothing in the session writes.
+//! nothing in the session writes, the making of a test file included.
 
 use crate::case::{Amount, Case};
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo};
 use model::job::Kind;
 use model::machine::{Layer, LayerKind, Place};
+use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
@@ -223,7 +224,8 @@ impl Lower<'_> {
             }
         };
         let of = |flow: BlockFlow, i: usize| beyond(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
-        let writes = session_writes(case);
+        let made = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
+        let writes = made || session_writes(case);
         let write = if writes { Amount::default() } else { of(done.write, 1) };
         Ok(Traffic { disks: name.clone(), read: of(done.read, 0), write, total: done.total(), inferred })
     }
@@ -291,7 +293,10 @@ fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
     let honest = Forge::honest_loop();
     assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
     assert_eq!(seen_below(&beside(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
-    assert_eq!(seen_below(&beside(&honest, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    let of_the_user = Forge { role: Role::File, ..Forge::honest_loop() };
+    assert_eq!(seen_below(&beside(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
+    // A test file that was just made is still written back.
+    assert_eq!(seen_below(&beside(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
     let cached = Forge { leaf_share: Some(0.3), ..Forge::honest() };
     assert_eq!(seen_below(&beside(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }

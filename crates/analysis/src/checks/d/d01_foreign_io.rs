@@ -30,8 +30,8 @@ pub(super) const CHECK: Check = Check {
                   counts. Per run 48 \
                   requests and 1 MiB are held against nobody: a commit, a log line. Writes may be multiplied by 1.5 for journal \
                   and inodes; synchronous writes and copy-on-write file systems without bound, so there only reads are judged. \
-                  Below a loop device only what is charged tells, and writes are judged where no job of the session writes: what is \
-                  written back later is charged to nobody. Not checked where nothing is charged below a loop device, and below what \
+                  Below a loop device only what is charged tells, and writes are judged where nothing in the session writes, the making of a \
+                  test file included: what is written back later is charged to nobody. Not checked where nothing is charged below a loop device, and below what \
                   reads and writes for itself (parity, thin and cached volumes, bcache).",
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
         repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again. Accept it with `--accept D01` where \
