@@ -282,8 +282,9 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
             let fails = is_output && !normal.stdout.is_empty();
             let expected = if fails { Some(3) } else { normal.code };
             // A run of 60 ms on a busy machine may be SUSPECT once and VALID the next time.
-            let settled = |code: Option<i32>| code.map(|c| if c == 1 { 0 } else { c });
-            assert_eq!(settled(out.code), settled(expected), "{command} {streams}: {out:?}");
+            let measures = command.contains("--time 60ms") && matches!(expected, Some(0 | 1));
+            let may_be: &[Option<i32>] = if measures { &[Some(0), Some(1)] } else { &[expected] };
+            assert!(may_be.contains(&out.code), "{command} {streams}, not {may_be:?}: {out:?}");
             if fails && !streams.contains("2>") {
                 assert!(
                     out.stderr.contains("standard output cannot be written"),
