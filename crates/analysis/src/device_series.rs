@@ -19,9 +19,9 @@ pub(crate) struct Course {
 pub(crate) struct Stretch {
     /// Its length, as far as it was looked at.
     pub seconds: f64,
-    /// Requests.
+    /// Reads and writes that completed.
     pub ios: f64,
-    /// Bytes.
+    /// Bytes that these moved.
     pub bytes: f64,
     /// Mean time of a request in ns; `None` where none completed.
     pub latency_ns: Option<f64>,

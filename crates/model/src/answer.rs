@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The answer to the question that a command asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The answer in a word.
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED` or `CANNOT TELL`.
     pub word: AnswerWord,
     /// The answer with its numbers, or what would settle it.
     pub sentence: String,
