@@ -1,9 +1,9 @@
 //! A23: a file that did not stay what it was while it was measured.
 //!
-//! For: its identity, length, names, allocation and last change at the edges of every run, on the descriptor that fathom holds. Not for:
-//! holes by themselves (A04), nor dirty pages that were dropped (A10).
+//! For: its identity, length, names, allocation and last change after preparation and at the edges of every
+//! attempt at a run, on the descriptor that fathom holds. Not for: holes by themselves (A04), nor dirty pages that were dropped (A10).
 
-use crate::case::Case;
+use crate::case::{Case, Ran};
 use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
@@ -17,14 +17,14 @@ pub(super) const CHECK: Check = Check {
     name: "FILE_CHANGED",
     belief: "the file stayed the same while it was measured",
     page: Page {
-        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file at the start and the end \
-                of each run (fstat on the descriptor that fathom holds), and how it is stored (FIEMAP) where the run only \
+        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file after preparation \
+                and at the start and the end of each run (fstat on the descriptor that fathom holds), and how it is stored (FIEMAP) where the run only \
                 reads. Kernels keep the change cookies of file systems to themselves; the time of the last change takes their place.",
-        formula: "Void where the length changed in a run, or where from one run to the next it is another file (one that fathom made \
-                  itself aside, which it makes anew when a session is resumed). Where a run only reads, \
+        formula: "Void where the length changed in a run, or where from one run to the next it is another file. Where it is only read, \
                   void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
                   the last change moved: somebody wrote to it. Biased where a name of the file was removed or given to another \
-                  file in a run: what was measured is no longer what has the name. There is no threshold: nobody else has anything to do in the file.",
+                  file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at too, and \
+                  for files of yours the time between runs. There is no threshold: nobody else has anything to do in the file.",
         provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset 0 --length 1m FILE`, \
                   `truncate -s 1m FILE`, or `mv OTHER FILE`.",
         repair: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own. \
@@ -61,7 +61,7 @@ impl Change {
 
     fn sentence(&self, path: &str) -> String {
         match self {
-            Self::Another => format!("{path} is another file than in the run before."),
+            Self::Another => format!("{path} became another file while it was measured."),
             Self::Length(before, after) => format!(
                 "{path} was {} while it was measured: it had {} and then {}.",
                 if after < before { "cut off" } else { "made longer" },
@@ -124,38 +124,49 @@ fn is_file(case: &Case, target: usize) -> bool {
     case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
 }
 
-fn is_made(case: &Case, target: usize) -> bool {
-    case.record.header.plan.targets.get(target).is_some_and(|t| t.role == Role::Made)
-}
-
-/// What became of a target over all runs.
+/// What became of a target over all attempts at all runs, those included that do not count.
 fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
+    let plan = &case.record.header.plan;
+    // Our own file is held open from the first run to the last, and who resumes a session makes it anew.
+    let users = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
+    let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
+    let never_written = !streams.filter(|s| s.targets.contains(&target)).any(|s| s.access.writes());
+    let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
+    let mut last = prepared.filter(|_| users).map(|s| state(s, target)).transpose()?;
+    let mut attempts: Vec<&Ran> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
+    attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let mut out = Vec::new();
-    let mut last: Option<FileState> = None;
-    for ran in &case.runs {
+    for ran in attempts {
         let start = state(ran.at(Moment::Start)?, target)?;
         let stop = state(ran.at(Moment::Stop)?, target)?;
-        let (before, after) = (facts(start)?, facts(stop)?);
-        let inode = |f: &FileState| (f.device, f.inode);
-        // Our own file is held open from the first run to the last; who resumes a session makes it anew.
-        let came_after = last.filter(|_| !is_made(case, target)).is_some_and(|l| inode(&l) != inode(&before));
-        let another = came_after || inode(&before) != inode(&after);
-        out.extend(another.then_some(Change::Another));
-        if before.bytes != after.bytes {
-            out.push(Change::Length(before.bytes, after.bytes));
+        if let Some(last) = last {
+            between(last, start, never_written, &mut out)?;
         }
-        out.extend((after.links < before.links).then_some(Change::Renamed));
-        if only_read {
-            let (then, now) = (start.extents.as_ref(), stop.extents.as_ref());
-            let moved = matches!((then, now), (Some(Ok(a)), Some(Ok(b))) if a != b);
-            // What was allocated beyond the end may be given back by a thread of the file system.
-            let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
-            out.extend((moved || freed).then_some(Change::Stored));
-            out.extend((before.modified_ns != after.modified_ns).then_some(Change::Written));
-        }
-        last = Some(after);
+        between(start, stop, only_read, &mut out)?;
+        last = users.then_some(stop);
     }
     Ok(out)
+}
+
+/// What became of a target from one look at it to the next.
+fn between(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec<Change>) -> Known<()> {
+    let (before, after) = (facts(then)?, facts(now)?);
+    if (before.device, before.inode) != (after.device, after.inode) {
+        out.push(Change::Another);
+        return Ok(());
+    }
+    if before.bytes != after.bytes {
+        out.push(Change::Length(before.bytes, after.bytes));
+    }
+    out.extend((after.links < before.links).then_some(Change::Renamed));
+    if only_read {
+        let moved = matches!((&then.extents, &now.extents), (Some(Ok(a)), Some(Ok(b))) if a != b);
+        // What was allocated beyond the end may be given back by a thread of the file system.
+        let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
+        out.extend((moved || freed).then_some(Change::Stored));
+        out.extend((before.modified_ns != after.modified_ns).then_some(Change::Written));
+    }
+    Ok(())
 }
 
 fn state(snapshot: &Snapshot, target: usize) -> Known<&TargetState> {
@@ -195,14 +206,41 @@ fn length_and_identity_void_a_name_and_a_write_bias() {
     // Our own writes.
     assert_eq!(at(&write, |f| f.modified_ns += 1), None);
     assert_eq!(at(&write, |f| f.allocated_bytes += 4096), None);
-    let another = |f: &mut FileState| f.device += 1;
-    for (role, severity) in [(Role::File, Some(Severity::Void)), (Role::Made, None)] {
-        let mut record = Forge { role, ..Forge::honest() }.record();
-        for state in record.runs[4].evidence.iter_mut().flat_map(|s| &mut s.targets) {
-            state.file.as_mut().and_then(|f| f.as_mut().ok()).into_iter().for_each(another);
-        }
-        assert_eq!(CHECK.severity(&record), severity, "between two runs, {role:?}");
+}
+
+#[test]
+fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
+    let later = |forge: &Forge, from: usize, change: fn(&mut FileState)| {
+        let mut record = forge.record();
+        let files = record.runs[from..].iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
+        files.filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
+        record
+    };
+    let severity =
+        |role, from, change| CHECK.severity(&later(&Forge { role, ..Forge::honest() }, from, change));
+    for from in [0, 4] {
+        assert_eq!(severity(Role::File, from, |f| f.device += 1), Some(Severity::Void), "from run {from}");
+        assert_eq!(severity(Role::File, from, |f| f.bytes += 1), Some(Severity::Void), "from run {from}");
+        assert_eq!(
+            severity(Role::File, from, |f| f.modified_ns += 1),
+            Some(Severity::Biased),
+            "from run {from}"
+        );
+        assert_eq!(severity(Role::Made, from, |f| f.device += 1), None, "resumed before run {from}");
     }
+    // Between runs our own jobs wrote.
+    let write = Forge { role: Role::File, ..Forge::honest_write() };
+    assert_eq!(CHECK.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
+
+    let mut record = changed(&Forge::honest(), |f| f.bytes += 1);
+    let mut again = record.runs.pop().unwrap();
+    record.aside.push(again.clone());
+    again.start.attempt += 1;
+    again.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
+        t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
+    });
+    record.runs.push(again);
+    assert_eq!(CHECK.severity(&record), Some(Severity::Void), "an attempt that does not count");
 }
 
 #[test]
