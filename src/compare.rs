@@ -22,8 +22,8 @@ const RANGE: &str = "..";
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Wish {
-    /// What the other side is held against, as typed.
+pub struct Request {
+    /// The baseline, as typed.
     pub a: String,
     /// The other side.
     pub b: String,
@@ -37,14 +37,14 @@ pub struct Wish {
 ///
 /// # Errors
 /// [`Failure::Usage`] where a side is no session or report, or the two have one in common.
-pub fn compare(wish: &Wish) -> Result<ExitCode, Failure> {
-    let sides = [files(&wish.a)?, files(&wish.b)?];
+pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
+    let sides = [files(&request.a)?, files(&request.b)?];
     refuse_twice(sides.iter().flatten())?;
     let read = |files: &[PathBuf]| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, Failure>>();
     let [a, b] = [read(&sides[0])?, read(&sides[1])?];
     refuse_one_session(a.iter().chain(&b))?;
-    let comparison = compare_sides(&a, &b, &wish.options);
-    stdout::report(wish.format, &comparison, Style::default())?;
+    let comparison = compare_sides(&a, &b, &request.options);
+    stdout::report(request.format, &comparison, Style::default())?;
     Ok(exit_code(&comparison))
 }
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Wish {
+pub struct Request {
     /// Checks, in the order in which they were named; none means all.
     pub checks: Vec<CheckPage>,
     /// The format of the answer.
@@ -45,10 +45,10 @@ pub fn find(said: &str) -> Result<CheckPage, String> {
 ///
 /// # Errors
 /// Where it cannot be printed.
-pub fn explain(wish: &Wish) -> Result<ExitCode, Failure> {
-    let all = wish.checks.is_empty();
-    let pages = if all { pages().collect() } else { wish.checks.clone() };
-    stdout::report(wish.format, &Pages { pages, all }, Style::default())?;
+pub fn explain(request: &Request) -> Result<ExitCode, Failure> {
+    let all = request.checks.is_empty();
+    let pages = if all { pages().collect() } else { request.checks.clone() };
+    stdout::report(request.format, &Pages { pages, all }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

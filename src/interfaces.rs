@@ -191,17 +191,17 @@ pub fn find(name: &str) -> Option<&'static Interface> {
 
 #[test]
 fn names_differ_and_what_is_said_of_engines_is_true() {
-    use model::wish::words;
+    use model::spec::parsers;
     for (at, one) in INTERFACES.iter().enumerate() {
         assert!(INTERFACES[..at].iter().all(|i| !i.name.eq_ignore_ascii_case(one.name)), "{}", one.name);
         assert!(!one.name.contains(','), "a comma parts names in --interface: {}", one.name);
-        let wish = words::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
-        let Some(entry) = engine::engines::find(&wish.name) else {
+        let spec = parsers::engine(one.engine).unwrap_or_else(|e| panic!("{}: {e}", one.engine));
+        let Some(entry) = engine::engines::find(&spec.name) else {
             assert_eq!(one.name, "fstream");
             continue;
         };
         assert!(entry.caches.contains(&one.cache), "{}", one.name);
-        assert!(wish.options.keys().all(|o| entry.options.iter().any(|e| e.name == o)), "{}", one.name);
+        assert!(spec.options.keys().all(|o| entry.options.iter().any(|e| e.name == o)), "{}", one.name);
         assert_eq!(entry.max_depth > 1, one.many == Many::Depth, "{}", one.name);
     }
 }

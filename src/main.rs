@@ -46,16 +46,18 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
-        Command::Compare(args) => compare::compare(&args.wish()),
-        Command::List(args) => history::list(&args.wish()),
+        Command::Compare(args) => compare::compare(&args.request()),
+        Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),
-        Command::Export(args) => args.wish().map_or_else(history::schema, |wish| history::export(&wish)),
+        Command::Export(args) => {
+            args.request().map_or_else(history::schema, |request| history::export(&request))
+        }
         Command::Import(args) => history::import(&args.files),
-        Command::Delete(args) => history::delete(&args.wish()),
-        Command::Verify(args) => args.wish().and_then(|wish| verify::verify(&wish)),
-        Command::Doctor(args) => doctor::doctor(&args.wish()),
-        Command::Explain(args) => args.wish().and_then(|wish| explain::explain(&wish)),
+        Command::Delete(args) => history::delete(&args.request()),
+        Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
+        Command::Doctor(args) => doctor::doctor(&args.request()),
+        Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
     };
     outcome.unwrap_or_else(|failure| failure.tell())
 }
@@ -94,7 +96,11 @@ fn spared((plan, machine): &(Plan, Machine), job_file: Option<&Path>) -> Spared 
     spared
 }
 
-fn conclude(seen: &run::Seen, showing: &show::Showing, outlets: &show::Outlets) -> Result<ExitCode, Failure> {
+fn conclude(
+    seen: &run::Finished,
+    showing: &show::Showing,
+    outlets: &show::Outlets,
+) -> Result<ExitCode, Failure> {
     let kept = seen.session.is_kept();
     let file = kept.then(|| seen.session.path());
     let code = seen.session.record().and_then(|record| judge(&record, file, showing, outlets, Some(seen)));
@@ -117,12 +123,12 @@ fn judge(
     kept: Option<&Path>,
     showing: &show::Showing,
     outlets: &show::Outlets,
-    seen: Option<&run::Seen>,
+    seen: Option<&run::Finished>,
 ) -> Result<ExitCode, Failure> {
     let words = kept.map(history::said).unwrap_or_default();
     let report = show::judge(record, kept, words, showing);
     show::report(&report, showing, outlets, kept)?;
     // How it ended comes before what was found.
-    let ended = seen.and_then(run::Seen::exit_code);
+    let ended = seen.and_then(run::Finished::exit_code);
     Ok(ended.unwrap_or_else(|| ExitCode::from(analysis::exit_code(&report))))
 }

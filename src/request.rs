@@ -3,12 +3,12 @@
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
 use crate::interfaces::Interface;
-use model::plan::{Hook, Promise};
+use model::plan::{Hook, LatencyTarget};
 use model::profile::Profile;
-use model::wish::JobWish;
-use model::wish::axes::Axes;
-use model::wish::cycle::{Cycle, Step};
-use model::wish::presets::Preset;
+use model::spec::JobSpec;
+use model::spec::axes::Axes;
+use model::spec::cycle::{Cycle, Step};
+use model::spec::presets::Preset;
 use std::path::PathBuf;
 
 /// What the user said.
@@ -19,7 +19,7 @@ pub struct Request {
     /// What to measure.
     pub work: Work,
     /// What was said about it: always at least one phase with one stream. For a profile they hold for all of its tests.
-    pub job: JobWish,
+    pub job: JobSpec,
     /// Job file that it was read from; what flags said is in it already.
     pub file: Option<PathBuf>,
     /// Keys that were said by flags, in the order of help.
@@ -47,10 +47,10 @@ pub enum Work {
     Job,
     /// The job that was said, at every layer of its target.
     Layers,
-    /// The job that was said as a closed loop, and at loads up to what it serves and a promise bears.
-    Limit(Promise),
+    /// The job that was said as a closed loop, and at loads up to what it serves and a latency target allows.
+    Limit(LatencyTarget),
     /// The job that was said, at every setting of a grid.
-    Sweep(Box<SweepWish>),
+    Sweep(Box<SweepSpec>),
     /// The same bytes through interfaces.
     Api {
         /// Sizes of operations; empty where nothing was said.
@@ -62,7 +62,7 @@ pub enum Work {
 
 /// The grid that was asked for, and how it is searched.
 #[derive(Clone, Debug)]
-pub struct SweepWish {
+pub struct SweepSpec {
     /// Values of each axis, those of the preset among them.
     pub axes: Axes,
     /// Axes that were said by flags.

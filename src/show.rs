@@ -7,14 +7,14 @@ use crate::output::{self, Outlet, Replace, Rules};
 use crate::spared::Spared;
 use crate::stdout;
 use analysis::Judging;
+use model::annotations::Annotations;
 use model::check_id::CheckId;
 use model::machine::Machine;
 use model::name;
 use model::plan::Plan;
 use model::record::Record;
 use model::report::Report;
-use model::wish::presets::preset;
-use model::words::Words;
+use model::spec::presets::preset;
 use report::{Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ impl Showing {
 }
 
 /// Concludes. The file is that of the session, where it was kept, and the words are what the user says about it.
-pub fn judge(record: &Record, file: Option<&Path>, words: Words, showing: &Showing) -> Report {
+pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
         session: file.map(name::text),
@@ -172,7 +172,7 @@ pub fn skipped(plan: &Plan) -> Result<ExitCode, Failure> {
 /// Where it cannot be printed.
 pub fn specs() -> Result<ExitCode, Failure> {
     let mut out = String::new();
-    for spec in model::wish::specs::library() {
+    for spec in model::spec::specs::library() {
         out += &format!("{}\n", spec.name);
         for line in spec.words() {
             out += &format!("    {line}\n");

@@ -7,9 +7,9 @@ use dialect::job;
 use machine::mountinfo;
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::record::frame;
+use model::spec::{JobSpec, keys};
 use model::units;
 use model::verification::State;
-use model::wish::{JobWish, keys};
 
 /// Job files and flags: any text is a job that contradicts itself nowhere, or a message with its place.
 /// The input is a file, and also the values of flags, one `key value` a line.
@@ -26,7 +26,7 @@ pub fn job(text: &str) {
             assert!(!trouble.coloured().is_empty());
         }
     }
-    let mut said = JobWish::default();
+    let mut said = JobSpec::default();
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else { continue };
         let Some(key) = keys::find(name) else { continue };

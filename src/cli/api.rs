@@ -16,7 +16,7 @@ const LEAST_BYTES: u64 = 512;
 
 /// Move the same bytes through every programming interface, and say which one to use.
 ///
-/// Reads and writes a file in order as a whole, and half of its blocks in no order, each time from a cold start: read, pread,
+/// Reads and writes a file in order as a whole, and half of its blocks in random order, each time with an empty page cache: read, pread,
 /// readv, preadv2 with its flags, stdio, Rust's std, mmap, direct I/O, POSIX aio, libaio, io_uring, threads, readahead, splice,
 /// sendfile, copy_file_range and fallocate. Beside the rate stand latency, CPU time per byte, system calls and page faults per
 /// MiB, what the device really moved, and the rate with the final sync in the time.

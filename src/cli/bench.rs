@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
 
-/// Measure the canonical patterns of a place, repeated in random order and judged.
+/// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
 ///
 /// In a directory a test file is made, written whole and removed at the end; a file or a block device is only read,
 /// unless --destroy names it.

@@ -12,9 +12,9 @@ use engine::engines::Number;
 use model::check_id::CheckId;
 use model::plan::Hook;
 use model::report::Report;
-use model::wish::keys::{self, Key};
-use model::wish::line::LINE_KEYS;
-use model::wish::{JobWish, PhaseWish, StreamWish};
+use model::spec::keys::{self, Key};
+use model::spec::line::LINE_KEYS;
+use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use report::{Format, Kind};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Keys of a workload as flags: those that the command takes, from the one table of keys.
 #[derive(Debug)]
 pub(super) struct Keys {
-    job: JobWish,
+    job: JobSpec,
     said: Vec<Said>,
 }
 
@@ -63,7 +63,7 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
     let action = if key.is_list() { ArgAction::Append } else { ArgAction::Set };
     // Read once to be refused by clap, which knows the flag; and once more where it belongs.
     flag.action(action).value_name(key.value).value_parser(move |text: &str| {
-        key.say(&mut JobWish::default(), [text])?;
+        key.say(&mut JobSpec::default(), [text])?;
         if key.name == "engine" {
             known_engine(text)?;
         }
@@ -73,9 +73,9 @@ fn flag(key: &'static Key, command: keys::Command) -> Arg {
 
 impl FromArgMatches for Keys {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let stream = StreamWish::default();
-        let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
-        let mut job = JobWish { phases: vec![phase], ..JobWish::default() };
+        let stream = StreamSpec::default();
+        let phase = PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
+        let mut job = JobSpec { phases: vec![phase], ..JobSpec::default() };
         let mut said = Vec::new();
         for key in keys::KEYS {
             let values = values(matches, key);
@@ -131,7 +131,7 @@ pub(super) struct Measuring {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Showing")]
 pub(super) struct ShowingArgs {
-    /// Form of the report on standard output
+    /// ToolLayout of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
     /// Write the report to a file too, its form by the extension; a FIFO, a terminal, /dev/fd/N or - gets the one of --format. May be

@@ -1,12 +1,12 @@
 //! `fathom compare`: its flags.
 
 use super::common::formats_of;
-use crate::compare::Wish;
-use analysis::compare::{Limit, Options};
+use crate::compare::Request;
+use analysis::compare::{Options, RegressionThreshold};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use model::comparison::Comparison;
-use model::wish::number;
+use model::spec::number;
 use report::Format;
 
 /// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
@@ -23,9 +23,9 @@ use report::Format;
     after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told."
 )]
 pub struct Args {
-    /// What is held against
+    /// Baseline
     a: String,
-    /// What is held against A
+    /// Compared with A
     b: String,
     /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %. Without it: 5 % for one
     /// session against one, else 1 %
@@ -40,7 +40,7 @@ pub struct Args {
     /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
     #[arg(long, value_name = "ID", value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
     accept: Option<String>,
-    /// Form of the answer
+    /// ToolLayout of the answer
     #[arg(long, default_value = "text", value_parser = formats_of::<Comparison>())]
     format: &'static Format,
 }
@@ -56,15 +56,15 @@ enum Which {
 
 impl Args {
     /// What was said.
-    pub fn wish(self) -> Wish {
+    pub fn request(self) -> Request {
         let all = self.fail_on == Which::All;
         let options = Options {
             margin: self.margin,
             accept_differences: self.accept.is_some(),
-            fail_if_slower: self.fail_if_slower.map(|share| Limit { share, all }),
+            fail_if_slower: self.fail_if_slower.map(|share| RegressionThreshold { share, all }),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        Wish { a: self.a, b: self.b, options, format: self.format }
+        Request { a: self.a, b: self.b, options, format: self.format }
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Args {
 
 impl Args {
     /// What was said.
-    pub fn wish(self) -> Removal {
+    pub fn request(self) -> Removal {
         Removal { sessions: self.sessions, sure: self.yes }
     }
 }

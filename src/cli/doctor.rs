@@ -1,7 +1,7 @@
 //! `fathom doctor`: its flags.
 
 use super::common::formats_of;
-use crate::doctor::Wish;
+use crate::doctor::Request;
 use model::diagnosis::Diagnosis;
 use report::Format;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ pub struct Args {
     /// Directory, file or block device
     #[arg(default_value = ".")]
     target: PathBuf,
-    /// Form of the answer
+    /// ToolLayout of the answer
     #[arg(long, default_value = "text", value_parser = formats_of::<Diagnosis>())]
     format: &'static Format,
 }
 
 impl Args {
     /// What was said.
-    pub fn wish(self) -> Wish {
-        Wish { target: self.target, format: self.format }
+    pub fn request(self) -> Request {
+        Request { target: self.target, format: self.format }
     }
 }

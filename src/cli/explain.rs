@@ -1,12 +1,12 @@
 //! `fathom explain`: its flags.
 
 use super::common::formats_of;
-use crate::explain::{self, Wish};
+use crate::explain::{self, Request};
 use crate::failure::Failure;
 use model::check_page::Pages;
 use report::Format;
 
-/// Say what a check looks at, by which formula, how to see it fire and what repairs it.
+/// Say what a check looks at, by which formula, how to see it fire and how to fix it.
 ///
 /// Without an ID all checks are listed. An ID is what a report prints, such as A01, or the name behind it, such as
 /// CACHE_SERVED, in any case.
@@ -15,7 +15,7 @@ pub struct Args {
     /// Ids or names of checks [default: all]
     #[arg(value_name = "ID")]
     checks: Vec<String>,
-    /// Form of the answer
+    /// ToolLayout of the answer
     #[arg(long, default_value = "text", value_parser = formats_of::<Pages>())]
     format: &'static Format,
 }
@@ -25,8 +25,8 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the check most like one that there is not.
-    pub fn wish(self) -> Result<Wish, Failure> {
+    pub fn request(self) -> Result<Request, Failure> {
         let checks = self.checks.iter().map(|said| explain::find(said)).collect::<Result<Vec<_>, _>>();
-        Ok(Wish { checks: checks.map_err(Failure::Usage)?, format: self.format })
+        Ok(Request { checks: checks.map_err(Failure::Usage)?, format: self.format })
     }
 }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::report::Report;
 use std::path::PathBuf;
 
-/// Hand sessions on: as they are, for `fathom import` on another machine, or as reports.
+/// Export sessions: as they are, for `fathom import` on another machine, or as reports.
 ///
 /// Each is written under its id, with its tags and notes beside it, and the names are printed. In a directory nothing is written
 /// over; the file for one session is replaced as a whole, unless it is a session or no text.
@@ -18,7 +18,7 @@ pub struct Args {
     /// Where to: a directory; for one session also a file, a FIFO, or - for standard output
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     output: PathBuf,
-    /// Form [default: by the extension of the file, else session]
+    /// ToolLayout [default: by the extension of the file, else session]
     #[arg(long, value_parser = forms())]
     format: Option<String>,
     /// Replace a file that is no text, too
@@ -36,8 +36,9 @@ fn forms() -> PossibleValuesParser {
 
 impl Args {
     /// What was said; `None` where the schema is asked for.
-    pub fn wish(self) -> Option<Export> {
-        let wish = Export { sessions: self.sessions, form: self.format, to: self.output, force: self.force };
-        (!self.schema).then_some(wish)
+    pub fn request(self) -> Option<Export> {
+        let request =
+            Export { sessions: self.sessions, form: self.format, to: self.output, force: self.force };
+        (!self.schema).then_some(request)
     }
 }

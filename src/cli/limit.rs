@@ -5,15 +5,15 @@ use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
-use model::plan::Promise;
+use model::plan::LatencyTarget;
 use model::units::parse_duration_ns;
 use std::path::PathBuf;
 
-/// The promise: at most one.
+/// The latency target: at most one.
 #[derive(clap::Args, Debug)]
 #[group(multiple = false)]
-#[command(next_help_heading = "Promise")]
-struct PromiseArgs {
+#[command(next_help_heading = "Latency target")]
+struct LatencyTargetArgs {
     /// Find the highest rate at which half of all operations take no longer
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p50: Option<u64>,
@@ -31,11 +31,11 @@ struct PromiseArgs {
     p99_9: Option<u64>,
 }
 
-/// Measure latency against offered load, and find the highest rate that keeps a promise.
+/// Measure latency against offered load, and find the highest rate that meets a latency target.
 ///
 /// First a closed loop, which tells the capacity. Then an open loop at 10, 30, 50, 70, 80, 90 and 95 % of it, in random order,
 /// and around the knee: arrivals come whatever the storage does, and latency counts from when an operation should have begun.
-/// With a promise such as --p99 1ms it goes on to the highest rate that keeps it, between one that does and one that does not.
+/// With a latency target such as --p99 1ms it goes on to the highest rate that meets it, between one that does and one that does not.
 /// Flags say the work as for `fathom run`; --depth and --workers are those of the closed loop.
 ///
 /// A file or device of yours is only read, unless --destroy names it.
@@ -47,14 +47,14 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    promise: PromiseArgs,
+    latency_target: LatencyTargetArgs,
     #[command(flatten)]
     measuring: Measuring,
     #[command(flatten)]
     showing: ShowingArgs,
 }
 
-/// A latency that can be promised.
+/// A latency that can be a target.
 fn latency(text: &str) -> Result<u64, String> {
     match parse_duration_ns(text)? {
         0 => Err("no operation takes no time; type a duration such as 1ms or 500us".into()),
@@ -62,14 +62,14 @@ fn latency(text: &str) -> Result<u64, String> {
     }
 }
 
-impl PromiseArgs {
-    /// What was promised; p99 is what the curve shows where nothing was.
-    fn promise(&self, arrivals: Option<Arrivals>) -> Promise {
+impl LatencyTargetArgs {
+    /// The latency target; p99 is what the curve shows where nothing was.
+    fn latency_target(&self, arrivals: Option<Arrivals>) -> LatencyTarget {
         let said =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];
         let found = said.into_iter().find(|(_, ns)| ns.is_some());
         let (quantile, latency_ns) = found.unwrap_or((0.99, None));
-        Promise { quantile, latency_ns, arrivals: arrivals.unwrap_or_default() }
+        LatencyTarget { quantile, latency_ns, arrivals: arrivals.unwrap_or_default() }
     }
 }
 
@@ -83,7 +83,7 @@ impl Args {
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // It is about the open loop, and the closed one has the same flags.
         let arrivals = streams.next().and_then(|s| s.arrivals.take());
-        request.work = Work::Limit(self.promise.promise(arrivals));
+        request.work = Work::Limit(self.latency_target.latency_target(arrivals));
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }

@@ -1,7 +1,7 @@
 //! `fathom list`: its flags.
 
 use super::common::formats_of;
-use crate::history::{self, Filter, ListWish};
+use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
 use model::entry::Listing;
 use model::report::Verdict;
@@ -43,7 +43,7 @@ pub struct Args {
     /// Read and judge every session again first
     #[arg(long)]
     rebuild: bool,
-    /// Form of the list
+    /// ToolLayout of the list
     #[arg(long, default_value = "text", value_parser = formats_of::<Listing>())]
     format: &'static Format,
 }
@@ -58,7 +58,7 @@ enum VerdictWord {
 
 impl Args {
     /// What was said.
-    pub fn wish(self) -> ListWish {
+    pub fn request(self) -> ListRequest {
         let verdict = self.verdict.map(|v| match v {
             VerdictWord::Valid => Verdict::Valid,
             VerdictWord::Suspect => Verdict::Suspect,
@@ -66,6 +66,6 @@ impl Args {
         });
         let Self { target, device, job, tag, since, until, limit, rebuild, format, .. } = self;
         let filter = Filter { target, device, job, verdict, tag, since, until };
-        ListWish { filter, limit, rebuild, format }
+        ListRequest { filter, limit, rebuild, format }
     }
 }

@@ -29,11 +29,11 @@ pub use sweep::{Said as SweepSaid, again as sweep_again};
 /// Measures storage, and says whether the number means what you think it means.
 ///
 /// Every report begins with a verdict that was earned against the kernel's own counters: VALID, SUSPECT or INVALID.
-/// With no command line to remember: `fathom bench` measures where you stand, in about a minute and a half.
+/// With no command line to remember: `fathom bench` measures the current directory, in about a minute and a half.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing void or renamed; 1 measured, but a finding voids or renames the headline; 2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result; 2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.

@@ -6,8 +6,8 @@ use crate::input;
 use crate::request::{Request, Work};
 use crate::show::Showing;
 use dialect::job::MAX_FILE_BYTES;
-use model::wish::JobWish;
-use model::wish::keys::{self, Command, Set};
+use model::spec::JobSpec;
+use model::spec::keys::{self, Command, Set};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ fn is_job_file(path: &Path) -> bool {
     named && std::fs::metadata(path).map_or(true, |facts| facts.is_file())
 }
 
-fn read(path: &Path) -> Result<JobWish, Failure> {
+fn read(path: &Path) -> Result<JobSpec, Failure> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     // One byte more than it may have is enough to know that it has too many.
@@ -97,7 +97,7 @@ fn read(path: &Path) -> Result<JobWish, Failure> {
 }
 
 /// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
-fn overrule(job: &mut JobWish, said: &[Said], file: &Path) -> Result<(), Failure> {
+fn overrule(job: &mut JobSpec, said: &[Said], file: &Path) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(why));
     for Said { key, values } in said {
         let name = key.name;
@@ -123,7 +123,7 @@ fn overrule(job: &mut JobWish, said: &[Said], file: &Path) -> Result<(), Failure
 }
 
 /// Refuses a target that no stream uses.
-fn targets_are_used(job: &JobWish, targets: &[PathBuf], file: &Path) -> Result<(), Failure> {
+fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &Path) -> Result<(), Failure> {
     let mut streams = job.phases.iter().flat_map(|p| &p.streams);
     match targets.first() {
         Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(

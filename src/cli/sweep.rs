@@ -4,23 +4,23 @@ use super::Cli;
 use super::Command::Sweep;
 use super::common::{Measuring, ShowingArgs};
 use crate::failure::Failure;
-use crate::request::{Request, SweepWish, Work};
+use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
 use model::plan::Plan;
-use model::wish::axes::{AXES, Axes, Axis, find};
-use model::wish::cycle::{Cycle, Step};
-use model::wish::limits::MAX_TIME_NS;
-use model::wish::number::{size, time};
-use model::wish::presets::{PRESETS, Preset, Way, preset};
-use model::wish::specs::{OWN_LINES, Spec};
-use model::wish::{LineWish, Rw};
+use model::spec::axes::{AXES, Axes, Axis, find};
+use model::spec::cycle::{Cycle, Step};
+use model::spec::limits::MAX_TIME_NS;
+use model::spec::number::{size, time};
+use model::spec::presets::{PRESETS, Preset, Way, preset};
+use model::spec::specs::{OWN_LINES, Spec};
+use model::spec::{LineSpec, Rw};
 use std::path::PathBuf;
 
 /// Find the best setting of a place: block size x depth x workers x engine x cache mode.
 ///
-/// Every cell of the grid is a real job, cold before each run. An adaptive search sees each cell once, shortly, and spends the
+/// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search sees each cell once, shortly, and spends the
 /// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are
 /// then measured once more, side by side. Cells are ranked by bytes per second, each work (read, write, ...) by itself. The
 /// presets iops and pts seek nothing: they measure their cells in order.
@@ -185,7 +185,7 @@ impl Args {
         }
         let each = self.budget.is_none() && named.is_some_and(|p| p.way == Way::Each);
         let exhaustive = self.exhaustive || each;
-        let wish = SweepWish {
+        let spec = SweepSpec {
             axes,
             flags: self.axes.names(),
             preset: named,
@@ -195,7 +195,7 @@ impl Args {
             cycle: self.cycle,
             step: self.step,
         };
-        let mut request = self.measuring.request(Work::Sweep(Box::new(wish)), self.places, None);
+        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), self.places, None);
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"
@@ -240,14 +240,14 @@ pub fn again(word: &str, before: &Plan) -> Result<Request, Failure> {
 /// Lines are one more access specification, or the only one where none is named.
 fn add_own_lines(request: &mut Request) {
     let streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    let lines: Vec<LineWish> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
-    if let Work::Sweep(wish) = &mut request.work
+    let lines: Vec<LineSpec> = streams.flat_map(|s| std::mem::take(&mut s.lines)).collect();
+    if let Work::Sweep(spec) = &mut request.work
         && !lines.is_empty()
     {
-        if !wish.flags.contains(&"spec") {
-            wish.axes.spec.clear();
+        if !spec.flags.contains(&"spec") {
+            spec.axes.spec.clear();
         }
-        wish.axes.spec.push(Spec { name: OWN_LINES.into(), lines });
+        spec.axes.spec.push(Spec { name: OWN_LINES.into(), lines });
     }
 }
 

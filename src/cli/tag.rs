@@ -2,7 +2,7 @@
 
 use crate::history::Change;
 
-/// Give a session words to find it by.
+/// Tag a session.
 ///
 /// A tag that only one session has means it wherever a session is asked for. Tags lie in a file beside the session (ID.words.json) and go with it in `fathom export` and `fathom import`.
 #[derive(clap::Args, Debug)]

@@ -5,8 +5,8 @@
 use super::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use model::wish::keys::{self, Key, TARGET};
-use model::wish::meant::{self, Meant};
+use model::spec::keys::{self, Key, TARGET};
+use model::spec::meant::{self, Meant};
 
 /// Adds to an error what was meant by an unknown flag of this command line, where that is known.
 pub(super) fn advise(error: &mut clap::Error, words: &[String]) {

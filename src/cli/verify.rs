@@ -2,14 +2,14 @@
 
 use super::common::formats_of;
 use crate::failure::Failure;
-use crate::verify::{Task, ToWrite, Wish};
+use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
 use engine::engines::{self, ENGINES};
 use model::job::Cache;
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, StreamSpec, keys};
 use model::stamp::SECTOR;
 use model::units::parse_bytes;
 use model::verified::Verified;
-use model::wish::{EngineWish, JobWish, PhaseWish, StreamWish, keys};
 use report::Format;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct Args {
     depth: u32,
     /// Interface that carries the operations, with its options [default: io_uring]
     #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
-    engine: Option<EngineWish>,
+    engine: Option<EngineSpec>,
     /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
     #[arg(long, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
@@ -84,7 +84,7 @@ impl Args {
     ///
     /// # Errors
     /// A usage failure that names the flag.
-    pub fn wish(self) -> Result<Wish, Failure> {
+    pub fn options(self) -> Result<Options, Failure> {
         if self.cached && self.cache.is_none_or(Cache::is_direct) {
             return Err(Failure::Usage(
                 "--cached goes with a --cache that is not direct, such as buffered: direct reads pass the page cache by"
@@ -105,7 +105,7 @@ impl Args {
                 state: self.state,
             }),
         };
-        Ok(Wish {
+        Ok(Options {
             target: self.target,
             task,
             depth: self.depth,
@@ -127,23 +127,23 @@ fn parse_block(text: &str) -> Result<u32, String> {
 }
 
 /// An engine that moves bytes: with any other there is nothing to verify.
-fn parse_engine(text: &str) -> Result<EngineWish, String> {
-    let wish = said("engine", text, |_, s| s.engine.clone())?;
-    if engines::find(&wish.name).is_some_and(|e| e.moves_bytes) {
-        return Ok(wish);
+fn parse_engine(text: &str) -> Result<EngineSpec, String> {
+    let engine = said("engine", text, |_, s| s.engine.clone())?;
+    if engines::find(&engine.name).is_some_and(|e| e.moves_bytes) {
+        return Ok(engine);
     }
     let known: Vec<&str> = ENGINES.iter().filter(|e| e.moves_bytes).map(|e| e.name).collect();
-    Err(format!("no engine {} moves bytes; type one of {}", wish.name, known.join(", ")))
+    Err(format!("no engine {} moves bytes; type one of {}", engine.name, known.join(", ")))
 }
 
 /// A setting that other commands have too, read as they do.
 fn said<T>(
     key: &str,
     text: &str,
-    take: impl FnOnce(&PhaseWish, &StreamWish) -> Option<T>,
+    take: impl FnOnce(&PhaseSpec, &StreamSpec) -> Option<T>,
 ) -> Result<T, String> {
     let nothing = || format!("'{text}' says nothing about {key}");
-    let mut job = JobWish::default();
+    let mut job = JobSpec::default();
     keys::find(key).ok_or_else(nothing)?.say(&mut job, [text])?;
     let phase = job.phases.first();
     phase.and_then(|phase| take(phase, phase.streams.first()?)).ok_or_else(nothing)

@@ -2,8 +2,8 @@
 //!
 //! For: what the resolved place says. Not for: settings of devices.
 
+use super::observation::{Kind, Observation};
 use super::quoted;
-use super::seen::{Kind, Seen};
 use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
@@ -19,7 +19,7 @@ const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "barrier=none"];
 /// What mdstat calls work on an array.
 const RAID_WORK: [&str; 4] = ["resync", "recovery", "reshape", "check"];
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     let place = seen.place();
     let mut looks = vec![below(place)];
     looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(backing));
@@ -45,7 +45,7 @@ fn below(place: &Place) -> Look {
     if let Some(why) = &place.blind {
         return Look::unknown(
             ABOUT,
-            format!("{why}; a number measured here cannot be held against a device"),
+            format!("{why}; a number measured here cannot be compared with a device"),
         )
         .check(CheckId::A13);
     }
@@ -74,7 +74,7 @@ fn backing(layer: &Layer) -> Look {
     }
 }
 
-fn direct(seen: &Seen) -> Look {
+fn direct(seen: &Observation) -> Look {
     const ABOUT: &str = "direct I/O";
     let place = seen.place();
     if let Some(why) = place.file_system.as_ref().and_then(refusal) {
@@ -130,7 +130,7 @@ fn barriers(fs: &FileSystem) -> Look {
 }
 
 /// Work on an array, or a missing member; nothing where there is no array.
-fn raid(seen: &Seen) -> Option<Look> {
+fn raid(seen: &Observation) -> Option<Look> {
     const ABOUT: &str = "software RAID";
     let arrays: Vec<&Layer> = seen.place().layers.iter().filter(|l| l.kind == LayerKind::Raid).collect();
     if arrays.is_empty() {
@@ -166,7 +166,7 @@ fn is_short_of_members(word: &str) -> bool {
     members.is_some_and(|m| m.contains('_') && m.chars().all(|c| c == 'U' || c == '_'))
 }
 
-fn room(seen: &Seen) -> Look {
+fn room(seen: &Observation) -> Look {
     const ABOUT: &str = "free space";
     let room = match seen.target().and_then(|t| t.room.as_ref()) {
         Some(Ok(room)) if room.total_bytes > 0 => room,
@@ -189,7 +189,7 @@ fn room(seen: &Seen) -> Look {
     Look::ok(ABOUT, sentence)
 }
 
-fn mount_point(seen: &Seen) -> String {
+fn mount_point(seen: &Observation) -> String {
     let point = seen.place().file_system.as_ref().map_or("/", |f| f.mount_point.as_str());
     quoted(Path::new(point))
 }
@@ -197,12 +197,12 @@ fn mount_point(seen: &Seen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::diagnosis::Look;
     use model::finding::Outcome;
     use model::machine::DirectIo;
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }

@@ -2,8 +2,8 @@
 //!
 //! For: pages and extents of a file, pages of a device. Not for: directories, in which fathom makes a file of its own.
 
+use super::observation::{Kind, Observation};
 use super::quoted;
-use super::seen::{Kind, Seen};
 use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::evidence::{Extents, Pages};
@@ -23,7 +23,7 @@ const OTHER_FROM: f64 = 0.01;
 const PIECES_SPINNING: f64 = 64.0;
 const PIECES: f64 = 1024.0;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     if seen.kind == Kind::Directory {
         return vec![Look::ok(
             "test file",
@@ -56,7 +56,7 @@ pub(super) fn looks(seen: &Seen) -> Vec<Look> {
     looks
 }
 
-fn cached(seen: &Seen, pages: &Pages) -> Look {
+fn cached(seen: &Observation, pages: &Pages) -> Look {
     const ABOUT: &str = "cached";
     let bytes = pages.cached.saturating_mul(pages.page_bytes).min(seen.bytes);
     let share = bytes as f64 / seen.bytes as f64;
@@ -75,7 +75,7 @@ fn cached(seen: &Seen, pages: &Pages) -> Look {
         .check(CheckId::A01)
 }
 
-fn dirty(seen: &Seen, pages: &Pages) -> Look {
+fn dirty(seen: &Observation, pages: &Pages) -> Look {
     const ABOUT: &str = "not written yet";
     match pages.dirty {
         None => Look::unknown(ABOUT, "this kernel does not tell which pages are dirty (no cachestat)")
@@ -93,7 +93,7 @@ fn dirty(seen: &Seen, pages: &Pages) -> Look {
     }
 }
 
-fn stored(seen: &Seen, e: &Extents) -> Vec<Look> {
+fn stored(seen: &Observation, e: &Extents) -> Vec<Look> {
     let share = |bytes: u64| bytes as f64 / e.span_bytes.max(1) as f64;
     let mut looks = vec![hollow(seen, e, share(e.hole_bytes.saturating_add(e.unwritten_bytes)))];
     if e.count == 0 {
@@ -115,7 +115,7 @@ fn stored(seen: &Seen, e: &Extents) -> Vec<Look> {
     looks
 }
 
-fn hollow(seen: &Seen, e: &Extents, share: f64) -> Look {
+fn hollow(seen: &Observation, e: &Extents, share: f64) -> Look {
     const ABOUT: &str = "holes";
     if share < HOLLOW_FROM {
         return Look::ok(ABOUT, "Every byte of it was written.");
@@ -162,7 +162,7 @@ fn sharing(share: f64) -> Look {
         .check(CheckId::A21)
 }
 
-fn pieces(seen: &Seen, e: &Extents) -> Look {
+fn pieces(seen: &Observation, e: &Extents) -> Look {
     const ABOUT: &str = "pieces";
     let per_gib = e.count as f64 * GIB as f64 / e.span_bytes.max(1) as f64;
     let spinning = spinning(seen);
@@ -184,12 +184,12 @@ fn pieces(seen: &Seen, e: &Extents) -> Look {
 }
 
 /// Whether a head has to move. Hypervisors often leave their disks at the kernel's default, which says that it has.
-fn spinning(seen: &Seen) -> bool {
+fn spinning(seen: &Observation) -> bool {
     let bare = matches!(seen.machine.virtual_by, Ok(None));
     bare && seen.leaves().iter().any(|l| l.queue_number("rotational") == Ok(1))
 }
 
-fn alignment(seen: &Seen, e: &Extents) -> Look {
+fn alignment(seen: &Observation, e: &Extents) -> Look {
     const ABOUT: &str = "place on the device";
     let physical = seen.leaves().iter().filter_map(|l| l.queue_number("physical_block_size").ok()).max();
     match (e.physical_align, physical) {
@@ -218,15 +218,15 @@ fn alignment(seen: &Seen, e: &Extents) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
-    fn extents(seen: &mut Seen) -> &mut Extents {
+    fn extents(seen: &mut Observation) -> &mut Extents {
         match &mut seen.end.targets[0].extents {
             Some(Ok(extents)) => extents,
             _ => panic!("a forged file has extents"),

@@ -2,7 +2,7 @@
 //!
 //! For: one line per setting, with all devices that are alike in it. Not for: what they do at this moment.
 
-use super::seen::Seen;
+use super::observation::Observation;
 use model::Known;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
@@ -17,7 +17,7 @@ const DEEPEST: u64 = 32;
 const READ_AHEAD_FROM: u64 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     let leaves = seen.leaves();
     if leaves.is_empty() || seen.place().ram.is_some() {
         return Vec::new();
@@ -77,7 +77,7 @@ fn counters(layer: &Layer) -> Look {
         Some(_) => Look::finding(
             ABOUT,
             Severity::Biased,
-            "They are switched off (queue/iostats is 0), so no number can be held against the device.",
+            "They are switched off (queue/iostats is 0), so no number can be compared with the device.",
         )
         .cure(setting("iostats", "1"))
         .check(CheckId::A13),
@@ -251,10 +251,10 @@ fn interrupts(layer: &Layer) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about.starts_with(about));
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }

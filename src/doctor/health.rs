@@ -2,7 +2,7 @@
 //!
 //! For: what slows a drive down from outside. Not for: settings of its queue.
 
-use super::seen::Seen;
+use super::observation::Observation;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
@@ -12,7 +12,7 @@ use model::machine::Layer;
 /// Thousandths of a degree below a drive's own limit from which it may slow itself down (D15).
 const HOT_WITHIN: i64 = 2000;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     let leaves = seen.leaves();
     if leaves.is_empty() || seen.place().ram.is_some() {
         return Vec::new();
@@ -46,7 +46,7 @@ fn amount(text: &str) -> f64 {
     text[..end].parse().unwrap_or(0.0)
 }
 
-fn temperature(seen: &Seen) -> Look {
+fn temperature(seen: &Observation) -> Look {
     const ABOUT: &str = "temperature";
     let text = match seen.end.text(TEMPERATURES) {
         Ok(text) => text,
@@ -83,10 +83,10 @@ fn temperature(seen: &Seen) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }

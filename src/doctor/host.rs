@@ -2,7 +2,7 @@
 //!
 //! For: what does not change while one measures. Not for: load (that is `neighbours`).
 
-use super::seen::Seen;
+use super::observation::Observation;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
@@ -16,7 +16,7 @@ const STAMP_NS: f64 = 1000.0;
 /// Time to wake up from which a single read of a fast device, some 50 us, is a fifth longer (D12).
 const WAKE_US: u64 = 10;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     vec![
         hypervisor(seen),
         clock(seen),
@@ -28,7 +28,7 @@ pub(super) fn looks(seen: &Seen) -> Vec<Look> {
     ]
 }
 
-fn hypervisor(seen: &Seen) -> Look {
+fn hypervisor(seen: &Observation) -> Look {
     const ABOUT: &str = "hypervisor";
     match &seen.machine.virtual_by {
         Ok(None) => Look::ok(ABOUT, "None: the hardware is what it says."),
@@ -43,7 +43,7 @@ fn hypervisor(seen: &Seen) -> Look {
     }
 }
 
-fn clock(seen: &Seen) -> Look {
+fn clock(seen: &Observation) -> Look {
     const ABOUT: &str = "clock";
     let source = match &seen.machine.clocksource {
         Ok(source) => source.trim(),
@@ -73,7 +73,7 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn governor(seen: &Seen) -> Look {
+fn governor(seen: &Observation) -> Look {
     const ABOUT: &str = "governor";
     let text = match seen.machine.fact(GOVERNORS) {
         Ok(text) => text,
@@ -94,7 +94,7 @@ fn governor(seen: &Seen) -> Look {
     }
 }
 
-fn sleep(seen: &Seen) -> Look {
+fn sleep(seen: &Observation) -> Look {
     const ABOUT: &str = "sleep states";
     let text = match seen.machine.fact(SLEEPS) {
         Ok(text) => text,
@@ -113,7 +113,7 @@ fn sleep(seen: &Seen) -> Look {
     }
 }
 
-fn io_limits(seen: &Seen) -> Look {
+fn io_limits(seen: &Observation) -> Look {
     const ABOUT: &str = "I/O limits";
     let text = match seen.machine.fact(LIMITS) {
         Ok(text) => text,
@@ -142,7 +142,7 @@ fn is_device(word: &str) -> bool {
     word.split_once(':').is_some_and(|(a, b)| number(a) && number(b))
 }
 
-fn cpu_limits(seen: &Seen) -> Look {
+fn cpu_limits(seen: &Observation) -> Look {
     const ABOUT: &str = "CPU and memory limits";
     let text = match seen.machine.fact(LIMITS) {
         Ok(text) => text,
@@ -169,7 +169,7 @@ fn cpu_limits(seen: &Seen) -> Look {
     Look::ok(ABOUT, "No cgroup above sets one.")
 }
 
-fn libraries(seen: &Seen) -> Look {
+fn libraries(seen: &Observation) -> Look {
     const ABOUT: &str = "libraries";
     let text = match seen.machine.fact(LIBRARIES) {
         Ok(text) => text,
@@ -195,7 +195,7 @@ fn libraries(seen: &Seen) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
     fn with_fact(fact: &str, text: &str, about: &str) -> Look {
@@ -204,7 +204,7 @@ mod tests {
         answer(&seen, about)
     }
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }

@@ -1,6 +1,6 @@
 //! `fathom doctor`: a look at a place before anything is measured there.
 //!
-//! For: all that can be known beforehand and would spoil a number, each with what repairs it. Not for: measuring, nor for
+//! For: all that can be known beforehand and would spoil a number, each with how to fix it. Not for: measuring, nor for
 //! changing anything; the cures are commands that the reader types.
 //!
 //! `seen` does all the looking; every other file answers from what was seen, so that its answers can be tested.
@@ -11,21 +11,21 @@ mod device;
 mod health;
 mod host;
 mod neighbours;
+mod observation;
 mod rights;
-mod seen;
 
 use crate::failure::Failure;
 use crate::{stderr, stdout};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
+use observation::Observation;
 use report::{Format, Style};
-use seen::Seen;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Wish {
+pub struct Request {
     /// The place.
     pub target: PathBuf,
     /// The format of the answer.
@@ -36,16 +36,16 @@ pub struct Wish {
 ///
 /// # Errors
 /// Where the target cannot be looked at, or is neither a directory, a file nor a block device.
-pub fn doctor(wish: &Wish) -> Result<ExitCode, Failure> {
+pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching for {} s what others do ...", seen::WATCH.as_secs()));
+        stderr::say(&format!("watching for {} s what others do ...", observation::WATCH.as_secs()));
     }
-    let seen = seen::look(&wish.target)?;
-    stdout::report(wish.format, &diagnose(seen), Style::default())?;
+    let seen = observation::look(&request.target)?;
+    stdout::report(request.format, &diagnose(seen), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn diagnose(seen: Seen) -> Diagnosis {
+fn diagnose(seen: Observation) -> Diagnosis {
     let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
     let groups = vec![
         group("Where it is", chain::looks(&seen)),
@@ -78,8 +78,8 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use observation::tests::in_order;
     use report::TEXT;
-    use seen::tests::in_order;
 
     fn text(diagnosis: &Diagnosis, colour: bool) -> String {
         let shown = TEXT.bytes(diagnosis, Style { colour, ..Style::default() }).unwrap_or_default();
@@ -121,7 +121,9 @@ mod tests {
         assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
         // Room, and all that needs counters or CPU time that moves.
         assert!(
-            list.ends_with("1 note is worth knowing. 4 things could not be looked at, which is no pass.\n"),
+            list.ends_with(
+                "1 note is worth knowing. 4 things could not be checked and do not count as passed.\n"
+            ),
             "{list}"
         );
         assert!(text(&diagnosis, true).contains("\x1b[33mFINDING    \x1b[0m"));

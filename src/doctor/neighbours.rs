@@ -2,7 +2,7 @@
 //!
 //! For: load that is not ours, and names beside it where they can be seen. Not for: limits that are set.
 
-use super::seen::Seen;
+use super::observation::Observation;
 use machine::others::Busy;
 use model::Known;
 use model::check_id::CheckId;
@@ -31,7 +31,7 @@ const AT_WORK: [&str; 5] = ["ext4lazyinit", "btrfs-balance", "_resync", "_recove
 /// Names told.
 const MOST_NAMES: usize = 3;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     let mut looks = Vec::new();
     if !seen.place().layers.is_empty() {
         looks.push(requests(seen));
@@ -41,7 +41,7 @@ pub(super) fn looks(seen: &Seen) -> Vec<Look> {
 }
 
 /// Traffic of all leaves together.
-fn requests(seen: &Seen) -> Look {
+fn requests(seen: &Observation) -> Look {
     const ABOUT: &str = "requests of others";
     let flow = match traffic(seen) {
         Ok(flow) => flow,
@@ -64,7 +64,7 @@ fn requests(seen: &Seen) -> Look {
         .check(CheckId::D01)
 }
 
-fn traffic(seen: &Seen) -> Known<BlockFlow> {
+fn traffic(seen: &Observation) -> Known<BlockFlow> {
     let mut sum = BlockFlow::default();
     for leaf in seen.place().leaves() {
         if let Some(why) = leaf.blind() {
@@ -75,12 +75,12 @@ fn traffic(seen: &Seen) -> Known<BlockFlow> {
     Ok(sum)
 }
 
-fn seconds(seen: &Seen) -> f64 {
+fn seconds(seen: &Observation) -> f64 {
     (seen.watched_ns() as f64 / 1e9).max(1e-9)
 }
 
 /// The busiest by one measure, in words; empty where nobody stands out.
-fn who(seen: &Seen, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> String) -> String {
+fn who(seen: &Observation, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> String) -> String {
     let Ok(busy) = &seen.busy else { return String::new() };
     let mut most: Vec<&Busy> = busy.iter().filter(|b| by(b) > 0).collect();
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
@@ -99,7 +99,7 @@ fn who(seen: &Seen, did: &str, by: fn(&Busy) -> u64, show: fn(u64) -> String) ->
 }
 
 /// CPU time of the whole machine between the snapshots, ticks: total, idle, stolen.
-fn cpu_ticks(seen: &Seen) -> Known<[u64; 3]> {
+fn cpu_ticks(seen: &Observation) -> Known<[u64; 3]> {
     let parse = |text: &str| -> Known<[u64; 3]> {
         let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
         let line = line.ok_or("/proc/stat has no line of all CPUs")?;
@@ -119,7 +119,7 @@ fn cpu_ticks(seen: &Seen) -> Known<[u64; 3]> {
     Ok([since(0), since(1), since(2)])
 }
 
-fn cpu(seen: &Seen) -> Look {
+fn cpu(seen: &Observation) -> Look {
     const ABOUT: &str = "CPU";
     let [total, idle, steal] = match cpu_ticks(seen) {
         Ok(ticks) => ticks,
@@ -136,7 +136,7 @@ fn cpu(seen: &Seen) -> Look {
         .check(CheckId::D08)
 }
 
-fn steal(seen: &Seen) -> Look {
+fn steal(seen: &Observation) -> Look {
     const ABOUT: &str = "stolen CPU time";
     let [total, _, steal] = match cpu_ticks(seen) {
         Ok(ticks) => ticks,
@@ -153,7 +153,7 @@ fn steal(seen: &Seen) -> Look {
         .check(CheckId::D10)
 }
 
-fn dirty(seen: &Seen) -> Look {
+fn dirty(seen: &Observation) -> Look {
     const ABOUT: &str = "waiting to be written";
     let bytes = || -> Known<u64> {
         let text = seen.end.text("/proc/meminfo")?;
@@ -174,7 +174,7 @@ fn dirty(seen: &Seen) -> Look {
     }
 }
 
-fn housekeeping(seen: &Seen) -> Look {
+fn housekeeping(seen: &Observation) -> Look {
     const ABOUT: &str = "housekeeping";
     let text = match seen.end.text(HOUSEKEEPERS) {
         Ok(text) => text,
@@ -189,7 +189,7 @@ fn housekeeping(seen: &Seen) -> Look {
     }
 }
 
-fn memory(seen: &Seen) -> Look {
+fn memory(seen: &Observation) -> Look {
     const ABOUT: &str = "memory";
     let swapped = || -> Known<u64> {
         let count = |text: &str, key: &str| -> Known<u64> {
@@ -232,7 +232,7 @@ fn memory(seen: &Seen) -> Look {
 }
 
 /// Percent of the last 10 s in which some task waited for memory.
-fn pressure(seen: &Seen) -> Known<f64> {
+fn pressure(seen: &Observation) -> Known<f64> {
     const FILE: &str = "/proc/pressure/memory";
     let text = seen.end.text(FILE)?;
     let some = text.lines().find_map(|l| l.strip_prefix("some avg10="));
@@ -243,10 +243,10 @@ fn pressure(seen: &Seen) -> Known<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
-    fn answer(seen: &Seen, about: &str) -> Look {
+    fn answer(seen: &Observation, about: &str) -> Look {
         let look = looks(seen).into_iter().find(|l| l.about == about);
         look.unwrap_or_else(|| panic!("nothing about {about}"))
     }

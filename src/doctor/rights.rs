@@ -3,7 +3,7 @@
 //! For: rights that change a measurement or what can be checked of it. Not for: whether a target may be written; every run
 //! decides that anew.
 
-use super::seen::Seen;
+use super::observation::Observation;
 use model::check_id::CheckId;
 use model::diagnosis::Look;
 use model::finding::Severity;
@@ -17,14 +17,14 @@ const LOCKED_FROM: u64 = 32 * MIB;
 /// Limits beyond this are as good as none.
 const ENDLESS: u64 = 1024 * GIB;
 
-pub(super) fn looks(seen: &Seen) -> Vec<Look> {
+pub(super) fn looks(seen: &Observation) -> Vec<Look> {
     let mut looks = vec![io_uring(seen), cgroup(seen)];
     looks.extend(raw_devices(seen));
     looks.extend([tracing(seen), open_files(seen), locked_memory(seen)]);
     looks
 }
 
-fn io_uring(seen: &Seen) -> Look {
+fn io_uring(seen: &Observation) -> Look {
     const ABOUT: &str = "io_uring";
     match &seen.rights.io_uring {
         Ok(()) => Look::ok(ABOUT, "Allowed."),
@@ -33,7 +33,7 @@ fn io_uring(seen: &Seen) -> Look {
     }
 }
 
-fn cgroup(seen: &Seen) -> Look {
+fn cgroup(seen: &Observation) -> Look {
     const ABOUT: &str = "cgroup of its own";
     match &seen.rights.cgroup {
         Ok(version) => Look::ok(
@@ -56,7 +56,7 @@ fn cgroup(seen: &Seen) -> Look {
     }
 }
 
-fn raw_devices(seen: &Seen) -> Vec<Look> {
+fn raw_devices(seen: &Observation) -> Vec<Look> {
     let one = |(name, answer): &(String, Result<(), String>)| {
         let about = format!("raw {name}");
         match answer {
@@ -72,7 +72,7 @@ fn raw_devices(seen: &Seen) -> Vec<Look> {
     seen.rights.devices.iter().map(one).collect()
 }
 
-fn tracing(seen: &Seen) -> Look {
+fn tracing(seen: &Observation) -> Look {
     const ABOUT: &str = "tracing";
     match &seen.rights.tracing {
         Ok(()) => Look::ok(ABOUT, "Block requests can be traced with who issued them."),
@@ -81,7 +81,7 @@ fn tracing(seen: &Seen) -> Look {
     }
 }
 
-fn open_files(seen: &Seen) -> Look {
+fn open_files(seen: &Observation) -> Look {
     const ABOUT: &str = "open files";
     match seen.rights.open_files {
         Some(most) if most < FILES_FROM => Look::finding(
@@ -95,7 +95,7 @@ fn open_files(seen: &Seen) -> Look {
     }
 }
 
-fn locked_memory(seen: &Seen) -> Look {
+fn locked_memory(seen: &Observation) -> Look {
     const ABOUT: &str = "locked memory";
     match seen.rights.locked_bytes {
         Some(most) if most < LOCKED_FROM => Look::finding(
@@ -116,7 +116,7 @@ fn locked_memory(seen: &Seen) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::seen::tests::in_order;
+    use crate::doctor::observation::tests::in_order;
     use model::finding::Outcome;
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::files::{Files, Found};
 use super::find::find_in;
-use super::{remember, words};
+use super::{annotations, remember};
 use crate::failure::Failure;
 use crate::{session, stdout};
 use model::name;
@@ -25,11 +25,11 @@ pub struct Removal {
 /// # Errors
 /// [`Failure::Usage`] for a word that means none or is not the id of one, [`Failure::Refused`] for a session that is being
 /// measured or cannot be removed.
-pub fn delete(wish: &Removal) -> Result<ExitCode, Failure> {
+pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
     let files = Files::look();
     let mut meant: Vec<&Found> = Vec::new();
-    for word in &wish.sessions {
-        let found = one(&files, word, wish.sure)?;
+    for word in &request.sessions {
+        let found = one(&files, word, request.sure)?;
         if !meant.contains(&found) {
             meant.push(found);
         }
@@ -59,7 +59,7 @@ fn one<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a Found, Failur
 }
 
 fn remove(found: &Found) -> Result<(), Failure> {
-    let words = words::beside(&found.path);
+    let words = annotations::beside(&found.path);
     // The words first: alone they would be nobody's.
     if found.stamp.words_changed_ns.is_some() {
         std::fs::remove_file(&words)

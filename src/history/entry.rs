@@ -2,9 +2,9 @@
 //!
 //! For: reading and judging a session for the index. Not for: what an entry is (`model::entry`), nor finding or laying out some.
 
+use super::annotations;
 use super::files::{Found, Stamp};
 use super::fingerprint::fingerprint;
-use super::words;
 use crate::session;
 use analysis::Judging;
 use model::entry::{Device, Entry, Mark};
@@ -28,7 +28,7 @@ pub(super) fn read(found: &Found) -> Entry {
             entry.problem = Some(why.to_string());
         }
     }
-    match words::read(&found.path) {
+    match annotations::read(&found.path) {
         Ok(words) => entry.words = words,
         Err(why) => entry.problem = Some(why),
     }

@@ -2,7 +2,7 @@
 //!
 //! For: files that `fathom import` and other programs read. Not for: laying a report out (crate `report`).
 
-use super::{find, id, words};
+use super::{annotations, find, id};
 use crate::failure::{Failure, cause};
 use crate::output::{self, Replace, Rules};
 use crate::session::{self, EXTENSION};
@@ -38,15 +38,15 @@ pub struct Export {
 /// # Errors
 /// [`Failure::Usage`] for words that mean no session and places that are taken, [`Failure::Refused`] where a file cannot be
 /// written.
-pub fn export(wish: &Export) -> Result<ExitCode, Failure> {
-    let sessions = wish.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
-    let format = format(wish)?;
-    if is_directory(&wish.to) {
-        into_directory(&sessions, format, &wish.to)?;
+pub fn export(request: &Export) -> Result<ExitCode, Failure> {
+    let sessions = request.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let format = format(request)?;
+    if is_directory(&request.to) {
+        into_directory(&sessions, format, &request.to)?;
     } else if let [only] = sessions.as_slice() {
-        into_file(only, format, wish)?;
+        into_file(only, format, request)?;
     } else {
-        return Err(several(&wish.to));
+        return Err(several(&request.to));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -66,18 +66,18 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
 }
 
 /// Writes one as `-o` of a measurement does: a file is replaced as a whole, and a stream is written to.
-fn into_file(session: &Path, format: Option<&'static Format>, wish: &Export) -> Result<(), Failure> {
+fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
     let mut spared = Spared::default();
     spared.add(session, "the session itself");
-    spared.add(&words::beside(session), "what is said about the session");
-    let rules = Rules { flag: "-o", spared, replace: Replace::by(wish.force) };
-    let outlet = rules.decide(&wish.to)?;
+    spared.add(&annotations::beside(session), "what is said about the session");
+    let rules = Rules { flag: "-o", spared, replace: Replace::by(request.force) };
+    let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
-    if output::is_stream(&wish.to) {
+    if output::is_stream(&request.to) {
         return Ok(());
     }
-    tell(&wish.to)?;
-    if format.is_none() { hand_on_words(session, &wish.to) } else { Ok(()) }
+    tell(&request.to)?;
+    if format.is_none() { hand_on_words(session, &request.to) } else { Ok(()) }
 }
 
 fn tell(place: &Path) -> Result<(), Failure> {
@@ -94,8 +94,8 @@ pub fn schema() -> Result<ExitCode, Failure> {
 }
 
 /// The format of a report that is wanted; `None` for the session itself.
-fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
-    if let Some(form) = &wish.form {
+fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
+    if let Some(form) = &request.form {
         let known = report::find::<Report>(form);
         return if form == FORM || known.is_some() {
             Ok(known)
@@ -103,15 +103,15 @@ fn format(wish: &Export) -> Result<Option<&'static Format>, Failure> {
             Err(Failure::Usage(format!("--format {form}: there is no such form")))
         };
     }
-    let named = wish.to.extension().filter(|e| *e != EXTENSION && !is_directory(&wish.to));
-    let named =
-        named.filter(|_| !output::is_stream(&wish.to) || report::by_extension::<Report>(&wish.to).is_some());
-    match (named, report::by_extension::<Report>(&wish.to)) {
+    let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
+    let named = named
+        .filter(|_| !output::is_stream(&request.to) || report::by_extension::<Report>(&request.to).is_some());
+    match (named, report::by_extension::<Report>(&request.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
         (Some(_), None) => Err(Failure::Usage(format!(
             "-o {}: no form has this extension; type .{EXTENSION}, {}, or a directory",
-            name::shown(&wish.to),
+            name::shown(&request.to),
             report::extensions::<Report>()
         ))),
     }
@@ -121,18 +121,22 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
     let Some(format) = format else {
         return session::bytes(session).map_err(|e| Failure::Usage(format!("{}: {e}", name::shown(session))));
     };
-    let report =
-        show::judge(&session::read(session)?, Some(session), words::said(session), &Showing::plain(format));
+    let report = show::judge(
+        &session::read(session)?,
+        Some(session),
+        annotations::said(session),
+        &Showing::plain(format),
+    );
     stdout::rendered(format, &report, Style::default())
 }
 
 /// What was said goes with the session, under the name that `import` looks for.
 fn hand_on_words(session: &Path, place: &Path) -> Result<(), Failure> {
-    let said = words::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", id(session))))?;
+    let said = annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", id(session))))?;
     if said.is_empty() {
         return Ok(());
     }
-    let place = words::beside(place);
+    let place = annotations::beside(place);
     let bytes = serde_json::to_vec_pretty(&said).map_err(|e| refuse(&place, &e.into()))?;
     create(&place, &bytes)
 }

@@ -1,6 +1,6 @@
 //! The fingerprint: what tells at a glance that two sessions did the same work at the same place of the same machine.
 //!
-//! For: grouping sessions whose figures may be held against one another. Not for: saying what differs (`fathom compare`).
+//! For: grouping sessions whose figures may be compared with one another. Not for: saying what differs (`fathom compare`).
 
 use model::job::Job;
 use model::machine::{Machine, Place};

@@ -3,7 +3,7 @@
 //! For: copies that are whole or not there, each checked before. Not for: reports, which hold too little to be judged again.
 
 use super::files::Files;
-use super::{id, remember, words};
+use super::{annotations, id, remember};
 use crate::failure::Failure;
 use crate::session::{self, EXTENSION};
 use crate::stdout;
@@ -37,7 +37,7 @@ fn one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
     let (record, torn) = frame::decode(&bytes)
         .map_err(|e| Failure::Usage(format!("{e}; import takes what `fathom export` writes")))?;
-    let said = words::read(path).map_err(Failure::Usage)?;
+    let said = annotations::read(path).map_err(Failure::Usage)?;
     let id = id_of(path, &record, &bytes);
     if let Some(there) = Files::of(&id) {
         return same_id(&id, &there, &bytes);
@@ -46,7 +46,7 @@ fn one(path: &Path) -> Result<String, Failure> {
     let place = dir.join(format!("{id}.{EXTENSION}"));
     let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
     // The words first: once the session is there, it is not imported again.
-    words::write(&place, &said).map_err(|e| refuse(&e))?;
+    annotations::write(&place, &said).map_err(|e| refuse(&e))?;
     match whole::create(&place, &bytes, Readers::Owner) {
         Ok(()) if torn => Ok(format!("imported as {id}; its last frame is torn and left out")),
         Ok(()) => Ok(format!("imported as {id}")),

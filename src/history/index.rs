@@ -237,9 +237,9 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::annotations::Annotations;
     use model::entry::{Device, Mark};
     use model::report::Verdict;
-    use model::words::Words;
 
     type Tried = Result<(), Box<dyn std::error::Error>>;
 
@@ -331,7 +331,7 @@ mod tests {
                 entry.title = Some("bench cdm".into());
                 entry.verdict = Some(Verdict::Suspect);
                 entry.jobs = vec!["RND4K Q1T1 read".into()];
-                entry.words = Words { tags: vec!["new".into()], notes: Vec::new() };
+                entry.words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
                 entry.findings = vec![Mark { id: model::check_id::CheckId::A01, severity: None }];
                 entry.devices = vec![Device {
                     name: "vda".into(),

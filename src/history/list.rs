@@ -18,7 +18,7 @@ const SCREENFUL: u32 = 40;
 
 /// What is to be listed.
 #[derive(Debug)]
-pub struct Wish {
+pub struct Request {
     /// Which entries.
     pub filter: Filter,
     /// How many at most, newest first; 0 for all, `None` for as many as the format bears.
@@ -33,25 +33,26 @@ pub struct Wish {
 ///
 /// # Errors
 /// [`Failure::Refused`] where the index is from a later fathom.
-pub fn list(wish: &Wish) -> Result<ExitCode, Failure> {
+pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     let files = Files::look();
     files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
-    if wish.rebuild {
+    if request.rebuild {
         index::rebuild(&files)?;
     }
-    let most = match wish.limit {
+    let most = match request.limit {
         Some(0) => None,
-        None if wish.format.name == TEXT.name => Some(SCREENFUL),
+        None if request.format.name == TEXT.name => Some(SCREENFUL),
         said => said,
     };
-    let (mut entries, asked_for) =
-        index::with(&files, |index| Ok((index.entries(&wish.filter, most)?, index.count(&wish.filter)?)))?;
+    let (mut entries, asked_for) = index::with(&files, |index| {
+        Ok((index.entries(&request.filter, most)?, index.count(&request.filter)?))
+    })?;
     for entry in &mut entries {
         let Some(found) = files.by_id.get(&entry.id) else { continue };
         entry.path = model::name::text(&found.path);
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());
-    stdout::report(wish.format, &Listing { entries, asked_for, sessions, bytes }, Style::default())?;
+    stdout::report(request.format, &Listing { entries, asked_for, sessions, bytes }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@
 //! `history.db` in the directory above is an index of both: whatever happens to it, it is made anew from them. Files that came
 //! or went without fathom are noticed by name, size and time whenever the index is asked.
 
+mod annotations;
 mod dates;
 mod delete;
 mod entry;
@@ -19,17 +20,16 @@ mod index;
 mod list;
 mod say;
 mod schema;
-mod words;
 
+pub use annotations::said;
 pub use dates::{since, until};
 pub use delete::{Removal, delete};
 pub use export::{Export, FORM as SESSION_FORM, export, schema};
 pub use filter::Filter;
 pub use find::{find, last_on};
 pub use import::import;
-pub use list::{Wish as ListWish, list};
+pub use list::{Request as ListRequest, list};
 pub use say::{Change, say};
-pub use words::said;
 
 use std::path::Path;
 

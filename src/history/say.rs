@@ -1,12 +1,12 @@
 //! `fathom tag`, `fathom note`: saying something about a session.
 //!
-//! For: changing what is said, under a lock. Not for: the file that keeps it ([`super::words`]).
+//! For: changing what is said, under a lock. Not for: the file that keeps it ([`super::annotations`]).
 
-use super::{find, id, remember, words};
+use super::{annotations, find, id, remember};
 use crate::failure::Failure;
 use crate::{stdout, whole};
+use model::annotations::Annotations;
 use model::name;
-use model::words::Words;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -44,12 +44,12 @@ pub fn say(word: &str, change: &Change) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn change_of(session: &Path, change: &Change) -> Result<Words, Failure> {
+fn change_of(session: &Path, change: &Change) -> Result<Annotations, Failure> {
     // Held until the end, so that of two fathoms neither loses the other's words; not every file system has locks.
     let held = File::open(whole::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
     let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));
-    let mut words = words::read(session).map_err(usage)?;
+    let mut words = annotations::read(session).map_err(usage)?;
     match change {
         Change::Tag(tags) => tags.iter().try_for_each(|t| words.tag(t)),
         Change::Untag(tags) => tags.iter().try_for_each(|t| words.untag(t)),
@@ -58,12 +58,12 @@ fn change_of(session: &Path, change: &Change) -> Result<Words, Failure> {
         }
     }
     .map_err(usage)?;
-    words::write(session, &words).map_err(|e| refuse(session, &e))?;
+    annotations::write(session, &words).map_err(|e| refuse(session, &e))?;
     Ok(words)
 }
 
 fn refuse(session: &Path, error: &io::Error) -> Failure {
-    Failure::Refused(format!("{} cannot be written: {error}", name::shown(&words::beside(session))))
+    Failure::Refused(format!("{} cannot be written: {error}", name::shown(&annotations::beside(session))))
 }
 
 #[cfg(test)]
@@ -78,22 +78,22 @@ mod tests {
         let tags = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
         change_of(&session, &Change::Tag(tags(&["b", "a"])))?;
         change_of(&session, &Change::Note("new cable".into()))?;
-        let words = words::read(&session).map_err(Failure::Usage)?;
+        let words = annotations::read(&session).map_err(Failure::Usage)?;
         assert_eq!((words.tags, words.notes[0].text.as_str()), (tags(&["a", "b"]), "new cable"));
         let names = std::fs::read_dir(dir.path()).map_err(refuse)?;
         let names: Vec<_> = names.flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["20261121-161226-1.words.json"]);
 
         // What somebody else wrote there is neither read as nothing nor written over.
-        std::fs::write(words::beside(&session), "{").map_err(refuse)?;
-        assert!(words::read(&session).is_err_and(|why| why.contains("20261121-161226-1.words.json")));
+        std::fs::write(annotations::beside(&session), "{").map_err(refuse)?;
+        assert!(annotations::read(&session).is_err_and(|why| why.contains("20261121-161226-1.words.json")));
         assert!(matches!(change_of(&session, &Change::Tag(tags(&["c"]))), Err(Failure::Usage(_))));
-        std::fs::remove_file(words::beside(&session)).map_err(refuse)?;
+        std::fs::remove_file(annotations::beside(&session)).map_err(refuse)?;
 
         change_of(&session, &Change::Tag(tags(&["c"])))?;
         assert!(change_of(&session, &Change::Untag(tags(&["d"]))).is_err());
         change_of(&session, &Change::Untag(tags(&["c"])))?;
-        assert!(!words::beside(&session).exists());
+        assert!(!annotations::beside(&session).exists());
         Ok(())
     }
 }

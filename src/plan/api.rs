@@ -1,4 +1,4 @@
-//! The contest of `fathom api`: one job per interface, work and size.
+//! The comparison of `fathom api`: one job per interface, work and size.
 //!
 //! For: which interfaces can be tried here, the same span, blocks and offsets for each, and a reason for each one that is left
 //! out. Not for: measuring (the jobs are ordinary ones) nor for advice (crate `analysis`).
@@ -11,13 +11,13 @@ use crate::failure::Failure;
 use crate::interfaces::{INTERFACES, Interface, Many, Ways};
 use crate::request::Request;
 use machine::root::Root;
-use model::api::{Contest, Entrant};
-use model::job::{Access, Limit, Order, Pattern, PerKind, Sizes, Start};
+use model::api::{Candidate, InterfaceComparison};
+use model::job::{Access, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
 use model::plan::{Role, Target};
+use model::spec::{JobSpec, Rw, parsers};
 use model::study::Study;
 use model::units::{MIB, show_block, show_bytes};
-use model::wish::{JobWish, Rw, words};
 use std::path::PathBuf;
 
 /// Settings that each interface says for itself.
@@ -35,7 +35,7 @@ pub(super) const OF_INTERFACES: &[&str] = &[
 ];
 /// Sizes of a record in order: that of a page, and what programs that copy files take.
 const SIZES: &[u32] = &[4096, 128 << 10];
-/// The same where records come in no order, as those of databases do.
+/// The same where records come in random order, as those of databases do.
 const RANDOM_SIZES: &[u32] = &[4096];
 /// Span: more than any buffer of a program holds, and read in a fraction of a second; less where there is no room.
 const SPANS: [u64; 3] = [64 * MIB, 32 * MIB, 16 * MIB];
@@ -72,16 +72,16 @@ pub(super) fn compare(
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
-    let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
     let fits = |bytes: &u64| machine::test_file::fits(&path, *bytes).is_ok();
     let roomy = if found.role == Role::Made { SPANS.iter().copied().find(fits) } else { None };
-    let span = origins.choose("--size", wish.size, roomy.unwrap_or(SPANS[0]).min(there), |b| show_bytes(*b));
-    let depth = origins.choose("--depth", wish.depth, DEPTH, u32::to_string);
+    let span = origins.choose("--size", spec.size, roomy.unwrap_or(SPANS[0]).min(there), |b| show_bytes(*b));
+    let depth = origins.choose("--depth", spec.depth, DEPTH, u32::to_string);
     origins.fixed("--cache", "as each interface opens its file", "fathom api");
     origins.fixed("--random", "once: no block twice, the same ones for all", "fathom api");
     origins.fixed("ends", "sequential by the whole span, random by half of it, or by --time", "fathom api");
-    let works = works(wish.rw, sizes, origins)?;
+    let works = works(spec.rw, sizes, origins)?;
     let guarded = target::guard_writing(request, root, &said, &path, found.role);
     let may_write = match guarded {
         // Who named it wants it written, and is told why it is not.
@@ -90,42 +90,42 @@ pub(super) fn compare(
     };
     if let Some(work) = works.iter().find(|w| u64::from(w.block_bytes) > span) {
         return Err(Failure::Usage(format!(
-            "--bs {}: no block of this size fits in {}; type a smaller --bs or a larger --size",
+            "--bs {}: no block of this size fits in {}; use a smaller --bs or a larger --size",
             show_block(work.block_bytes.into()),
             show_bytes(span)
         )));
     }
     let setup = Setup { request, said, place, found, span, depth, may_write };
     let mut asked = Asked::default();
-    let mut contest = Contest::default();
+    let mut comparison = InterfaceComparison::default();
     for work in works {
         let all = INTERFACES
             .iter()
             .filter(|i| interfaces.is_empty() || interfaces.iter().any(|n| n.name == i.name));
         for interface in all.filter(|i| i.is_for(work.rw)) {
-            match setup.wish(interface, work) {
-                Ok(wish) => {
+            match setup.spec(interface, work) {
+                Ok(spec) => {
                     if interface.name == HEADLINE && asked.headline.is_none() {
-                        asked.headline = Some(asked.wishes.len());
+                        asked.headline = Some(asked.specs.len());
                     }
                     let (name, sees) = (interface.name.into(), interface.sees);
-                    let (job, work) = (asked.wishes.len(), work.words());
-                    contest.entrants.push(Entrant { job, interface: name, work, sees });
-                    asked.wishes.push(wish);
+                    let (job, work) = (asked.specs.len(), work.words());
+                    comparison.candidates.push(Candidate { job, interface: name, work, sees });
+                    asked.specs.push(spec);
                 }
-                Err(why) => contest.missing.push(format!("{}: {why}", name(interface, work))),
+                Err(why) => comparison.missing.push(format!("{}: {why}", name(interface, work))),
             }
         }
     }
-    if contest.entrants.is_empty() {
-        let why = if contest.missing.is_empty() {
+    if comparison.candidates.is_empty() {
+        let why = if comparison.missing.is_empty() {
             "none of these interfaces does what --rw says; type another --rw, or leave it out".into()
         } else {
-            reasons(&contest.missing)
+            reasons(&comparison.missing)
         };
         return Err(Failure::Usage(format!("nothing can be compared: {why}")));
     }
-    asked.study = Study::Interfaces(contest);
+    asked.study = Study::Interfaces(comparison);
     Ok(asked)
 }
 
@@ -202,9 +202,9 @@ fn name(interface: &Interface, work: Work) -> String {
 
 impl Setup<'_> {
     /// The job of an interface.
-    fn wish(&self, interface: &Interface, work: Work) -> Result<JobWish, String> {
+    fn spec(&self, interface: &Interface, work: Work) -> Result<JobSpec, String> {
         self.can_be_tried(interface, work)?;
-        let engine = words::engine(interface.engine)?;
+        let engine = parsers::engine(interface.engine)?;
         let mut job = self.request.job.clone();
         job.name = Some(name(interface, work));
         let several = |many| if interface.many == many { self.depth } else { 1 };
@@ -224,7 +224,7 @@ impl Setup<'_> {
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next record, as those of a pool do.
             stream.start = (!random).then_some(Start::Interlocked);
-            stream.limit = Limit { operations: Some(operations), bytes: None };
+            stream.limit = StopRule { operations: Some(operations), bytes: None };
         }
         Ok(job)
     }

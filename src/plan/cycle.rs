@@ -6,10 +6,10 @@
 
 use super::origins::Origins;
 use crate::failure::Failure;
-use crate::request::SweepWish;
-use model::wish::cycle::{Cycle, Step};
-use model::wish::limits::MAX_WORKERS;
-use model::wish::presets::IOMETER;
+use crate::request::SweepSpec;
+use model::spec::cycle::{Cycle, Step};
+use model::spec::limits::MAX_WORKERS;
+use model::spec::presets::IOMETER;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -20,7 +20,7 @@ const TWO: u32 = 2;
 
 /// Workers with the targets that they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crew {
+pub(super) struct Assignment {
     pub(super) workers: u32,
     /// How many targets each worker uses.
     pub(super) targets: u32,
@@ -28,20 +28,20 @@ pub(super) struct Crew {
     pub(super) of_last: Option<u32>,
 }
 
-/// The loads of a grid: each crew at each depth.
+/// The loads of a grid: each assignment at each depth.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Loads {
-    pub(super) crews: Vec<Crew>,
+    pub(super) assignments: Vec<Assignment>,
     /// Operations in flight of each worker on each target: what Iometer calls outstanding I/Os.
     pub(super) depths: Vec<u32>,
 }
 
 /// The loads that were asked for, on so many targets.
-pub(super) fn loads(said: &SweepWish, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
+pub(super) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Result<Loads, Failure> {
     let axes = &said.axes;
     if let Some(many) = axes.targets.iter().find(|t| **t > targets) {
         return Err(Failure::Usage(format!(
-            "--targets {many}: there are {targets}; name as many, or type a smaller number"
+            "--targets {many}: there are {targets}; name as many, or use a smaller number"
         )));
     }
     if said.preset.is_some_and(|p| p.name == IOMETER) {
@@ -62,20 +62,21 @@ pub(super) fn loads(said: &SweepWish, targets: u32, origins: &mut Origins) -> Re
     }
     let workers = or(&axes.workers, || vec![1]);
     let used = or(&axes.targets, || vec![targets]);
-    Ok(Loads { crews: product(&workers, &used), depths: or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
+    Ok(Loads { assignments: product(&workers, &used), depths: or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
 }
 
 fn or(said: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
     if said.is_empty() { default() } else { said.to_vec() }
 }
 
-fn product(workers: &[u32], targets: &[u32]) -> Vec<Crew> {
-    let crew = |workers: u32| targets.iter().map(move |t| Crew { workers, targets: *t, of_last: None });
-    workers.iter().flat_map(|w| crew(*w)).collect()
+fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
+    let assignment =
+        |workers: u32| targets.iter().map(move |t| Assignment { workers, targets: *t, of_last: None });
+    workers.iter().flat_map(|w| assignment(*w)).collect()
 }
 
 /// The loads of a test type. Of what rises a flag may say the most, one number, or all values.
-fn cycled(said: &SweepWish, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
+fn cycled(said: &SweepSpec, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loads, Failure> {
     let axes = &said.axes;
     let rises = |through: bool, values: &[u32]| through && values.len() < 2;
     let workers_rise = rises(cycle.has_workers(), &axes.workers);
@@ -98,7 +99,7 @@ fn cycled(said: &SweepWish, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loa
     } else {
         or(&axes.depth, || vec![1])
     };
-    let crews = if cycle.increments() {
+    let assignments = if cycle.increments() {
         let list = [("workers", &axes.workers), ("targets", &axes.targets)];
         if let Some((flag, _)) = list.iter().find(|(_, values)| values.len() > 1) {
             return Err(Failure::Usage(format!(
@@ -111,7 +112,7 @@ fn cycled(said: &SweepWish, cycle: Cycle, targets: u32, cpus: u32) -> Result<Loa
         let workers = values(workers_rise, &axes.workers, cpus);
         product(&workers, &values(targets_rise, &axes.targets, targets))
     };
-    Ok(Loads { crews, depths })
+    Ok(Loads { assignments, depths })
 }
 
 /// From one to the most there is, which comes last whether or not the steps meet it, as in Iometer.
@@ -122,21 +123,21 @@ fn up_to(most: u32, step: Step) -> Vec<u32> {
 }
 
 /// One target more for one worker at a time: the first worker gets all of its targets before the second gets one.
-fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Crew> {
+fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> {
     let targets = targets.max(1);
-    let crew = |pairs: u32| match (pairs / targets, pairs % targets) {
-        (workers, 0) => Crew { workers, targets, of_last: None },
-        (0, few) => Crew { workers: 1, targets: few, of_last: None },
-        (full, few) => Crew { workers: full + 1, targets, of_last: Some(few) },
+    let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
+        (workers, 0) => Assignment { workers, targets, of_last: None },
+        (0, few) => Assignment { workers: 1, targets: few, of_last: None },
+        (full, few) => Assignment { workers: full + 1, targets, of_last: Some(few) },
     };
-    up_to(workers.saturating_mul(targets), step).into_iter().map(crew).collect()
+    up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
 
 /// What the numbers are, and what made them.
-fn tell(said: &SweepWish, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
-    let Loads { crews, depths } = loads;
-    let list = |of: fn(&Crew) -> u32| {
-        let mut all: Vec<u32> = crews.iter().map(of).collect();
+fn tell(said: &SweepSpec, cycle: Cycle, loads: &Loads, origins: &mut Origins) {
+    let Loads { assignments, depths } = loads;
+    let list = |of: fn(&Assignment) -> u32| {
+        let mut all: Vec<u32> = assignments.iter().map(of).collect();
         all.sort_unstable();
         all.dedup();
         words(&all)
@@ -166,11 +167,11 @@ fn words(all: &[u32]) -> String {
 }
 
 #[cfg(test)]
-fn sweep(cycle: Cycle, step: Option<Step>) -> SweepWish {
-    SweepWish {
-        axes: model::wish::axes::Axes::default(),
+fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
+    SweepSpec {
+        axes: model::spec::axes::Axes::default(),
         flags: Vec::new(),
-        preset: model::wish::presets::preset(IOMETER),
+        preset: model::spec::presets::preset(IOMETER),
         memory: None,
         exhaustive: true,
         budget: None,
@@ -179,23 +180,23 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepWish {
     }
 }
 
-/// What comes of it on three targets with two CPUs: of each crew its workers, targets and targets of the last worker.
+/// What comes of it on three targets with two CPUs: of each assignment its workers, targets and targets of the last worker.
 #[cfg(test)]
 struct Through {
-    crews: Vec<(u32, u32, u32)>,
+    assignments: Vec<(u32, u32, u32)>,
     depths: Vec<u32>,
 }
 
 #[cfg(test)]
-fn through(said: &SweepWish) -> Result<Through, String> {
+fn through(said: &SweepSpec) -> Result<Through, String> {
     let cycle = said.cycle.unwrap_or(Cycle::Normal);
-    let Loads { crews, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.words().to_owned())?;
-    let crews = crews.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
-    Ok(Through { crews, depths })
+    let Loads { assignments, depths } = cycled(said, cycle, 3, 2).map_err(|e| e.words().to_owned())?;
+    let assignments = assignments.iter().map(|c| (c.workers, c.targets, c.of_last.unwrap_or(0))).collect();
+    Ok(Through { assignments, depths })
 }
 
 #[cfg(test)]
-fn done(said: &SweepWish) -> Through {
+fn done(said: &SweepSpec) -> Through {
     through(said).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -205,7 +206,7 @@ fn each_test_type_goes_through_what_iometer_goes_through() {
     let one_by_one = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 3, 1), (2, 3, 2), (2, 3, 0)];
     let both = [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0), (2, 2, 0), (2, 3, 0)];
     let doubling = [1, 2, 4, 8, 16, 32];
-    for (cycle, crews, depths) in [
+    for (cycle, assignments, depths) in [
         (Cycle::Normal, &[(2, 3, 0)][..], &[1][..]),
         (Cycle::Targets, &targets, &[1]),
         (Cycle::Workers, &[(1, 3, 0), (2, 3, 0)], &[1]),
@@ -216,34 +217,43 @@ fn each_test_type_goes_through_what_iometer_goes_through() {
         (Cycle::OutstandingAndTargets, &targets, &doubling),
     ] {
         let seen = done(&sweep(cycle, None));
-        assert_eq!((seen.crews.as_slice(), seen.depths.as_slice()), (crews, depths), "{}", cycle.word());
+        assert_eq!(
+            (seen.assignments.as_slice(), seen.depths.as_slice()),
+            (assignments, depths),
+            "{}",
+            cycle.word()
+        );
     }
 }
 
 #[test]
 fn steps_and_flags_change_what_rises() {
     let of = |cycle: Cycle, step: Step| done(&sweep(cycle, Some(step)));
-    let targets = of(Cycle::Targets, Step::Exponential).crews;
+    let targets = of(Cycle::Targets, Step::Exponential).assignments;
     assert_eq!(targets, [(2, 1, 0), (2, 2, 0), (2, 3, 0)], "the last too");
     let odd: Vec<u32> = (1..32).step_by(2).collect();
     assert_eq!(of(Cycle::Outstanding, Step::Linear).depths, odd, "by two, as Iometer's step is");
     let mut said = sweep(Cycle::IncrementSerial, Some(Step::Exponential));
     said.axes.workers = vec![5];
-    assert_eq!(done(&said).crews, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
+    assert_eq!(done(&said).assignments, [(1, 1, 0), (1, 2, 0), (2, 3, 1), (3, 3, 2), (5, 3, 0)]);
     said.axes.workers = vec![1, 2];
     assert!(through(&said).is_err_and(|e| e.contains("one number")));
     let mut said = sweep(Cycle::Workers, Some(Step::Linear));
     said.axes.workers = vec![4, 8];
     assert!(through(&said).is_err_and(|e| e.contains("--step linear changes nothing")));
     said.step = None;
-    assert_eq!(done(&said).crews, [(4, 3, 0), (8, 3, 0)]);
+    assert_eq!(done(&said).assignments, [(4, 3, 0), (8, 3, 0)]);
     said.axes.workers = vec![3];
-    assert_eq!(done(&said).crews, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
+    assert_eq!(done(&said).assignments, [(1, 3, 0), (2, 3, 0), (3, 3, 0)], "one number is the most");
     let mut said = sweep(Cycle::OutstandingAndTargets, None);
     (said.axes.depth, said.axes.targets) = (vec![5], vec![2]);
     let seen = done(&said);
-    assert_eq!((seen.crews.len(), seen.depths), (2, vec![1, 2, 4]), "none above the end, as in Iometer");
+    assert_eq!(
+        (seen.assignments.len(), seen.depths),
+        (2, vec![1, 2, 4]),
+        "none above the end, as in Iometer"
+    );
     let mut said = sweep(Cycle::IncrementParallel, None);
     said.axes.targets = vec![1];
-    assert_eq!(done(&said).crews, [(1, 1, 0), (2, 1, 0)]);
+    assert_eq!(done(&said).assignments, [(1, 1, 0), (2, 1, 0)]);
 }

@@ -5,17 +5,17 @@
 use engine::engines::{self, ENGINES, Entry, Number};
 use model::job::Cache;
 
-use model::wish::{EngineWish, JobWish, Problem, StreamWish};
+use model::spec::{EngineSpec, JobSpec, Problem, StreamSpec};
 
 /// The engine where nobody asks for one.
-pub(super) fn default_of(wish: &StreamWish) -> &'static str {
-    if wish.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
+pub(super) fn default_of(spec: &StreamSpec) -> &'static str {
+    if spec.cache == Some(Cache::Mmap) { "mmap" } else { "io_uring" }
 }
 
 /// What is asked of engines that they do not have.
-pub(crate) fn problems(job: &JobWish) -> Vec<Problem> {
-    let streams = job.phases.iter().enumerate().flat_map(|(phase, wish)| {
-        wish.streams.iter().enumerate().map(move |(stream, said)| (phase, stream, said))
+pub(crate) fn problems(job: &JobSpec) -> Vec<Problem> {
+    let streams = job.phases.iter().enumerate().flat_map(|(phase, spec)| {
+        spec.streams.iter().enumerate().map(move |(stream, said)| (phase, stream, said))
     });
     let wrong = streams.filter_map(|(phase, stream, said)| {
         let problem = find(said).err()?;
@@ -25,7 +25,7 @@ pub(crate) fn problems(job: &JobWish) -> Vec<Problem> {
 }
 
 /// The engine of a stream, which has all that is asked of it.
-pub(super) fn find(said: &StreamWish) -> Result<&'static Entry, Problem> {
+pub(super) fn find(said: &StreamSpec) -> Result<&'static Entry, Problem> {
     let problem =
         |keys: &[&'static str], message| Problem { keys: keys.to_vec(), phase: 0, stream: 0, message };
     let name = said.engine.as_ref().map_or(default_of(said), |e| &e.name);
@@ -50,7 +50,7 @@ pub(super) fn find(said: &StreamWish) -> Result<&'static Entry, Problem> {
 }
 
 /// An option that an engine does not have must not be taken for one that did something.
-fn options(entry: &Entry, asked: &EngineWish) -> Result<(), String> {
+fn options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
     for (name, value) in &asked.options {
         let Some(option) = entry.options.iter().find(|o| o.name == name) else {
             let known: Vec<&str> = entry.options.iter().map(|o| o.name).collect();

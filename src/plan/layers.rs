@@ -1,6 +1,6 @@
-//! The ladder of `fathom layers`: one job per layer below a place and per way through the page cache.
+//! The comparison of `fathom layers`: one job per layer below a place and per way through the page cache.
 //!
-//! For: which layers can be opened, what each job is held against, and a reason for each one that is missing. Not for:
+//! For: which layers can be opened, what each job is compared with, and a reason for each one that is missing. Not for:
 //! measuring (the jobs are ordinary ones) nor for the costs (crate `analysis`).
 
 use super::origins::Origins;
@@ -12,12 +12,12 @@ use machine::root::Root;
 use machine::safety;
 use model::job::{Cache, PerKind, Sizes};
 use model::machine::Place;
-use model::plan::{Ladder, MissingRung, Role, Rung};
+use model::plan::{ComparedLayer, LayerComparison, MissingLayer, Role};
+use model::spec::{JobSpec, Rw};
 use model::units::{GIB, show_bytes};
-use model::wish::{JobWish, Rw};
 use std::path::{Path, PathBuf};
 
-/// Settings that each rung says for itself.
+/// Settings that each layer says for itself.
 pub(super) const OF_LAYERS: &[&str] = &["--rw", "--bs", "--size", "--cache", "--mix"];
 /// Bytes per operation: the size of the comparison that this repeats, and of the pages of many databases.
 const BLOCK_BYTES: u32 = 8192;
@@ -28,8 +28,8 @@ const SPAN_BYTES: u64 = GIB;
 #[derive(Default)]
 pub(super) struct LayerJobs {
     /// One per layer, in their order.
-    pub(super) wishes: Vec<JobWish>,
-    pub(super) ladder: Ladder,
+    pub(super) specs: Vec<JobSpec>,
+    pub(super) comparison: LayerComparison,
     /// Index of the job whose figure is the headline: past the page cache at the place itself, where that can be.
     pub(super) headline: Option<usize>,
 }
@@ -47,40 +47,40 @@ struct Setup<'a> {
     span: u64,
 }
 
-/// Finds every rung.
+/// Finds every layer.
 pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> Result<LayerJobs, Failure> {
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
-    let wish = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
-    let engine = super::engine::find(&wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let spec = request.job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default();
+    let engine = super::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {
         let name = engine.name;
         return Err(Failure::Usage(format!(
             "--engine {name}: it moves no bytes, so every layer is the same to it; leave --engine out"
         )));
     }
-    let works = works(wish.rw, origins)?;
+    let works = works(spec.rw, origins)?;
     let bs = Sizes::Fixed(BLOCK_BYTES);
     let bs = PerKind::all(bs);
-    let bs = origins.choose("--bs", wish.bs, bs, stream::size_words);
+    let bs = origins.choose("--bs", spec.bs, bs, stream::size_words);
     let there = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let span = origins.choose("--size", wish.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
+    let span = origins.choose("--size", spec.size, SPAN_BYTES.min(there), |b| show_bytes(*b));
     origins.fixed("--cache", "each in turn", "fathom layers");
     let setup = Setup { request, root, said, path, place, role: found.role, engine, bs, span };
     let mut jobs = LayerJobs::default();
     for rw in works {
         setup.work(rw, &mut jobs)?;
     }
-    jobs.ladder.missing.extend(
+    jobs.comparison.missing.extend(
         setup
             .place
             .blind
             .iter()
-            .map(|why| MissingRung { name: format!("what is below {}", setup.base()), why: why.clone() }),
+            .map(|why| MissingLayer { name: format!("what is below {}", setup.base()), why: why.clone() }),
     );
-    if jobs.ladder.rungs.is_empty() {
-        let reasons = jobs.ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
+    if jobs.comparison.layers.is_empty() {
+        let reasons = jobs.comparison.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
         let reasons: Vec<String> = reasons.collect();
         return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
     }
@@ -132,7 +132,7 @@ impl Setup<'_> {
         }
     }
 
-    /// All rungs of one work, from the setup up.
+    /// All layers of one work, from the setup up.
     fn work(&self, rw: Rw, jobs: &mut LayerJobs) -> Result<(), Failure> {
         let below = self.devices(rw, jobs);
         if writes(rw)
@@ -145,13 +145,13 @@ impl Setup<'_> {
             miss(jobs, self.base(), rw, why.words());
             return Ok(());
         }
-        let direct = self.rung(rw, Cache::Direct, "direct", below, jobs);
+        let direct = self.layer(rw, Cache::Direct, "direct", below, jobs);
         jobs.headline = jobs.headline.or(direct);
         let against = direct.or(below);
         if writes(rw) {
-            self.rung(rw, Cache::DirectSync, "direct + sync", against, jobs);
+            self.layer(rw, Cache::DirectSync, "direct + sync", against, jobs);
         }
-        self.rung(rw, Cache::Buffered, "buffered", against, jobs);
+        self.layer(rw, Cache::Buffered, "buffered", against, jobs);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Setup<'_> {
     }
 
     /// One way through the page cache at the place itself.
-    fn rung(
+    fn layer(
         &self,
         rw: Rw,
         cache: Cache,
@@ -182,17 +182,17 @@ impl Setup<'_> {
         let warm = cache == Cache::Buffered && reads(rw);
         Some(self.add(
             jobs,
-            Rung { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
+            ComparedLayer { job: 0, name, work: heading(rw).into(), below, warm, stored: false },
             rw,
             (&self.said, cache, self.span),
         ))
     }
 
-    /// The block devices below, from the setup up; the index of the rung right below the place.
+    /// The block devices below, from the setup up; the index of the layer right below the place.
     fn devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let own = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
-        let mut rungs: Vec<Option<usize>> = vec![None; layers.len()];
+        let mut indices: Vec<Option<usize>> = vec![None; layers.len()];
         // Each layer stands before what is below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
@@ -204,8 +204,8 @@ impl Setup<'_> {
                 miss(jobs, &layer.name, rw, &why);
                 continue;
             }
-            let below = only(&layer.below).and_then(|b| rungs.get(b).copied().flatten());
-            let rung = Rung {
+            let below = only(&layer.below).and_then(|b| indices.get(b).copied().flatten());
+            let compared = ComparedLayer {
                 job: 0,
                 name: layer.name.clone(),
                 work: heading(rw).into(),
@@ -214,8 +214,8 @@ impl Setup<'_> {
                 stored: true,
             };
             let what = (device.as_path(), Cache::Direct, self.span.min(layer.bytes));
-            let index = self.add(jobs, rung, rw, what);
-            if let Some(slot) = rungs.get_mut(at) {
+            let index = self.add(jobs, compared, rw, what);
+            if let Some(slot) = indices.get_mut(at) {
                 *slot = Some(index);
             }
         }
@@ -223,7 +223,7 @@ impl Setup<'_> {
             [top] if own(*top) => layers.get(*top).and_then(|l| only(&l.below)),
             tops => only(tops),
         };
-        below.and_then(|b| rungs.get(b).copied().flatten())
+        below.and_then(|b| indices.get(b).copied().flatten())
     }
 
     fn can_be_read(&self, device: &Path) -> Result<(), String> {
@@ -238,12 +238,12 @@ impl Setup<'_> {
     fn add(
         &self,
         jobs: &mut LayerJobs,
-        rung: Rung,
+        layer: ComparedLayer,
         rw: Rw,
         (path, cache, span): (&Path, Cache, u64),
     ) -> usize {
         let mut job = self.request.job.clone();
-        job.name = Some(format!("{}: {}", rung.name, rung.work));
+        job.name = Some(format!("{}: {}", layer.name, layer.work));
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             stream.target = vec![model::name::text(path)];
             stream.rw = Some(rw);
@@ -251,19 +251,19 @@ impl Setup<'_> {
             stream.bs = Some(self.bs.clone());
             stream.size = Some(span);
         }
-        let index = jobs.wishes.len();
-        jobs.wishes.push(job);
-        jobs.ladder.rungs.push(Rung { job: index, ..rung });
+        let index = jobs.specs.len();
+        jobs.specs.push(job);
+        jobs.comparison.layers.push(ComparedLayer { job: index, ..layer });
         index
     }
 }
 
 fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     let name = format!("{name}, {}", heading(rw));
-    jobs.ladder.missing.push(MissingRung { name, why: why.into() });
+    jobs.comparison.missing.push(MissingLayer { name, why: why.into() });
 }
 
-/// The only one. What stands on several has no rung that it could be held against.
+/// The only one. What stands on several has no layer that it could be compared with.
 fn only(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

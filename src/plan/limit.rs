@@ -5,10 +5,10 @@
 use super::DraftJob;
 use super::origins::Origins;
 use model::job::{Arrivals, Pace, Stream};
+use model::spec::parsers::of_arrivals;
 use model::units::{MIB, show_bytes};
-use model::wish::words::of_arrivals;
 
-/// Places of the open loop by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
+/// Open-loop slots by those of the closed one. At its capacity a closed loop has rate times mean latency in flight
 /// (Little's law); so these are four times rate times p99.9 where p99.9 is up to eight means.
 const PLACES: u64 = 32;
 /// Fewest places: a stall of 100 ms at 1000 a second fills as many.
@@ -35,7 +35,7 @@ pub(super) fn open(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins)
             u64::from(*depth) * u64::from(*workers),
             show_bytes(buffers)
         );
-        origins.fixed("places of the open loop", &value, "32 times those of the closed loop, 128 at least");
+        origins.fixed("open-loop slots", &value, "32 times those of the closed loop, 128 at least");
     }
     open
 }

@@ -3,7 +3,6 @@
 //! For: filling every default with the place it came from, and refusing what is impossible or dangerous before anything is
 //! touched. Not for: touching anything.
 
-mod against;
 mod api;
 mod cycle;
 mod engine;
@@ -14,6 +13,7 @@ mod origins;
 mod precondition;
 mod profile;
 mod repeats;
+mod rerun;
 pub mod resume;
 mod seed;
 mod span;
@@ -28,12 +28,12 @@ use layers::LayerJobs;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{Plan, Promise, Role, Strategy};
+use model::plan::{LatencyTarget, Plan, Role, Strategy};
 use model::profile::PROFILES;
+use model::spec::limits::MAX_TIME_NS;
+use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::Study;
 use model::units::{parse_duration_ns, show_bytes, show_ns};
-use model::wish::limits::MAX_TIME_NS;
-use model::wish::{JobWish, PhaseWish, StreamWish};
 use origins::Origins;
 use std::borrow::Cow;
 use stream::Draft;
@@ -63,10 +63,10 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut machine = machine::host::look(&root);
     let memory = machine.memory_bytes.as_ref().ok().copied();
     let (mut origins, asked) = asked(request, &root, memory)?;
-    let mut drafts = drafts(request, &asked.wishes, &mut origins)?;
+    let mut drafts = drafts(request, &asked.specs, &mut origins)?;
     let mut study = asked.study;
-    if let Some(promise) = promise(request, &mut drafts, &mut origins) {
-        study = Study::Limit(promise);
+    if let Some(latency_target) = latency_target(request, &mut drafts, &mut origins) {
+        study = Study::Limit(latency_target);
     }
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
@@ -75,7 +75,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let against = request
         .against
         .as_deref()
-        .map(|word| against::again(word, strategy, &mut jobs, &mut targets, &mut origins));
+        .map(|word| rerun::again(word, strategy, &mut jobs, &mut targets, &mut origins));
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (targets, places) = targets.finish(&mut jobs, apart)?;
@@ -174,7 +174,7 @@ fn streams(job: &Job) -> impl Iterator<Item = &Stream> {
 #[derive(Default)]
 struct Asked {
     /// In the order of the plan.
-    wishes: Vec<JobWish>,
+    specs: Vec<JobSpec>,
     /// Index of the job whose figure is the headline, where it is not the first.
     headline: Option<usize>,
     /// What they answer together.
@@ -190,16 +190,16 @@ fn asked<'a>(
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
         Work::Profile(said) => profile::tests(request, *said, root, &mut origins)?,
-        Work::Job | Work::Limit(_) => Asked { wishes: vec![request.job.clone()], ..Asked::default() },
+        Work::Job | Work::Limit(_) => Asked { specs: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
-            let LayerJobs { wishes, ladder, headline } = layers::of_each(request, root, &mut origins)?;
+            let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
             origins.leave_out(layers::OF_LAYERS);
-            Asked { wishes, headline, study: Study::Layers(ladder) }
+            Asked { specs, headline, study: Study::Layers(comparison) }
         }
         Work::Sweep(said) => {
             let jobs = sweep::grid(request, said, (root, memory), &mut origins)?;
             origins.leave_out(sweep::OF_CELLS);
-            Asked { wishes: jobs.wishes, headline: None, study: Study::Sweep(jobs.grid) }
+            Asked { specs: jobs.specs, headline: None, study: Study::Sweep(jobs.grid) }
         }
         Work::Api { sizes, interfaces } => {
             let asked = api::compare(request, (sizes, interfaces), root, &mut origins)?;
@@ -210,15 +210,19 @@ fn asked<'a>(
     Ok((origins, asked))
 }
 
-/// What is promised by `limit`, with the open loop that it needs beside the closed one that was said.
-fn promise(request: &Request, drafts: &mut Vec<DraftJob>, origins: &mut Origins) -> Option<Promise> {
-    let Work::Limit(promise) = request.work else { return None };
+/// The latency target of `limit`, with the open loop that it needs beside the closed one that was said.
+fn latency_target(
+    request: &Request,
+    drafts: &mut Vec<DraftJob>,
+    origins: &mut Origins,
+) -> Option<LatencyTarget> {
+    let Work::Limit(latency_target) = request.work else { return None };
     let open: Vec<DraftJob> =
-        drafts.iter().map(|closed| limit::open(closed, promise.arrivals, origins)).collect();
+        drafts.iter().map(|closed| limit::open(closed, latency_target.arrivals, origins)).collect();
     drafts.extend(open);
-    let words = |ns: u64| format!("p{} within {}", 100.0 * promise.quantile, show_ns(ns as f64));
-    origins.fixed("promise", &promise.latency_ns.map_or("none".into(), words), "command line");
-    Some(promise)
+    let words = |ns: u64| format!("p{} within {}", 100.0 * latency_target.quantile, show_ns(ns as f64));
+    origins.fixed("latency target", &latency_target.latency_ns.map_or("none".into(), words), "command line");
+    Some(latency_target)
 }
 
 #[derive(Clone)]
@@ -227,30 +231,30 @@ struct DraftJob {
     phases: Vec<(Phase, Vec<Draft>)>,
 }
 
-fn drafts(request: &Request, wishes: &[JobWish], origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
+fn drafts(request: &Request, specs: &[JobSpec], origins: &mut Origins) -> Result<Vec<DraftJob>, Failure> {
     let mut jobs: Vec<DraftJob> = Vec::new();
-    for wish in wishes {
-        jobs.push(draft_job(request, wish, origins)?);
+    for spec in specs {
+        jobs.push(draft_job(request, spec, origins)?);
     }
     Ok(jobs)
 }
 
-fn draft_job(request: &Request, wish: &JobWish, origins: &mut Origins) -> Result<DraftJob, Failure> {
-    let several = wish.phases.len() > 1 || wish.phases.iter().any(|p| p.streams.len() > 1);
+fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result<DraftJob, Failure> {
+    let several = spec.phases.len() > 1 || spec.phases.iter().any(|p| p.streams.len() > 1);
     let mut phases = Vec::new();
-    for (at, phase) in wish.phases.iter().enumerate() {
+    for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
             origins.enter(&if several { stream_name(stream, at, index) } else { String::new() });
             drafts.push(stream::draft(stream, origins)?);
         }
-        origins.enter(&if wish.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
+        origins.enter(&if spec.phases.len() > 1 { format!("phase {}", at + 1) } else { String::new() });
         let times = times(request, phase, &drafts, origins)?;
         origins.enter("");
         phases.push((times, drafts));
     }
     let stem = request.file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
-    let name = match (&wish.name, stem, phases.first().and_then(|p| p.1.first())) {
+    let name = match (&spec.name, stem, phases.first().and_then(|p| p.1.first())) {
         (Some(name), ..) => name.clone(),
         (None, Some(stem), _) => stem,
         (None, None, Some(first)) => {
@@ -262,14 +266,14 @@ fn draft_job(request: &Request, wish: &JobWish, origins: &mut Origins) -> Result
     Ok(DraftJob { name, phases })
 }
 
-fn stream_name(stream: &StreamWish, phase: usize, index: usize) -> String {
+fn stream_name(stream: &StreamSpec, phase: usize, index: usize) -> String {
     stream.name.clone().unwrap_or_else(|| format!("phase {} stream {}", phase + 1, index + 1))
 }
 
 /// The times of a phase; its streams come later.
 fn times(
     request: &Request,
-    wish: &PhaseWish,
+    spec: &PhaseSpec,
     drafts: &[Draft],
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
@@ -287,13 +291,13 @@ fn times(
     let (window, before, from) =
         if by_count { (MAX_TIME_NS, 0, "ends by its limit") } else { (window, before, "default") };
     let words = |ns: &u64| show_ns(*ns as f64);
-    let time_ns = origins.choose_from("--time", wish.time, window, from, words);
-    let warmup_ns = origins.choose_from("--warmup", wish.warmup, before, from, words);
-    let cooldown_ns = wish.cooldown.unwrap_or(0);
-    origins.note("--cooldown", wish.cooldown, words);
+    let time_ns = origins.choose_from("--time", spec.time, window, from, words);
+    let warmup_ns = origins.choose_from("--warmup", spec.warmup, before, from, words);
+    let cooldown_ns = spec.cooldown.unwrap_or(0);
+    origins.note("--cooldown", spec.cooldown, words);
     if let Some(late) = drafts.iter().find(|d| d.stream.delay_ns >= warmup_ns + time_ns) {
         return Err(Failure::Usage(format!(
-            "--delay {}: the phase is over after {}; type a smaller --delay or a larger --time",
+            "--delay {}: the phase is over after {}; use a smaller --delay or a larger --time",
             show_ns(late.stream.delay_ns as f64),
             show_ns((warmup_ns + time_ns) as f64)
         )));
@@ -310,7 +314,7 @@ fn check_memory(jobs: &[Job], memory: Option<u64>) -> Result<(), Failure> {
             let needed: u64 = phase.streams.iter().map(of).fold(0, u64::saturating_add);
             if needed > memory / BUFFER_SHARE {
                 return Err(Failure::Usage(format!(
-                    "{}: the buffers alone would take {} of {} memory; type a smaller --bs, --depth or --workers",
+                    "{}: the buffers alone would take {} of {} memory; use a smaller --bs, --depth or --workers",
                     job.name,
                     show_bytes(needed),
                     show_bytes(memory)

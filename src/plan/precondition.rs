@@ -10,9 +10,9 @@ use crate::request::{Request, Work};
 use engine::engines::{self, Entry};
 use model::job::{Access, Cache, Job, Kind, Pattern, Stream};
 use model::plan::{Precondition, Role, Target};
+use model::spec::StreamSpec;
+use model::spec::presets::Preset;
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::StreamWish;
-use model::wish::presets::Preset;
 
 /// Times that everything is written from end to end, and bytes of a write: those of the SNIA (SSS PTS 2.0, workload
 /// independent preconditioning).
@@ -88,7 +88,7 @@ fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failur
     let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
     if left < u64::from(BLOCK_BYTES) {
         return Err(Failure::Usage(format!(
-            "--precondition writes {} at once, and only {} of {} are touched; type a larger --size, or leave --precondition out",
+            "--precondition writes {} at once, and only {} of {} are touched; use a larger --size, or leave --precondition out",
             show_bytes(u64::from(BLOCK_BYTES)),
             show_bytes(left),
             target.path
@@ -108,7 +108,7 @@ fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failur
 fn writer(stream: &Stream) -> &'static Entry {
     let able = |e: &&Entry| e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
     let own = engines::find(&stream.engine).filter(able);
-    let usual = || engines::find(super::engine::default_of(&StreamWish::default()));
+    let usual = || engines::find(super::engine::default_of(&StreamSpec::default()));
     own.or_else(usual).unwrap_or(&engines::ENGINES[0])
 }
 

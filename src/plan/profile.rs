@@ -8,12 +8,12 @@ use super::{Asked, engine, span, target};
 use crate::failure::Failure;
 use crate::request::Request;
 use machine::root::Root;
-use model::card::{Form, FormRow, Spot};
 use model::plan::Role;
-use model::profile::{Dress, PROFILES, Profile, Test};
+use model::profile::{PROFILES, Profile, Test, ToolStyle};
+use model::spec::{JobSpec, StreamSpec};
 use model::study::Study;
+use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
 use model::units::show_bytes;
-use model::wish::{JobWish, StreamWish};
 
 /// Settings that the tests of a profile say.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
@@ -39,7 +39,7 @@ struct Tests<'a> {
     profile: &'static Profile,
     target: Option<TargetFacts>,
     asked: Asked,
-    rows: Vec<FormRow>,
+    rows: Vec<LayoutRow>,
     /// Tests that cannot be done, by the reason.
     left_out: Vec<(String, Vec<String>)>,
     /// What is not as the profile's tool does it.
@@ -89,22 +89,22 @@ pub(super) fn tests(
 
 /// What is below the target; `None` where the engine touches none.
 fn look(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
-    let wish = stream(&request.job);
-    let entry = engine::find(&wish).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    let spec = stream(&request.job);
+    let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !entry.moves_bytes {
         return Ok(None);
     }
     let said = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = said.canonicalize().map_err(|e| target::unreachable_path(&said, &e))?;
     let (found, place) = target::look(root, &said, &path)?;
-    let cache = wish.cache.or(entry.caches.first().copied());
+    let cache = spec.cache.or(entry.caches.first().copied());
     let align =
         if cache.is_some_and(model::job::Cache::is_direct) { span::whole_alignment(&place) } else { None };
     let bytes = (found.role != Role::Made).then_some(found.bytes);
     Ok(Some(TargetFacts { role: found.role, path: model::name::text(&path), bytes, align }))
 }
 
-fn stream(job: &JobWish) -> StreamWish {
+fn stream(job: &JobSpec) -> StreamSpec {
     job.phases.first().and_then(|p| p.streams.first()).cloned().unwrap_or_default()
 }
 
@@ -113,7 +113,7 @@ impl Tests<'_> {
     fn refuse_times(&self) -> Result<(), Failure> {
         match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
-                "--{key} does not go with --profile {}, whose runs end when everything was written and read; type a smaller --size, or fewer --runs",
+                "--{key} does not go with --profile {}, whose runs end when everything was written and read; use a smaller --size, or fewer --runs",
                 self.profile.name
             ))),
             None => Ok(()),
@@ -176,12 +176,12 @@ impl Tests<'_> {
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             stream.size = stream.size.or(span.filter(|_| test.span_bytes.is_some()));
         }
-        done.wish(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
-        let at = self.asked.wishes.len();
+        done.spec(read_percent, span.unwrap_or(target::MADE_BYTES), &mut job);
+        let at = self.asked.specs.len();
         if self.profile.tests.get(self.profile.headline) == Some(test) {
             self.asked.headline.get_or_insert(at);
         }
-        self.asked.wishes.push(job);
+        self.asked.specs.push(job);
         self.row(at, read_percent, test);
     }
 
@@ -225,11 +225,11 @@ impl Tests<'_> {
     fn row(&mut self, job: usize, read_percent: u8, test: &Test) {
         let name = test.row_name();
         let at = self.rows.iter().position(|r| r.name == name).unwrap_or_else(|| {
-            self.rows.push(FormRow { name, latency: test.latency, read: None, write: None });
+            self.rows.push(LayoutRow { name, latency: test.latency, read: None, write: None });
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
-        let of = |phase| Some(Spot { job, phase });
+        let of = |phase| Some(CellSource { job, phase });
         match (test.rewrites, read_percent) {
             (Some(_), _) => (row.write, row.read) = (of(0), of(1)),
             (None, 100) => row.read = of(0),
@@ -240,7 +240,7 @@ impl Tests<'_> {
     fn finish(self) -> Result<Asked, Failure> {
         let Self { profile, rows, left_out, mut differs, mut asked, .. } = self;
         let left_out = left_out.iter().map(|(why, names)| format!("Left out: {}: {why}.", names.join(", ")));
-        if asked.wishes.is_empty() {
+        if asked.specs.is_empty() {
             let why = left_out.collect::<Vec<_>>().join(" ");
             return Err(Failure::Usage(format!(
                 "nothing of --profile {} can be measured. {why}",
@@ -248,8 +248,8 @@ impl Tests<'_> {
             )));
         }
         differs.extend(left_out);
-        let form = |card: Dress| Form { tool: card.tool.into(), look: card.look, rows, differs };
-        asked.study = profile.card.map_or(Study::Jobs, |card| Study::Profile(form(card)));
+        let layout = |card: ToolStyle| ToolLayout { tool: card.tool.into(), look: card.look, rows, differs };
+        asked.study = profile.card.map_or(Study::Jobs, |card| Study::Profile(layout(card)));
         Ok(asked)
     }
 }

@@ -1,13 +1,13 @@
 //! Repeats: how often each job is measured, or what decides that.
 //!
 //! For: `--runs`, `--precision`, `--until`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
-//! `model`, where the wish is checked) nor deciding while measuring (crate `analysis`).
+//! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
 
 use super::origins::Origins;
 use model::plan::Strategy;
+use model::spec::limits::{ATTEMPTS, FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::{JobSpec, Until};
 use model::study::Study;
-use model::wish::limits::{ATTEMPTS, FEWEST_ROUNDS, MAX_RUNS};
-use model::wish::{JobWish, Until};
 
 /// Repeats from which a headline has an interval worth printing (statistics: at least five).
 const RUNS: u32 = 5;
@@ -21,35 +21,35 @@ pub(super) const CELL_RUNS: u32 = 3;
 const ROUNDS: u32 = 25;
 
 /// How often at least, and what decides.
-pub(super) fn repeats(study: &Study, wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) {
-    let mut choose = |default| origins.choose("--runs", wish.runs, default, u32::to_string);
+pub(super) fn repeats(study: &Study, spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
+    let mut choose = |default| origins.choose("--runs", spec.runs, default, u32::to_string);
     match study {
-        Study::Limit(promise) => (choose(LIMIT_RUNS), Strategy::Limit(*promise)),
+        Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
         // How often a cell is measured is told beside its time.
-        Study::Sweep(_) => (wish.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
+        Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) => of_workloads(wish, origins),
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) => of_workloads(spec, origins),
     }
 }
 
 /// The same for workloads that stand for themselves, where more than a number may be said.
-fn of_workloads(wish: &JobWish, origins: &mut Origins) -> (u32, Strategy) {
+fn of_workloads(spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
     let words = |n: &u32| n.to_string();
-    if let Some(Until::Steady) = wish.until {
-        origins.note("--until", wish.until, |_| "steady: the last five rounds count".into());
-        let at_most = origins.choose("--max-runs", wish.max_runs, ROUNDS, words);
+    if let Some(Until::Steady) = spec.until {
+        origins.note("--until", spec.until, |_| "steady: the last five rounds count".into());
+        let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, words);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
-    let runs = origins.choose("--runs", wish.runs, RUNS, words);
-    let Some(share) = wish.precision else { return (runs, Strategy::Fixed) };
+    let runs = origins.choose("--runs", spec.runs, RUNS, words);
+    let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
     origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
     let twice = runs.saturating_mul(2).min(MAX_RUNS);
-    let at_most = origins.choose_from("--max-runs", wish.max_runs, twice, "default: twice --runs", words);
+    let at_most = origins.choose_from("--max-runs", spec.max_runs, twice, "default: twice --runs", words);
     (runs, Strategy::Precision { share, at_most })
 }
 
 /// Times that a run which others disturb is measured at most.
-pub(super) fn attempts(wish: &JobWish, origins: &mut Origins) -> u32 {
-    origins.note("--attempts", wish.attempts, u32::to_string);
-    wish.attempts.unwrap_or(ATTEMPTS)
+pub(super) fn attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
+    origins.note("--attempts", spec.attempts, u32::to_string);
+    spec.attempts.unwrap_or(ATTEMPTS)
 }

@@ -1,4 +1,4 @@
-//! Going on: the plan of an earlier session, made once more and held against it.
+//! Going on: the plan of an earlier session, made once more and compared with it.
 //!
 //! For: the same cells at the same place, with every refusal of a first time. Not for: what was measured of it (crate `analysis`).
 

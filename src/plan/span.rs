@@ -38,7 +38,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
     let left = target.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes);
     if left < largest {
         return Err(Failure::Usage(format!(
-            "{job}: no block of {} fits behind offset {} of {} ({}); type a smaller --bs or --offset, or a larger --size",
+            "{job}: no block of {} fits behind offset {} of {} ({}); use a smaller --bs or --offset, or a larger --size",
             show_bytes(largest),
             show_bytes(access.offset_bytes),
             target.path,

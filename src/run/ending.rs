@@ -2,7 +2,7 @@
 //!
 //! For: closing the session file, whatever ended the measurement. Not for: deciding when it ends.
 
-use super::{Bench, Seen};
+use super::{Bench, Finished};
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::stderr;
@@ -11,7 +11,7 @@ use model::record::{End, Frame, RunEnding};
 
 impl Bench {
     /// Ends the session file.
-    pub(super) fn close(mut self, ending: RunEnding) -> Result<Seen, Failure> {
+    pub(super) fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
         if self.session.left_out() > 0 {
             notes.push(format!(
@@ -27,7 +27,7 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        Ok(Seen { session: self.session, interrupted, failed, _targets: self.targets })
+        Ok(Finished { session: self.session, interrupted, failed, _targets: self.targets })
     }
 
     /// Says why it ended, and that what was measured before is not lost.

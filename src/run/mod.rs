@@ -2,11 +2,11 @@
 //!
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
-mod beginning;
 mod ending;
 mod evidence;
 mod precondition;
 mod self_test;
+mod setup;
 mod specs;
 mod still;
 mod stored;
@@ -23,7 +23,6 @@ use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
 use analysis::strategy::{self, Budget, Next, Summary};
-pub(crate) use beginning::name_leftovers;
 use engine::workers::Workers;
 use machine::cgroup::OwnCgroup;
 use machine::root::Root;
@@ -38,6 +37,7 @@ use model::record::disturbed::Disturbed;
 use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, Still};
 use model::study::Study;
 use model::units::show_count;
+pub(crate) use setup::name_leftovers;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ const COUNTED_GUESS_NS: u64 = 300_000_000;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
-pub struct Seen {
+pub struct Finished {
     /// The session file. One that does not stay is gone when it is closed.
     pub session: Session,
     /// A signal ended it.
@@ -75,7 +75,7 @@ pub struct Seen {
     _targets: Vec<Ready>,
 }
 
-impl Seen {
+impl Finished {
     /// 130 after a signal, 3 where it failed; `None` where it ended in order, and what was found decides.
     pub fn exit_code(&self) -> Option<ExitCode> {
         match self {
@@ -90,7 +90,7 @@ impl Seen {
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, Failure> {
+pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Finished, Failure> {
     carry_out(meant, None, keep, quiet)
 }
 
@@ -98,7 +98,7 @@ pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Seen, 
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -> Result<Seen, Failure> {
+pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -> Result<Finished, Failure> {
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
@@ -110,8 +110,8 @@ fn carry_out(
     earlier: Option<&Earlier>,
     keep: bool,
     quiet: bool,
-) -> Result<Seen, Failure> {
-    let mut bench = beginning::begin(meant, earlier, keep, quiet)?;
+) -> Result<Finished, Failure> {
+    let mut bench = setup::begin(meant, earlier, keep, quiet)?;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
@@ -142,7 +142,7 @@ struct Bench {
     done: Vec<Summary>,
     /// What was left of a sweep when its run began; anything else is counted from what is done.
     left: Option<Left>,
-    /// Jobs of a contest that this machine does not let be carried out.
+    /// Jobs of a comparison that this machine does not let be carried out.
     refused: Vec<usize>,
     /// Left when all else is over.
     _own_cgroup: Known<OwnCgroup>,

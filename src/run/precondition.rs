@@ -10,11 +10,11 @@ use crate::failure::Failure;
 use analysis::stats::preconditioned::is_settled;
 use analysis::strategy::rate;
 use engine::workers::Workers;
-use model::job::{Cache, Kind, Limit, Phase, Stream};
+use model::job::{Cache, Kind, Phase, StopRule, Stream};
 use model::plan::Precondition;
 use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd};
+use model::spec::limits::MAX_TIME_NS;
 use model::units::show_bytes;
-use model::wish::limits::MAX_TIME_NS;
 use std::time::{Duration, Instant};
 
 /// Number of the first phase here: no run has one as large, so none writes the same data or goes to the same places.
@@ -72,7 +72,7 @@ impl Bench {
             let block = u64::from(fill.access.largest_bytes());
             // A pass ends where no whole block fits any more, and the next one begins again at the first byte.
             let pass = span - span % block.max(1);
-            stream.limit = Limit { operations: None, bytes: Some(pass.saturating_mul(u64::from(passes))) };
+            stream.limit = StopRule { operations: None, bytes: Some(pass.saturating_mul(u64::from(passes))) };
             if ready.open(&self.root, fill.cache, true).is_err() {
                 stream.cache = Cache::Buffered;
                 notes

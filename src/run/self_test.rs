@@ -1,14 +1,14 @@
 //! The self test: what fathom itself can do at the shapes of the plan, before anything is measured.
 //!
-//! For: ceilings that results are held against (D06, D07). Not for: results.
+//! For: ceilings that results are compared with (D06, D07). Not for: results.
 
 use super::Supplies;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Share};
-use engine::spec::Spec;
+use engine::spec::WorkerSpec;
 use engine::workers::Workers;
 use model::Known;
-use model::job::{Data, Limit, Options, Pace, Stream};
+use model::job::{Data, Options, Pace, StopRule, Stream};
 use model::plan::Plan;
 use model::record::{Ceiling, SelfTest};
 use std::fs::File;
@@ -64,7 +64,7 @@ fn streams(plan: &Plan) -> impl Iterator<Item = (usize, usize, usize, &Stream)> 
 fn closed(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;
-    shape.limit = Limit::default();
+    shape.limit = StopRule::default();
     shape.workers = 1;
     shape.targets.truncate(1);
     shape.sharing = model::job::Sharing::Each;
@@ -107,7 +107,7 @@ fn spec(
     options: Options,
     supplies: &Supplies,
     clock: Clock,
-) -> Known<Spec> {
+) -> Known<WorkerSpec> {
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let span = shape.access.span_bytes;
     let files = if engine.moves_bytes {
@@ -117,7 +117,7 @@ fn spec(
         Vec::new()
     };
     let sources = source::lanes(shape, &[span], &[1], &share)?;
-    Ok(Spec {
+    Ok(WorkerSpec {
         depth: shape.depth,
         slot_bytes: shape.access.largest_bytes(),
         writes: shape.access.writes(),
@@ -130,7 +130,7 @@ fn spec(
             .maker(&shape.data, 1)
             .or_else(|_| supplies.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
-        ..Spec::plain(engine, sources, files, TIME_NS, clock)?
+        ..WorkerSpec::plain(engine, sources, files, TIME_NS, clock)?
     })
 }
 

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Panicking, Placed, Share, Source};
-use engine::spec::Spec;
-use model::job::{Limit, Phase, Placement, Stream, SyncCall};
+use engine::spec::WorkerSpec;
+use model::job::{Phase, Placement, StopRule, Stream, SyncCall};
 use model::payload::split_mix;
 use model::plan::Hook;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Bench {
         index: usize,
         run: usize,
         course: usize,
-    ) -> Result<Vec<Spec>, Failure> {
+    ) -> Result<Vec<WorkerSpec>, Failure> {
         let mut specs = Vec::new();
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
@@ -65,14 +65,14 @@ impl Bench {
         entry: &'static Entry,
         (number, of_data): (Number, u64),
         share: &Share,
-    ) -> Result<Spec, Failure> {
+    ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         for ready in targets.iter().filter(|_| entry.moves_bytes) {
             files.push(OpenFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
         }
-        Ok(Spec {
+        Ok(WorkerSpec {
             worker: number.overall,
             stream: number.stream,
             engine: entry,
@@ -123,10 +123,10 @@ impl Bench {
 }
 
 /// A worker's part of a stop rule; the first ones take what cannot be divided.
-fn part_of(limit: Limit, worker: u32, workers: u32) -> Limit {
+fn part_of(limit: StopRule, worker: u32, workers: u32) -> StopRule {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let part = |whole: u64| whole / workers + u64::from(worker < whole % workers);
-    Limit { operations: limit.operations.map(part), bytes: limit.bytes.map(part) }
+    StopRule { operations: limit.operations.map(part), bytes: limit.bytes.map(part) }
 }
 
 /// The CPUs of a worker: all that the stream has, or one of them in turn.
@@ -140,7 +140,7 @@ pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
 
 #[test]
 fn parts_of_a_limit_sum_to_the_whole() {
-    let whole = Limit { operations: Some(10), bytes: None };
+    let whole = StopRule { operations: Some(10), bytes: None };
     let parts: Vec<u64> = (0..4).filter_map(|w| part_of(whole, w, 4).operations).collect();
     assert_eq!(parts, [3, 3, 2, 2]);
 }

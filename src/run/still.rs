@@ -13,7 +13,7 @@ use sys::thread::RunQueue;
 
 /// Lateness that is no mere timer: a tick is 10 ms at most, and a paused machine is gone for longer than this.
 const STILL_FROM: Duration = Duration::from_millis(100);
-/// How often the account of waiting is read, so that a late return is held against the waiting of its own time.
+/// How often the account of waiting is read, so that a late return is compared with the waiting of its own time.
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 
 /// Watches itself sleep.

@@ -15,21 +15,21 @@ use model::study::Study;
 impl Bench {
     /// Tries to find the blocks of every row that needs them. Only what cannot be found is told.
     pub(super) fn unplaced_rows(&mut self) -> Vec<Trial> {
-        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
-        let jobs: Vec<usize> = ladder.rungs.iter().filter(|r| r.stored).map(|r| r.job).collect();
+        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
         let trial = |job: usize, why: String| Trial { job, moved_bytes: Err(why.clone()), calls: Err(why) };
         jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
     }
 
     /// Finds the blocks that a row reads, where it is one of a device below, and says where they are.
     pub(super) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
-        let Study::Layers(ladder) = &self.plan.study else { return Ok(None) };
-        if !ladder.rungs.iter().any(|r| r.job == job && r.stored) {
+        let Study::Layers(comparison) = &self.plan.study else { return Ok(None) };
+        if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
         }
         let target_of =
             |job: usize| Some(*self.plan.jobs.get(job)?.phases.first()?.streams.first()?.targets.first()?);
-        let above = ladder.rungs.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
+        let above = comparison.layers.iter().find(|r| !r.stored).and_then(|r| target_of(r.job));
         let above =
             above.ok_or("nothing that is stored on it is measured, so nobody knows which blocks to read")?;
         let below = target_of(job).ok_or("it has no target")?;
@@ -63,8 +63,8 @@ impl Bench {
 
     /// Reads what a job is about to touch into the page cache, where it is there to show what the cache does.
     pub(super) fn warm(&self, job: usize) -> Vec<String> {
-        let Study::Layers(ladder) = &self.plan.study else { return Vec::new() };
-        if !ladder.rungs.iter().any(|r| r.job == job && r.warm) {
+        let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
+        if !comparison.layers.iter().any(|r| r.job == job && r.warm) {
             return Vec::new();
         }
         let streams = self.plan.jobs[job].phases.iter().flat_map(|p| &p.streams);

@@ -1,4 +1,4 @@
-//! Trials: a part of each job of a contest, before anything is measured.
+//! Trials: a part of each job of a comparison, before anything is measured.
 //!
 //! For: whether this machine lets an interface work, and how many system calls it makes, which is counted here because counting
 //! costs time. Not for: figures; nothing of it is in a result.
@@ -6,7 +6,7 @@
 use super::Bench;
 use crate::failure::Failure;
 use engine::outcome::Outcome;
-use engine::spec::Spec;
+use engine::spec::WorkerSpec;
 use engine::workers::Workers;
 use machine::rest;
 use model::Known;
@@ -26,7 +26,7 @@ const OPERATIONS: u64 = 4;
 const TIME_NS: u64 = 2_000_000_000;
 
 impl Bench {
-    /// Tries every job of the contest, and leaves those out that this machine refuses.
+    /// Tries every job of the comparison, and leaves those out that this machine refuses.
     ///
     /// # Errors
     /// [`Failure::Refused`] with all reasons where nothing is left.
@@ -52,18 +52,18 @@ impl Bench {
         Ok(trials)
     }
 
-    /// Tries every job of the contest.
+    /// Tries every job of the comparison.
     fn trials(&self) -> Vec<Trial> {
-        let Study::Interfaces(contest) = &self.plan.study else { return Vec::new() };
+        let Study::Interfaces(comparison) = &self.plan.study else { return Vec::new() };
         self.live.step("trying every interface", self.left());
-        let all = contest.entrants.iter().enumerate().take_while(|_| !self.stopped());
-        let total = contest.entrants.len() as u64;
-        let tried = all.map(|(at, entrant)| {
+        let all = comparison.candidates.iter().enumerate().take_while(|_| !self.stopped());
+        let total = comparison.candidates.len() as u64;
+        let tried = all.map(|(at, candidate)| {
             self.live.tick(at as u64, total, self.left());
-            let tried = self.trial(entrant.job);
+            let tried = self.trial(candidate.job);
             let calls =
                 tried.as_ref().map_or_else(|_| Err("it was not tried to the end".into()), |t| t.1.clone());
-            Trial { job: entrant.job, moved_bytes: tried.map(|t| t.0), calls }
+            Trial { job: candidate.job, moved_bytes: tried.map(|t| t.0), calls }
         });
         tried.collect()
     }
@@ -121,7 +121,7 @@ impl Bench {
 }
 
 /// Makes a worker's part of a run one of a trial.
-fn shorten(spec: &mut Spec, workers: u64) {
+fn shorten(spec: &mut WorkerSpec, workers: u64) {
     let least = OPERATIONS * u64::from(spec.slot_bytes);
     let bytes = BYTES.max(least).div_ceil(workers);
     spec.limit.bytes = Some(spec.limit.bytes.map_or(bytes, |said| said.min(bytes)));

@@ -23,10 +23,10 @@ use model::machine::{Machine, Place};
 use model::payload::split_mix;
 use model::plan::{Plan, Role};
 use model::report::Producer;
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{show_bytes, show_count};
 use model::verification::{Mark, State, Verification};
 use model::verified::{Ending, Failures, Verified};
-use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
 use report::Format;
 use state::Keeper;
 use std::io::{self, ErrorKind};
@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 /// What the user said.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Options {
     /// Where.
     pub target: Option<PathBuf>,
     /// What.
@@ -46,7 +46,7 @@ pub struct Wish {
     /// Operations in flight.
     pub depth: u32,
     /// What writes and reads back.
-    pub engine: Option<EngineWish>,
+    pub engine: Option<EngineSpec>,
     /// What the target is opened with.
     pub cache: Option<Cache>,
     /// Read back without evicting the target.
@@ -93,27 +93,27 @@ pub struct ToWrite {
 ///
 /// # Errors
 /// Where nothing could be verified: usage, the machine's refusal, or an interruption before anything was written.
-pub fn verify(wish: &Wish) -> Result<ExitCode, Failure> {
-    let work = match &wish.task {
+pub fn verify(asked: &Options) -> Result<ExitCode, Failure> {
+    let work = match &asked.task {
         Task::Check(file) => Meant::Check(Box::new(state::read(file)?)),
         Task::Write(to_write) => {
             to_write.state.as_deref().map_or(Ok(()), state::decide)?;
             Meant::Write(to_write)
         }
     };
-    let (plan, machine) = plan::plan(&request(wish, &work))?;
+    let (plan, machine) = plan::plan(&request(asked, &work))?;
     refuse_made(&plan, &work)?;
     let stop = signals::watch(machine::test_file::remove_all_now)
         .map_err(|e| Failure::Refused(format!("signals cannot be watched: {e}{}", sys::cause(&e))))?;
     // The thread that watches them reads them, so that no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
-    let mut bench = Bench::prepare(wish, plan, machine, &work, stop)?;
+    let mut bench = Bench::prepare(asked, plan, machine, &work, stop)?;
     let mut outcome = match &work {
         Meant::Write(to_write) => bench.write_and_read(to_write)?,
         Meant::Check(state) => bench.check(state.mark)?,
     };
     outcome.notes.append(&mut bench.notes);
-    show::print(&outcome, wish.format)
+    show::print(&outcome, asked.format)
 }
 
 /// What is to be done, with all that is known of it.
@@ -123,7 +123,7 @@ enum Meant<'a> {
 }
 
 /// The verification as a workload like any other.
-fn request(wish: &Wish, work: &Meant) -> Request {
+fn request(asked: &Options, work: &Meant) -> Request {
     let (rw, block_bytes, offset, size, seed, destroy, target) = match work {
         Meant::Write(w) => {
             (Rw::Randwrite, w.block_bytes, w.offset_bytes, w.size_bytes, w.seed, w.destroy.clone(), None)
@@ -135,24 +135,24 @@ fn request(wish: &Wish, work: &Meant) -> Request {
         }
     };
     let size_of_block = Sizes::Fixed(block_bytes);
-    let stream = StreamWish {
+    let stream = StreamSpec {
         rw: Some(rw),
         bs: Some(PerKind::all(size_of_block)),
         offset,
         size,
-        depth: Some(wish.depth),
-        engine: wish.engine.clone(),
-        cache: wish.cache,
-        ..StreamWish::default()
+        depth: Some(asked.depth),
+        engine: asked.engine.clone(),
+        cache: asked.cache,
+        ..StreamSpec::default()
     };
-    let phase = PhaseWish { streams: vec![stream], ..PhaseWish::default() };
+    let phase = PhaseSpec { streams: vec![stream], ..PhaseSpec::default() };
     Request {
         command: std::env::args_os().map(model::name::text).collect(),
         work: Work::Job,
-        job: JobWish { seed, phases: vec![phase], ..JobWish::default() },
+        job: JobSpec { seed, phases: vec![phase], ..JobSpec::default() },
         file: None,
         flags: Vec::new(),
-        targets: wish.target.clone().or(target).into_iter().collect(),
+        targets: asked.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),
         hook: None,
         against: None,
@@ -195,14 +195,14 @@ struct Bench {
 
 impl Bench {
     fn prepare(
-        wish: &Wish,
+        asked: &Options,
         plan: Plan,
         machine: Machine,
         work: &Meant,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let root = Root::real();
-        let live = Live::new(wish.quiet);
+        let live = Live::new(asked.quiet);
         let Some((stream, target)) = stream_of(&plan).zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
@@ -241,7 +241,7 @@ impl Bench {
         };
         let Some(verification) = verification else {
             return Err(Failure::Usage(
-                "not a single block fits; type a smaller --bs or a larger --size".into(),
+                "not a single block fits; use a smaller --bs or a larger --size".into(),
             ));
         };
         verification.check().map_err(Failure::Usage)?;
@@ -253,7 +253,7 @@ impl Bench {
             depth: stream.depth,
             clock,
         };
-        Ok(Self { root, ready, place, verification, through, cached: wish.cached, stop, live, notes, plan })
+        Ok(Self { root, ready, place, verification, through, cached: asked.cached, stop, live, notes, plan })
     }
 
     fn write_and_read(&mut self, to_write: &ToWrite) -> Result<Verified, Failure> {
@@ -340,7 +340,7 @@ impl Bench {
         if seen.must == 0 && seen.damaged == 0 && seen.failures == Failures::default() && !seen.interrupted {
             return Err(Failure::Refused(format!(
                 "{}: nothing to verify: no write was known to be stable when the writer stopped; let it write for longer, or \
-                 type a smaller --sync-every",
+                 use a smaller --sync-every",
                 outcome.target
             )));
         }
@@ -403,8 +403,8 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     let errors = failures.counts.keys().map(|(_, errno)| io::Error::from_raw_os_error(*errno));
     errors.into_iter().find_map(|error| {
         let cure = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or type a smaller --size",
-            ErrorKind::FileTooLarge => "type a smaller --size, or raise `ulimit -f`",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or use a smaller --size",
+            ErrorKind::FileTooLarge => "use a smaller --size, or raise `ulimit -f`",
             ErrorKind::InvalidInput | ErrorKind::Unsupported => {
                 "type --cache buffered, or another --engine or --bs"
             }

@@ -202,7 +202,7 @@ fn the_table_is_there_as_text_and_for_spreadsheets() {
     );
     let out = stage.fathom(&words, &dir);
     assert!(out.stdout.contains("4K random write:") && out.stdout.contains("\n  pread "), "{out:?}");
-    assert!(out.stdout.contains("Every run began cold"), "{out:?}");
+    assert!(out.stdout.contains("Every run began with an empty page cache"), "{out:?}");
     let text = std::fs::read_to_string(&csv).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");

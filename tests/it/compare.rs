@@ -65,7 +65,7 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 
-    // A session by its place in the history, held against a report.
+    // A session by its place in the history, compared with a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");
     let markdown = compare(&stage, a, b, "--format markdown");

@@ -1,6 +1,6 @@
 //! Fidelity: what was asked for is what the device gets, request by request.
 //!
-//! For: direct I/O on a block device and on a file of ext4, held against the kernel's own events ([`crate::trace`]). Not
+//! For: direct I/O on a block device and on a file of ext4, compared with the kernel's own events ([`crate::trace`]). Not
 //! for: how sources draw (their unit tests see every operation), nor for speed.
 //!
 //! A share that is drawn may miss by five standard deviations, a distribution by what happens once in 10^5 times. So a
@@ -27,7 +27,7 @@ const COUNTED: &str = "--warmup 0 --time 50s --runs 1 --attempts 1 --quiet --for
 const TIMED: &str = "--warmup 0 --runs 1 --attempts 1 --quiet --format json";
 
 /// A target whose device is watched.
-enum Ground {
+enum Storage {
     Device(Device),
     Ext4 { disk: Disk, file: PathBuf, extents: Vec<Extent> },
 }
@@ -50,7 +50,7 @@ struct Request {
     by: String,
 }
 
-impl Ground {
+impl Storage {
     /// A device as long as its image, which has never been written: reads are quick, and about nothing but their order.
     fn device(stage: &Stage) -> Option<Self> {
         Device::new(stage, TARGET_MIB, Image::Direct).map(Self::Device)
@@ -137,23 +137,23 @@ fn extents(text: &str) -> Vec<Extent> {
 
 /// Tells a story on a device itself, and on a file of ext4.
 fn on_both(words: &str, story: impl Fn(&[Request])) {
-    on(&[Ground::device, Ground::ext4], words, story);
+    on(&[Storage::device, Storage::ext4], words, story);
 }
 
 /// Tells a story on a device itself. A file system would only move the offsets, and split what lies across two extents.
 fn on_device(words: &str, story: impl Fn(&[Request])) {
-    on(&[Ground::device], words, story);
+    on(&[Storage::device], words, story);
 }
 
-fn on(grounds: &[fn(&Stage) -> Option<Ground>], words: &str, story: impl Fn(&[Request])) {
+fn on(storages: &[fn(&Stage) -> Option<Storage>], words: &str, story: impl Fn(&[Request])) {
     if !is_root() {
         return;
     }
-    for ground in grounds {
+    for storage in storages {
         let stage = Stage::watching();
-        let Some(ground) = ground(&stage) else { return };
-        let Some(trace) = Trace::of(&stage, &[ground.name()]) else { return };
-        story(&ground.requests(&stage, &trace, &format!("run {words}")));
+        let Some(storage) = storage(&stage) else { return };
+        let Some(trace) = Trace::of(&stage, &[storage.name()]) else { return };
+        story(&storage.requests(&stage, &trace, &format!("run {words}")));
     }
 }
 
@@ -608,7 +608,7 @@ fn depth(words: &str, asked: u32) {
         return;
     }
     let stage = Stage::watching();
-    let Some(Ground::Device(device)) = Ground::full_device(&stage) else { return };
+    let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     // Without a block twice in flight: its sector is what a request is known by.
     let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
@@ -644,7 +644,7 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
         return;
     }
     let stage = Stage::watching();
-    let Some(Ground::Device(one)) = Ground::device(&stage) else { return };
+    let Some(Storage::Device(one)) = Storage::device(&stage) else { return };
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
     let Some(two) = Device::on(&image, Image::Direct) else { return };
@@ -698,7 +698,7 @@ fn a_flush_comes_behind_every_so_many_writes() {
         return;
     }
     let stage = Stage::watching();
-    let Some(Ground::Device(device)) = Ground::device(&stage) else { return };
+    let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");
     let out = stage.fathom(&format!("{words} --destroy {}", device.name()), &device.path);

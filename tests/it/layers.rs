@@ -46,14 +46,14 @@ fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
     let report = out.report().0;
     let device = disk.name().to_owned();
 
-    let ground = row(&report, &device, "random reads");
+    let lowest = row(&report, &device, "random reads");
     let direct = row(&report, "ext4 direct", "random reads");
     let cached = row(&report, "ext4 buffered", "random reads");
     for (row, below) in [(direct, device.as_str()), (cached, "ext4 direct")] {
         assert_eq!(row["against"]["name"], below, "{row:#}");
         assert!(row["against"]["interval"].is_array() && number(&row["against"]["factor"]) > 0.0, "{row:#}");
     }
-    for row in [ground, direct] {
+    for row in [lowest, direct] {
         let (tool, seen) = (&row["tool"], &row["device"]);
         assert!((number(&seen["iops"]) / number(&tool["iops"]) - 1.0).abs() < 0.01, "{row:#}");
         assert!((number(&seen["bytes"]) / 8192.0 - 1.0).abs() < 0.01, "{row:#}");
@@ -88,8 +88,8 @@ fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() 
     let Some(disk) = Disk::behind(&stage, "ext4", &image, 1 << 20) else { return };
     let words = format!("layers --rw randread --size 64m {SHORT} --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report().0;
-    let ground = result(&report, row(&report, disk.name(), "random reads"));
-    let below = &ground["ledger"]["read"]["layers"][1];
+    let lowest = result(&report, row(&report, disk.name(), "random reads"));
+    let below = &lowest["ledger"]["read"]["layers"][1];
     assert!(difference(below) > -0.05, "what was never written reaches no disk: {below:#}");
     let notes = report["notes"].to_string();
     assert!(notes.contains("64 MiB in "), "where it was read is said: {notes}");

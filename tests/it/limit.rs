@@ -1,4 +1,4 @@
-//! Load curves: capacity, knee and promises where the truth is known, and what becomes of a curve that is cut off.
+//! Load curves: capacity, knee and latency targets where the truth is known, and what becomes of a curve that is cut off.
 //!
 //! For: a simulated device whose queueing theory is solved, a throttle whose rate was typed in, a file that stalls. Not for: the
 //! search itself (unit tests of the strategy) nor the schedule of an open loop ([`crate::open_loop`]).
@@ -104,10 +104,10 @@ fn several_servers_have_their_capacity_and_a_latency_is_quoted_with_its_load() {
 #[test]
 fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
     let report = on_a_simulated_device("--engine sim:servers=1 --p99 1s --arrivals constant", "5s");
-    let promise = &curve(&report)["promise"];
-    // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever was promised.
-    near("kept", number(&promise["kept_iops"]), 10_000.0, 0.02);
-    let point = points(&report).iter().find(|p| p["offered_iops"] == promise["broken_iops"]).unwrap();
+    let latency_target = &curve(&report)["promise"];
+    // Evenly spaced arrivals do not queue up to the capacity; the first load beyond is overload, whatever the latency target.
+    near("kept", number(&latency_target["kept_iops"]), 10_000.0, 0.02);
+    let point = points(&report).iter().find(|p| p["offered_iops"] == latency_target["broken_iops"]).unwrap();
     assert_eq!(point["state"], "overload", "{point:#}");
     assert!(point["percentiles_ns"]["99"].is_null() && point["mean_ns"].is_null(), "{point:#}");
     assert_eq!(report.verdict(), "VALID", "{}", report.0["verdict_reason"]);
@@ -116,7 +116,7 @@ fn a_promise_that_overload_breaks_is_looked_for_beyond_the_curve() {
 
 /// A throttle of version 1 is a token bucket that is filled some ten times a second. With random arrivals, where its queue begins is
 /// a matter of how they bunch in between, and so of the kernel. Evenly spaced ones wait for nothing up to the rate that was typed in,
-/// and beyond it the backlog grows without end, by 10 ms a second for each hundredth. So capacity, knee and promise are all that
+/// and beyond it the backlog grows without end, by 10 ms a second for each hundredth. So capacity, knee and latency target are all that
 /// one rate. Where nothing is queued the kernel begins to fill anew, though, and serves 4 % less or 6 % more than was typed.
 #[test]
 #[ignore = "long"]
@@ -166,9 +166,9 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
         wait_long(&mut ahead_of_others(&stage.command(&disk.enter(), &words, &disk.dir.join("file"))))
     };
     let report = told("limit --workers 8 --p90 80ms --time 2s --runs 2").report();
-    let promise = &curve(&report)["promise"];
-    let (kept, broken) = (number(&promise["kept_iops"]), number(&promise["broken_iops"]));
-    assert!(broken > kept && broken < 1.5 * kept, "{promise:#}");
+    let latency_target = &curve(&report)["promise"];
+    let (kept, broken) = (number(&latency_target["kept_iops"]), number(&latency_target["broken_iops"]));
+    assert!(broken > kept && broken < 1.5 * kept, "{latency_target:#}");
     // A tenth to either side of the bracket, measured for longer with as many places.
     let p90 = |rate: f64| {
         let out = told(&format!("run --rate {rate} --workers 256 --time 5s --runs 2"));

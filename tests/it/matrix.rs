@@ -1,6 +1,6 @@
 //! Every engine in every cache mode on every file system: bytes arrive, operations are counted, refusals are explained.
 //!
-//! For: what the tables of engines promise, held against real file systems. Not for: figures, nor damage ([`crate::verify`]).
+//! For: what the tables of engines promise, compared with real file systems. Not for: figures, nor damage ([`crate::verify`]).
 
 use crate::disk::{Disk, Image};
 use crate::stage::{Outcome, Stage, is_root, skip};

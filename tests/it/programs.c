@@ -1,4 +1,4 @@
-// Programs of the shape of three rows of `fathom api`: pread, fread and a mapping touched in no order.
+// Programs of the shape of three rows of `fathom api`: pread, fread and a mapping touched in random order.
 // For: counting beside fathom what such a program does. Usage: programs pread|fread|mmap FILE BYTES, from a cold start.
 // Prints bytes and page faults of the loop, and its user and system time in microseconds. Not for: using the bytes.
 #define _GNU_SOURCE

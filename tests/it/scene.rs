@@ -1,4 +1,4 @@
-//! Scenes: each belief that a number can be taken for, provoked on purpose on real ground.
+//! Scenes: each belief that a number can be taken for, provoked on purpose on real storage.
 //!
 //! For: the checks of the catalogue that a script on a disk of the story's own can make fire; one line of [`TOLD`] or [`UNTOLD`] is one
 //! of them. Not for: what a finding must say beside its id ([`crate::honesty`], [`crate::provoke`] and others do that), nor
@@ -18,12 +18,12 @@ pub(crate) struct Scene {
     pub(crate) id: &'static str,
     /// What it must answer.
     pub(crate) answer: &'static str,
-    ground: Ground,
+    storage: Storage,
     /// Switches of the disk's queue: file, value.
     switches: &'static [(&'static str, &'static str)],
     /// Limits of a cgroup: controller, file, value. `$NUMBER` is the disk's.
     limits: &'static [(&'static str, &'static str, &'static str)],
-    /// A script before, on the ground.
+    /// A script before, on that storage.
     before: &'static str,
     /// A script that goes on beside. `$NUMBER` is the disk's, `$GROUP` the directory of the limits.
     beside: &'static str,
@@ -31,13 +31,13 @@ pub(crate) struct Scene {
     pub(crate) words: &'static str,
     /// How long and how often.
     length: &'static str,
-    /// The target, from the ground.
+    /// The target, as seen from there.
     target: &'static str,
 }
 
 /// Where it is played.
 #[derive(Clone, Copy)]
-enum Ground {
+enum Storage {
     /// A directory of the machine's own disk.
     Folder,
     /// A file system with mount options on a loop device.
@@ -50,13 +50,13 @@ enum Ground {
     Slow(&'static str),
 }
 
-const EXT4: Ground = Ground::Disk("ext4", "defaults");
+const EXT4: Storage = Storage::Disk("ext4", "defaults");
 
 /// Reads at random on an ext4 where nothing is done to them.
 const PLAIN: Scene = Scene {
     id: "",
     answer: "finding",
-    ground: EXT4,
+    storage: EXT4,
     switches: &[],
     limits: &[],
     before: "true",
@@ -87,21 +87,21 @@ pub(crate) const CACHED_FILE_ACCEPTED: Scene =
 /// Direct writes to files whose data go through the journal.
 pub(crate) const JOURNALLED: Scene = Scene {
     id: "A03",
-    ground: Ground::Disk("ext4", "data=journal"),
+    storage: Storage::Disk("ext4", "data=journal"),
     words: "--rw randwrite --depth 4 --size 32m",
     ..PLAIN
 };
 /// Direct writes to files with checksums.
 pub(crate) const CHECKSUMMED: Scene = Scene {
     id: "A02",
-    ground: Ground::Disk("btrfs", "defaults"),
+    storage: Storage::Disk("btrfs", "defaults"),
     words: "--rw randwrite --depth 4 --size 32m",
     ..PLAIN
 };
 /// Data that compress, on a file system that does it.
 pub(crate) const COMPRESSED: Scene = Scene {
     id: "A08",
-    ground: Ground::Disk("btrfs", "compress-force=zstd"),
+    storage: Storage::Disk("btrfs", "compress-force=zstd"),
     words: "--rw randrw --mix 70 --depth 4 --size 32m --compress 60",
     ..PLAIN
 };
@@ -115,7 +115,7 @@ pub(crate) const ALLOCATED: Scene =
 pub(crate) const MEMORY: Scene =
     Scene { id: "A11", before: "mkdir memory && mount -t tmpfs none memory", target: "memory", ..PLAIN };
 /// Reads of a loop device whose image is in the page cache.
-pub(crate) const CACHED_IMAGE: Scene = Scene { id: "A12", ground: Ground::Cached("ext4"), ..PLAIN };
+pub(crate) const CACHED_IMAGE: Scene = Scene { id: "A12", storage: Storage::Cached("ext4"), ..PLAIN };
 /// Reads of a device that the kernel does not count.
 pub(crate) const UNCOUNTED: Scene =
     Scene { id: "A13", answer: "not_checked", switches: &[("iostats", "0")], ..PLAIN };
@@ -138,7 +138,7 @@ pub(crate) const WRITE_THROUGH: Scene =
     Scene { id: "C01", switches: &[("write_cache", "write through")], ..SYNCED };
 /// Syncs on a mount that flushes nothing.
 pub(crate) const WITHOUT_BARRIERS: Scene =
-    Scene { id: "C02", ground: Ground::Disk("ext4", "nobarrier"), ..SYNCED };
+    Scene { id: "C02", storage: Storage::Disk("ext4", "nobarrier"), ..SYNCED };
 /// Reads in a group that may do 1000 a second.
 pub(crate) const THROTTLED: Scene = Scene {
     id: "D04",
@@ -193,7 +193,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene { id: "A05", before: "head -c 64M /dev/zero > zeros && sync", target: "zeros", ..PLAIN },
     Scene {
         id: "A06",
-        ground: Ground::Disk("ext4 inline", "defaults"),
+        storage: Storage::Disk("ext4 inline", "defaults"),
         before: "head -c 100 /dev/urandom > tiny && sync",
         words: "--rw randread --bs 50 --cache buffered --depth 1",
         target: "tiny",
@@ -201,7 +201,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
     },
     Scene {
         id: "A07",
-        ground: Ground::Disk("btrfs", "defaults"),
+        storage: Storage::Disk("btrfs", "defaults"),
         before: "mkdir d && btrfs property set d compression zstd && yes fathom | head -c 32M > d/text && sync",
         words: "--rw randread --cache buffered --depth 1",
         target: "d/text",
@@ -224,14 +224,14 @@ pub(crate) const UNTOLD: &[Scene] = &[
     Scene { id: "A18", words: "--rw randread --depth 1", ..TRUNCATED },
     Scene {
         id: "A20",
-        ground: Ground::Raw(2048),
+        storage: Storage::Raw(2048),
         switches: &[("rotational", "1")],
         words: "--rw randread --depth 1",
         ..PLAIN
     },
     Scene {
         id: "A21",
-        ground: Ground::Disk("xfs", "defaults"),
+        storage: Storage::Disk("xfs", "defaults"),
         before: data!(" && cp --reflink=always data copy && sync copy"),
         words: "--rw randwrite --depth 4 --destroy $TARGET",
         target: "data",
@@ -284,7 +284,7 @@ pub(crate) const UNTOLD: &[Scene] = &[
     },
     Scene {
         id: "B08",
-        ground: Ground::Disk("btrfs", "defaults"),
+        storage: Storage::Disk("btrfs", "defaults"),
         words: "--rw randread --engine vsync:hipri --depth 1 --size 32m",
         ..PLAIN
     },
@@ -297,26 +297,26 @@ pub(crate) const UNTOLD: &[Scene] = &[
     // A device of holes is as fast as the kernel.
     Scene {
         id: "B10",
-        ground: Ground::Raw(512),
+        storage: Storage::Raw(512),
         words: "--rw randread --depth 32 --batch 32 --workers 4",
         ..PLAIN
     },
     Scene {
         id: "B11",
-        ground: Ground::Folder,
+        storage: Storage::Folder,
         words: "--rw randwrite --bs 512 --depth 4 --size 32m",
         ..PLAIN
     },
     Scene {
         id: "B12",
-        ground: Ground::Raw(64),
+        storage: Storage::Raw(64),
         before: "truncate -s 32m $IMAGE",
         words: "--rw randread --depth 4",
         ..PLAIN
     },
     Scene {
         id: "B15",
-        ground: Ground::Disk("xfs", "defaults"),
+        storage: Storage::Disk("xfs", "defaults"),
         before: data!(
             " && cp --reflink=always data copy && python3 -c '
 import os
@@ -352,13 +352,13 @@ os.fsync(file)'"
     // An image in the page cache takes writes as a drive's cache does, and a sync has to wait for it.
     Scene {
         id: "C06",
-        ground: Ground::Cached("ext4"),
+        storage: Storage::Cached("ext4"),
         words: "--rw write --bs 1m --depth 4 --size 240m",
         ..PLAIN
     },
     Scene { id: "C04", words: "--rw randwrite --depth 4 --size 32m", ..PLAIN },
     Scene { id: "D02", before: "head -c 256M /dev/zero > $IMAGE.dirt", ..PLAIN },
-    Scene { id: "D03", ground: Ground::Disk("ext4 lazy", "init_itable=10000"), ..PLAIN },
+    Scene { id: "D03", storage: Storage::Disk("ext4 lazy", "init_itable=10000"), ..PLAIN },
     Scene { id: "D05", ..THROTTLED },
     Scene { id: "D06", ..CACHED_FILE },
     Scene { id: "D07", words: "--rw randread --bs 512 --engine mmap --size 16m", ..PLAIN },
@@ -370,7 +370,7 @@ os.fsync(file)'"
     },
     Scene {
         id: "D09",
-        ground: Ground::Folder,
+        storage: Storage::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
         beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
         length: "--time 1s --warmup 100ms --runs 5",
@@ -391,7 +391,7 @@ os.fsync(file)'"
     },
     Scene {
         id: "D17",
-        ground: Ground::Slow("wakes 0.03 1.2"),
+        storage: Storage::Slow("wakes 0.03 1.2"),
         words: "--rw randread --depth 1",
         length: "--time 2s --warmup 0 --runs 1",
         ..PLAIN
@@ -434,7 +434,7 @@ pub(crate) const LONG: &[Scene] = &[
     // A disk that is fast for some seconds, on a machine that says whose it is.
     Scene {
         id: "D19",
-        ground: Ground::Slow("spends 8000 0.001 0.004"),
+        storage: Storage::Slow("spends 8000 0.001 0.004"),
         before: "mkdir $IMAGE.class $IMAGE.work && mount -t overlay overlay \
                  -o lowerdir=/sys/class,upperdir=$IMAGE.class,workdir=$IMAGE.work /sys/class && \
                  rm -rf /sys/class/dmi && mkdir -p /sys/class/dmi/id && cd /sys/class/dmi/id && \
@@ -451,12 +451,12 @@ impl Scene {
         if !is_root() {
             return None;
         }
-        let disk = match self.ground {
-            Ground::Folder => Disk::bare(stage, None)?,
-            Ground::Slow(manner) => Disk::slow_device(stage, manner)?,
-            Ground::Raw(mib) => Disk::bare(stage, Some(Device::new(stage, mib, Image::Direct)?))?,
-            Ground::Disk(kind, options) => Disk::mounted(stage, kind, Image::Direct, options)?,
-            Ground::Cached(kind) => Disk::new(stage, kind, Image::Buffered)?,
+        let disk = match self.storage {
+            Storage::Folder => Disk::bare(stage, None)?,
+            Storage::Slow(manner) => Disk::slow_device(stage, manner)?,
+            Storage::Raw(mib) => Disk::bare(stage, Some(Device::new(stage, mib, Image::Direct)?))?,
+            Storage::Disk(kind, options) => Disk::mounted(stage, kind, Image::Direct, options)?,
+            Storage::Cached(kind) => Disk::new(stage, kind, Image::Buffered)?,
         };
         let _switched: Vec<_> = self.switches.iter().map(|(file, value)| disk.switch(file, value)).collect();
         let groups: Option<Vec<Group>> =
@@ -464,12 +464,12 @@ impl Scene {
         let groups = groups?;
         let named = |script: &str| {
             let group = groups.first().map_or(String::new(), |g| g.dir().display().to_string());
-            let number = if matches!(self.ground, Ground::Folder) { String::new() } else { disk.number() };
+            let number = if matches!(self.storage, Storage::Folder) { String::new() } else { disk.number() };
             format!("GROUP={group} NUMBER={number} IMAGE={} && {script}", stage.path("image").display())
         };
         disk.sh(&named(self.before));
         let _beside = (!self.beside.is_empty()).then(|| disk.sh_beside(&named(self.beside)));
-        let target = if matches!(self.ground, Ground::Raw(_) | Ground::Slow(_)) {
+        let target = if matches!(self.storage, Storage::Raw(_) | Storage::Slow(_)) {
             disk.device.clone()
         } else {
             disk.dir.join(self.target)

@@ -1,4 +1,4 @@
-//! Searches held against measuring every cell: whether the quick one finds as good a setting in a quarter of the time.
+//! Searches compared with measuring every cell: whether the quick one finds as good a setting in a quarter of the time.
 //!
 //! For: real disks, whose truth nobody knows; so the two winners are measured once more, in turns. Not for: known surfaces, on which
 //! the search is simulated beside its code; nor for `./test`: each place takes a quarter of an hour of a quiet machine.
@@ -20,13 +20,13 @@ const SAME: f64 = 0.97;
 const TURNS: usize = 5;
 
 /// A place to search at.
-struct Ground<'s> {
+struct Storage<'s> {
     stage: &'s Stage,
     disk: &'s Disk,
     group: Option<&'s Group>,
 }
 
-impl Ground<'_> {
+impl Storage<'_> {
     /// The report of a command there.
     fn report(&self, words: &str) -> Value {
         let enter = [self.disk.enter(), self.group.map_or(Vec::new(), Group::enter)].concat();
@@ -61,13 +61,13 @@ fn shape(setting: &Value) -> String {
 }
 
 /// Both searches over and over, and a line for each time.
-fn held_against_each_other(name: &str, ground: &Ground) {
+fn held_against_each_other(name: &str, storage: &Storage) {
     let (mut worse, mut slow) = (0, 0);
     for time in 1..=TIMES {
-        let (whole, whole_s) = ground.search("--exhaustive");
-        let (quick, quick_s) = ground.search("");
+        let (whole, whole_s) = storage.search("--exhaustive");
+        let (quick, quick_s) = storage.search("");
         let same = shape(&whole) == shape(&quick);
-        let ratio = if same { 1.0 } else { ground.ratio([&whole, &quick]) };
+        let ratio = if same { 1.0 } else { storage.ratio([&whole, &quick]) };
         worse += usize::from(ratio < SAME);
         slow += usize::from(quick_s > whole_s / 4.0);
         println!(
@@ -89,7 +89,7 @@ fn a_quick_search_of_a_disk_finds_what_a_whole_one_finds() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::bare(&stage, None) else { return };
-    held_against_each_other("disk", &Ground { stage: &stage, disk: &disk, group: None });
+    held_against_each_other("disk", &Storage { stage: &stage, disk: &disk, group: None });
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn a_quick_search_of_a_throttled_disk_finds_what_a_whole_one_finds() {
     let Some(group) = Group::limited(&disk, &limit) else { return };
     let bytes = format!("{} {}", disk.number(), 400_000_000);
     std::fs::write(group.dir().join("blkio.throttle.read_bps_device"), bytes).unwrap();
-    held_against_each_other("throttled", &Ground { stage: &stage, disk: &disk, group: Some(&group) });
+    held_against_each_other("throttled", &Storage { stage: &stage, disk: &disk, group: Some(&group) });
 }

@@ -3,9 +3,9 @@
 //! For: bytes written until the cliff and the rates on both sides of it, with what else is known of the drive's state. Not for:
 //! whether there is a cliff (`change`), nor on which side of the device its cause is (E02).
 
-use crate::case::{Case, Ran};
+use crate::case::{Case, CaseRun};
 use crate::checks::check::{Evidence, evidence};
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::run_series::{courses, rows_of};
 use crate::stats::change::Step;
 use crate::stats::series::Series;
@@ -20,7 +20,7 @@ use model::units::{show_bytes, show_rate};
 
 /// What a run wrote before and after its cliff.
 struct Burst<'a> {
-    ran: &'a Ran<'a>,
+    ran: &'a CaseRun<'a>,
     /// Bytes from the run's first operation on, its warm-up included: the device makes no difference.
     bytes: f64,
     /// Seconds of the measured window until the cliff.
@@ -32,7 +32,7 @@ struct Burst<'a> {
 }
 
 /// The burst of every result that has one.
-pub(crate) fn bursts(answered: &[Answered]) -> Vec<Deduction> {
+pub(crate) fn bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
     answered.iter().filter(|a| !a.is_void()).filter_map(|a| of_case(&a.case)).collect()
 }
 
@@ -70,7 +70,7 @@ fn of_case(case: &Case) -> Option<Deduction> {
 }
 
 /// What a run wrote until it first fell, and on each level behind that. `None` where it did not fall, or ended no lower.
-fn burst<'a>(case: &Case, ran: &'a Ran, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+fn burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
     let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
     let mut edges = vec![edge(0)];
@@ -93,7 +93,7 @@ fn burst<'a>(case: &Case, ran: &'a Ran, course: &Series, steps: &[Step]) -> Opti
 }
 
 /// Bytes written between two times in ns since the workers began.
-fn written(ran: &Ran, from_ns: f64, to_ns: f64) -> f64 {
+fn written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     let of = |row: &Interval| {
         let (a, b) = (row.start_ns as f64, row.end_ns as f64);
         let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
@@ -141,7 +141,7 @@ fn context(case: &Case, burst: &Burst) -> (String, Evidence) {
 }
 
 /// Degrees of the drive that was hottest in the end, at start and stop of a run.
-fn heat(ran: &Ran) -> Option<[f64; 2]> {
+fn heat(ran: &CaseRun) -> Option<[f64; 2]> {
     let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
     let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
@@ -149,7 +149,7 @@ fn heat(ran: &Ran) -> Option<[f64; 2]> {
 }
 
 /// Bytes that the lowest devices had been given since the machine started, when the run began.
-fn written_before(case: &Case, ran: &Ran) -> Option<u64> {
+fn written_before(case: &Case, ran: &CaseRun) -> Option<u64> {
     let start = ran.at(Moment::Start).ok()?;
     let of = |layer: &&model::machine::Layer| {
         Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes)
@@ -160,15 +160,15 @@ fn written_before(case: &Case, ran: &Ran) -> Option<u64> {
 #[cfg(test)]
 use crate::checks::shaped;
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
 /// Ten seconds of 4 KiB writes at 20,000 a second until 60 % of the time, then at 5,000, after a warm-up of 2,000.
 #[cfg(test)]
 fn falling(runs: u32) -> Record {
-    let forge = Forge { runs, ops: 10_000, ..Forge::honest_write() };
-    let mut record = shaped(&forge, (100, 10), |_, t| if t < 0.6 { 20_000.0 } else { 5_000.0 });
+    let fixture = Fixture { runs, ops: 10_000, ..Fixture::honest_write() };
+    let mut record = shaped(&fixture, (100, 10), |_, t| if t < 0.6 { 20_000.0 } else { 5_000.0 });
     for issued in record.runs.iter_mut().flat_map(|r| &mut r.end.as_mut().unwrap().streams) {
         let window = issued.kinds[&Kind::Write].bytes;
         issued.issued.get_mut(&Kind::Write).unwrap().bytes = window + 2_000 * 4096;
@@ -205,7 +205,7 @@ fn a_cliff_of_writes_is_a_burst_of_so_many_bytes_and_two_rates() {
 fn the_first_run_is_told_and_how_many_others_fell() {
     let mut record = falling(3);
     // The second stayed on its level.
-    let flat = shaped(&Forge { runs: 3, ..Forge::honest_write() }, (100, 10), |_, _| 20_000.0);
+    let flat = shaped(&Fixture { runs: 3, ..Fixture::honest_write() }, (100, 10), |_, _| 20_000.0);
     record.runs[1].intervals.clone_from(&flat.runs[1].intervals);
     let all = told(&record);
     assert!(
@@ -217,7 +217,7 @@ fn the_first_run_is_told_and_how_many_others_fell() {
 #[test]
 fn a_second_cliff_is_a_third_rate_and_a_recovery_is_no_burst() {
     let shape = |rate: fn(f64) -> f64| {
-        told(&shaped(&Forge { runs: 1, ..Forge::honest_write() }, (100, 10), |_, t| rate(t)))
+        told(&shaped(&Fixture { runs: 1, ..Fixture::honest_write() }, (100, 10), |_, t| rate(t)))
     };
     let twice = shape(|t| {
         if t < 0.4 {
@@ -249,11 +249,11 @@ fn heat_is_told_where_the_drive_shows_it() {
 
 #[test]
 fn reads_a_rise_and_a_level_are_no_burst() {
-    let shape = |forge: &Forge, rate: fn(f64) -> f64| told(&shaped(forge, (100, 10), |_, t| rate(t)));
+    let shape = |fixture: &Fixture, rate: fn(f64) -> f64| told(&shaped(fixture, (100, 10), |_, t| rate(t)));
     let fall = |t| if t < 0.6 { 20_000.0 } else { 5_000.0 };
     let rise = |t| if t < 0.6 { 5_000.0 } else { 20_000.0 };
-    let write = Forge { runs: 1, ..Forge::honest_write() };
-    assert_eq!(shape(&Forge { runs: 1, ..Forge::honest() }, fall), []);
+    let write = Fixture { runs: 1, ..Fixture::honest_write() };
+    assert_eq!(shape(&Fixture { runs: 1, ..Fixture::honest() }, fall), []);
     assert_eq!(shape(&write, rise), []);
     assert_eq!(shape(&write, |_| 20_000.0), []);
     assert_eq!(shape(&write, fall).len(), 1);

@@ -5,6 +5,8 @@
 
 pub(crate) mod charged_twice;
 mod stored;
+#[cfg(test)]
+mod tests;
 
 use crate::runs;
 use charged_twice::charged_twice;
@@ -46,11 +48,11 @@ pub struct Case<'a> {
     /// The name of its result.
     pub name: String,
     /// Its complete runs, as far as they count.
-    pub runs: Vec<Ran<'a>>,
+    pub runs: Vec<CaseRun<'a>>,
     /// Complete runs before them that only led there, where it was measured until it was steady.
-    pub way: Vec<Ran<'a>>,
+    pub way: Vec<CaseRun<'a>>,
     /// Attempts at its runs that do not count, since another one does.
-    pub aside: Vec<Ran<'a>>,
+    pub aside: Vec<CaseRun<'a>>,
     /// Rounds after which its rate was still not steady, where that was asked for.
     pub unsteady: Option<usize>,
     /// Ends of all its runs, the failed ones included.
@@ -61,7 +63,7 @@ pub struct Case<'a> {
 
 /// One complete run of a case.
 #[derive(Clone, Copy)]
-pub struct Ran<'a> {
+pub struct CaseRun<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its end.
@@ -150,10 +152,10 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| Ran::new(r, index));
-        let (runs, way): (Vec<Ran>, Vec<Ran>) = all.partition(|r| r.run.start.repeat >= first);
+        let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| CaseRun::new(r, index));
+        let (runs, way): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let aside = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let aside = aside.filter(same_load).filter_map(|r| Ran::new(r, index)).collect();
+        let aside = aside.filter(same_load).filter_map(|r| CaseRun::new(r, index)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
@@ -231,13 +233,13 @@ impl<'a> Case<'a> {
     /// The layers with nothing below, each once.
     ///
     /// # Errors
-    /// Why a target has none, or that its stack was not resolved to the ground.
+    /// Why a target has none, or that its stack was not resolved to the lowest layer.
     pub fn leaves(&self) -> Known<Vec<&'a Layer>> {
         self.grounded()?;
         self.counting(|place| place.leaves().collect())
     }
 
-    /// Whether the stack below every target is known down to the ground.
+    /// Whether the stack below every target is known down to the lowest layer.
     ///
     /// # Errors
     /// What could not be resolved.
@@ -366,7 +368,7 @@ impl<'a> Case<'a> {
 
     /// Operations and bytes within the windows of all runs.
     pub fn in_windows(&self, kind: Kind) -> Amount {
-        let amount = |r: &Ran| r.in_window(kind);
+        let amount = |r: &CaseRun| r.in_window(kind);
         self.runs.iter().map(amount).fold(Amount::default(), Amount::plus)
     }
 
@@ -426,7 +428,12 @@ impl<'a> Case<'a> {
         tests.iter().find(mine).ok_or_else(|| "fathom did not measure itself at this shape".into())
     }
 
-    fn over_runs<T>(&self, zero: T, of: impl Fn(&Ran<'a>) -> Known<T>, add: impl Fn(T, T) -> T) -> Known<T> {
+    fn over_runs<T>(
+        &self,
+        zero: T,
+        of: impl Fn(&CaseRun<'a>) -> Known<T>,
+        add: impl Fn(T, T) -> T,
+    ) -> Known<T> {
         if self.runs.is_empty() {
             return Err(no_run());
         }
@@ -434,7 +441,7 @@ impl<'a> Case<'a> {
     }
 }
 
-impl<'a> Ran<'a> {
+impl<'a> CaseRun<'a> {
     fn new(run: &'a Run, index: usize) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
@@ -604,82 +611,4 @@ fn word(moment: Moment) -> &'static str {
 /// The reason where a job has no complete run.
 pub(crate) fn no_run() -> String {
     "no run of it ended in order".into()
-}
-
-#[cfg(test)]
-use crate::forge::Forge;
-#[cfg(test)]
-use model::job::{Arrivals, Pace};
-
-/// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
-#[cfg(test)]
-fn on_a_partition() -> Record {
-    let mut record = Forge::honest().record();
-    let place = &mut record.header.hosts[0].places[0];
-    let disk = place.layers[0].clone();
-    let part = Layer {
-        name: "vda1".into(),
-        number: "254:1".into(),
-        kind: LayerKind::Partition,
-        stat_file: "/sys/block/vda/vda1/stat".into(),
-        queue: std::collections::BTreeMap::new(),
-        below: vec![1],
-        ..disk.clone()
-    };
-    place.layers = vec![part, disk];
-    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        let text = snapshot.files["/sys/block/vda/stat"].clone();
-        snapshot.files.insert("/sys/block/vda/vda1/stat".into(), text);
-    }
-    record
-}
-
-#[test]
-fn a_partition_is_charged_as_its_disk_and_blind_with_it() {
-    let mut record = on_a_partition();
-    let case = &cases(&record)[0];
-    assert_eq!(case.own().map(|o| o.ios[0]), Ok(55_000));
-    assert_eq!(case.device().map(|d| d.read.ios), Ok(55_000));
-    assert_eq!(case.shared().map(|l| l[0].name.clone()), Ok("vda".into()));
-    record.header.hosts[0].places[0].layers[1].queue.insert("iostats".into(), "0".into());
-    assert!(cases(&record)[0].device().is_err_and(|why| why.contains("vda/queue/iostats")));
-}
-
-#[test]
-fn charges_are_read_from_version_two_as_well() {
-    let mut record = Forge::honest().record();
-    record.header.hosts[0].cgroup =
-        Ok(Cgroup { version: 2, dir: "/c".into(), files: vec!["/c/io.stat".into()] });
-    let mut ios = 0;
-    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        let line = format!("254:0 rbytes={} wbytes=0 rios={ios} wios=0\n", ios * 4096);
-        snapshot.files.insert("/c/io.stat".into(), Ok(line));
-        ios += 11_000;
-    }
-    assert_eq!(cases(&record)[0].own().map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
-}
-
-#[test]
-fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
-    let record = Forge { cgroup_counts_nothing: true, ..Forge::honest() }.record();
-    assert!(cases(&record)[0].own().is_err());
-}
-
-#[test]
-fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
-    let record = crate::forge::curve(
-        &Forge::honest(),
-        &[(3_000, Forge::honest_open()), (9_000, Forge::honest_open())],
-    );
-    let cases = cases(&record);
-    let names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
-    assert_eq!(names, ["RND4K Q32T1 read", "30 % of capacity: 3,000/s", "90 % of capacity: 9,000/s"]);
-    for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
-        assert_eq!(case.stream.pace, Pace::Open { iops, arrivals: Arrivals::Poisson });
-        assert_eq!(*case.stream, case.job.phases[0].streams[0]);
-        assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
-    }
-    let mut unmeasured = record.clone();
-    unmeasured.runs.truncate(3);
-    assert_eq!(self::cases(&unmeasured).len(), 1, "no load was offered yet");
 }

@@ -5,7 +5,7 @@
 
 use crate::case::asked_depth;
 use crate::checks::check::{Evidence, evidence};
-use crate::findings::{Answered, about};
+use crate::findings::{CaseAnswers, about};
 use crate::stats::ratio::Ratio;
 use model::job::{Pattern, Stream};
 use model::report::{Deduction, Measured, Rates};
@@ -46,7 +46,7 @@ impl Row<'_> {
 }
 
 /// Every deduction that the figures allow, in a fixed order.
-pub(crate) fn deduce(answered: &[Answered], results: &[Measured]) -> Vec<Deduction> {
+pub(crate) fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     let rows: Vec<Row> = answered.iter().zip(results).filter_map(|(a, m)| row(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
@@ -63,7 +63,7 @@ pub(crate) fn deduce(answered: &[Answered], results: &[Measured]) -> Vec<Deducti
 }
 
 /// Rows stand for one stream alone; streams that ran beside one another explain nothing about a device at rest.
-fn row<'a>(answered: &'a Answered, measured: &'a Measured) -> Option<Row<'a>> {
+fn row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Row<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
@@ -92,7 +92,7 @@ fn seek(rows: &[Row], read_percent: u8) -> Option<Deduction> {
         deduction(
             "cost of a seek",
             format!(
-                "A {} at depth 1 takes {}; moving its bytes at the sequential rate of {} MB/s takes {}. Going to another place costs the rest, {}.",
+                "A {} at depth 1 takes {}; moving its bytes at the sequential rate of {} MB/s takes {}. The remaining {} is access latency.",
                 random.words(),
                 show_ns(time_ns),
                 show_rate(sequential.rates.mb_per_s),
@@ -190,7 +190,7 @@ fn processing(rows: &[Row]) -> Option<Deduction> {
         best(rows.iter().filter(|r| r.stream.access.pattern() == Some(Pattern::Random)), |r| r.rates.iops)?;
     let iops = top.rates.iops;
     Some(deduction(
-        "processing ceiling",
+        "highest IOPS",
         format!("The most operations that were processed: {} IOPS ({}).", show_rate(iops), top.name),
         evidence([("iops", iops)]),
     ))
@@ -232,14 +232,14 @@ fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
 }
 
 #[cfg(test)]
-use crate::{Judging, forge, forge::Forge, judge};
+use crate::{Judging, fixture, fixture::Fixture, judge};
 
 /// Six rows as in the article: sequential and random at depth 1 and 32, reads and writes.
 #[cfg(test)]
-fn six(change: impl Fn(&str, Forge) -> Forge) -> Vec<Deduction> {
-    let mut forges = Vec::new();
+fn six(change: impl Fn(&str, Fixture) -> Fixture) -> Vec<Deduction> {
+    let mut fixtures = Vec::new();
     for read_percent in [100, 0] {
-        let of = |pattern, block_bytes, depth, ops| Forge {
+        let of = |pattern, block_bytes, depth, ops| Fixture {
             name: format!("{pattern:?} {read_percent} {depth}"),
             pattern,
             block_bytes,
@@ -247,14 +247,14 @@ fn six(change: impl Fn(&str, Forge) -> Forge) -> Vec<Deduction> {
             depth_seen: f64::from(depth) * 0.97,
             ops,
             read_percent,
-            ..Forge::honest()
+            ..Fixture::honest()
         };
-        forges.push(of(Pattern::Sequential, 512 << 10, 1, 1_000));
-        forges.push(of(Pattern::Random, 4096, 1, if read_percent == 0 { 25_000 } else { 10_000 }));
-        forges.push(of(Pattern::Random, 4096, 32, 80_000));
+        fixtures.push(of(Pattern::Sequential, 512 << 10, 1, 1_000));
+        fixtures.push(of(Pattern::Random, 4096, 1, if read_percent == 0 { 25_000 } else { 10_000 }));
+        fixtures.push(of(Pattern::Random, 4096, 32, 80_000));
     }
-    let forges: Vec<Forge> = forges.into_iter().map(|f| change(&f.name.clone(), f)).collect();
-    judge(&forge::together(&forges), &Judging::default()).deductions
+    let fixtures: Vec<Fixture> = fixtures.into_iter().map(|f| change(&f.name.clone(), f)).collect();
+    judge(&fixture::together(&fixtures), &Judging::default()).deductions
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn the_article_is_deduced_with_its_numbers() {
             "scaling with depth",
             "write cache",
             "throughput ceiling",
-            "processing ceiling",
+            "highest IOPS",
             "what limits each row"
         ]
     );
@@ -284,22 +284,22 @@ fn the_article_is_deduced_with_its_numbers() {
 
 #[test]
 fn nothing_follows_from_a_renamed_or_void_figure() {
-    let cached = six(|name, f| if name == "Random 100 1" { Forge { cpu_share: 0.99, ..f } } else { f });
+    let cached = six(|name, f| if name == "Random 100 1" { Fixture { cpu_share: 0.99, ..f } } else { f });
     assert!(cached.iter().filter(|d| d.name == "cost of a seek").all(|d| d.sentence.contains("write")));
     assert!(!cached.iter().any(|d| d.name == "write cache"));
-    let failed = six(|_, f| Forge { errors: 1, ..f });
+    let failed = six(|_, f| Fixture { errors: 1, ..f });
     assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]
 fn what_the_runs_do_not_carry_is_not_said() {
     // Rates of single runs that vary by a factor of three around a mean that is 13 % lower.
-    let mut forges = Vec::new();
+    let mut fixtures = Vec::new();
     for (read_percent, ops) in [(100, 14_500), (0, 12_700)] {
         let name = format!("{read_percent}");
-        forges.push(Forge { name, depth: 1, depth_seen: 0.97, ops, read_percent, ..Forge::honest() });
+        fixtures.push(Fixture { name, depth: 1, depth_seen: 0.97, ops, read_percent, ..Fixture::honest() });
     }
-    let mut record = forge::together(&forges);
+    let mut record = fixture::together(&fixtures);
     let said = |record: &model::record::Record| {
         let all = judge(record, &Judging::default()).deductions;
         all.into_iter().find(|d| d.name == "write cache").map(|d| d.sentence).unwrap_or_default()
@@ -316,6 +316,6 @@ fn what_the_runs_do_not_carry_is_not_said() {
 
 #[test]
 fn a_queue_that_gains_nothing_is_said_plainly() {
-    let flat = six(|name, f| if name.ends_with(" 32") { Forge { ops: 10_000, ..f } } else { f });
+    let flat = six(|name, f| if name.ends_with(" 32") { Fixture { ops: 10_000, ..f } } else { f });
     assert!(flat.iter().any(|d| d.name == "scaling with depth" && d.sentence.contains("no queueing")));
 }

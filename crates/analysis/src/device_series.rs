@@ -1,9 +1,9 @@
 //! The course of the devices in a run: what they had completed at each moment that was looked at.
 //!
-//! For: counters between any two times, drawn straight from look to look. Not for: the whole run (`Ran::counted`), which needs
+//! For: counters between any two times, drawn straight from look to look. Not for: the whole run (`CaseRun::counted`), which needs
 //! no looks inside.
 
-use crate::case::{Ran, add_stats};
+use crate::case::{CaseRun, add_stats};
 use model::Known;
 use model::evidence::{BlockStat, Moment};
 use model::machine::Layer;
@@ -34,7 +34,7 @@ impl Course {
     ///
     /// # Errors
     /// Why one was not counted.
-    pub(crate) fn of(ran: &Ran, layers: &[&Layer]) -> Known<Self> {
+    pub(crate) fn of(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
         let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
         let parse = |text: &str| BlockStat::parse(text);
         let mut first = Vec::new();
@@ -114,7 +114,7 @@ impl Course {
 
 /// When the workers of a run began, in ns since the session began. They end right before the stop, and how long they took is
 /// known; the snapshot before them takes a time that is not.
-fn began_ns(ran: &Ran) -> Known<f64> {
+fn began_ns(ran: &CaseRun) -> Known<f64> {
     let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
     let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
@@ -173,11 +173,11 @@ pub(crate) fn look_inside(
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn counters_are_drawn_from_look_to_look() {
-    let mut record = Forge { runs: 1, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
     let course = Course::of(&case.runs[0], &case.tops().unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn counters_are_drawn_from_look_to_look() {
 
 #[test]
 fn a_run_without_counters_has_no_course_and_says_why() {
-    let record = Forge { stat_unreadable: true, ..Forge::honest() }.record();
+    let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     assert!(Course::of(&case.runs[0], &case.tops().unwrap()).is_err_and(|why| why.contains("Permission")));
 }

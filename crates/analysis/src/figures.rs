@@ -3,7 +3,7 @@
 //! For: operations over time per run, and their geometric mean over runs; histograms merged, never averaged. Not for:
 //! whether any of it is true.
 
-use crate::case::{Case, Ran};
+use crate::case::{Case, CaseRun};
 use crate::run_series::series;
 use crate::stats::batch_means::half_width;
 use crate::stats::interval::{self, Mean};
@@ -59,9 +59,9 @@ pub(crate) fn figures(case: &Case) -> Figured {
 /// Attempts that others disturbed, and those that do not count because of them.
 fn disturbed(case: &Case) -> Vec<DisturbedRun> {
     let counting = case.runs.iter().filter(|r| r.run.disturbed.is_some()).map(|r| (true, r));
-    let mut all: Vec<(bool, &Ran)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
+    let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.aside.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
-    let of = |(counts, ran): (bool, &Ran)| {
+    let of = |(counts, ran): (bool, &CaseRun)| {
         let [iops, bytes] = per_second(ran, &COUNTED)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
@@ -139,7 +139,7 @@ fn with_final_sync(case: &Case) -> Option<FinalSync> {
 /// What an operation cost the workers of the stream.
 fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    let ops: f64 = case.runs.iter().map(Ran::issued_by_stream).sum();
+    let ops: f64 = case.runs.iter().map(CaseRun::issued_by_stream).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     if ops <= 0.0 || cpu <= 0.0 {
         return None;
@@ -191,12 +191,12 @@ fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
 }
 
 /// Operations per second of a run; `None` where it had no window.
-pub(crate) fn iops(ran: &Ran) -> Option<f64> {
+pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
     per_second(ran, &COUNTED).map(|[ops, _]| ops)
 }
 
 /// Operations and bytes per second of a run; `None` where it had no window.
-fn per_second(ran: &Ran, kinds: &[Kind]) -> Option<[f64; 2]> {
+fn per_second(ran: &CaseRun, kinds: &[Kind]) -> Option<[f64; 2]> {
     let seconds = ran.stream.window_ns as f64 / 1e9;
     let sum = |of: fn(&crate::case::Amount) -> u64| {
         kinds.iter().map(|k| of(&ran.in_window(*k)) as f64).sum::<f64>() / seconds
@@ -204,7 +204,7 @@ fn per_second(ran: &Ran, kinds: &[Kind]) -> Option<[f64; 2]> {
     (seconds > 0.0).then(|| [sum(|a| a.ops), sum(|a| a.bytes)])
 }
 
-fn of_run(case: &Case, ran: &Ran) -> Option<RunFigures> {
+fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
     Some(RunFigures {
         run: ran.run.start.repeat,
@@ -227,7 +227,7 @@ fn of_end(end: &KindEnd) -> BTreeMap<String, Option<u64>> {
     all
 }
 
-fn cpu_per_op(case: &Case, ran: &Ran) -> Option<f64> {
+fn cpu_per_op(case: &Case, ran: &CaseRun) -> Option<f64> {
     let workers = ran.end.workers.iter().filter(|w| w.stream == case.index);
     let cpu: f64 = workers.map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
     let ops = ran.issued_by_stream();
@@ -235,7 +235,7 @@ fn cpu_per_op(case: &Case, ran: &Ran) -> Option<f64> {
 }
 
 /// The interval of a run's rate from what varies within the run.
-fn within(ran: &Ran, iops: f64) -> Option<[f64; 2]> {
+fn within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series(ran).ok()?.rates;
     // Of the run's own figure: a course may lack what completed at its edges.
     let share = half_width(&rates)? / mean(&rates);
@@ -243,7 +243,7 @@ fn within(ran: &Ran, iops: f64) -> Option<[f64; 2]> {
     interval.iter().all(|v| v.is_finite()).then_some(interval)
 }
 
-fn of_device(case: &Case, ran: &Ran) -> Option<DeviceFigures> {
+fn of_device(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
     let tops = case.has_storage().then(|| case.tops().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
@@ -259,43 +259,43 @@ fn of_device(case: &Case, ran: &Ran) -> Option<DeviceFigures> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(forge: &Forge) -> Figured {
-    figures(&crate::case::cases(&forge.record())[0])
+fn of(fixture: &Fixture) -> Figured {
+    figures(&crate::case::cases(&fixture.record())[0])
 }
 
 #[test]
 fn a_rate_is_operations_over_time_and_has_an_interval_from_three_runs() {
-    let f = of(&Forge::honest());
+    let f = of(&Fixture::honest());
     let total = f.total.unwrap();
     assert!((total.iops - 10_000.0).abs() < 1e-6 && (total.mb_per_s - 40.96).abs() < 1e-9);
     assert!(total.iops_interval.is_some() && f.write.is_none());
     let read = f.read.unwrap();
     assert_eq!((read.ops, read.bytes), (50_000, 50_000 * 4096));
     assert!((read.depth_mean - 31.5).abs() < 0.01);
-    assert_eq!(of(&Forge { runs: 2, ..Forge::honest() }).total.unwrap().iops_interval, None);
+    assert_eq!(of(&Fixture { runs: 2, ..Fixture::honest() }).total.unwrap().iops_interval, None);
 }
 
 #[test]
 fn percentiles_of_few_operations_are_withheld() {
-    let p = of(&Forge { ops: 200, runs: 1, ..Forge::honest() }).read.unwrap().latency_ns.percentiles;
+    let p = of(&Fixture { ops: 200, runs: 1, ..Fixture::honest() }).read.unwrap().latency_ns.percentiles;
     assert!(p["90"].is_some() && p["99"].is_none() && p["99.99"].is_none());
     assert_eq!(p.len(), PERCENTILES.len());
 }
 
 #[test]
 fn the_device_stands_beside_what_was_issued() {
-    let device = of(&Forge::honest()).runs[0].device.unwrap();
+    let device = of(&Fixture::honest()).runs[0].device.unwrap();
     assert_eq!((device.issued_ops, device.ios), (11_000, 11_000));
     assert!(device.depth_mean > 25.0 && device.depth_mean < 33.0, "{}", device.depth_mean);
-    assert_eq!(of(&Forge { stat_unreadable: true, ..Forge::honest() }).runs[0].device, None);
+    assert_eq!(of(&Fixture { stat_unreadable: true, ..Fixture::honest() }).runs[0].device, None);
 }
 
 #[test]
 fn nothing_completed_is_none_and_not_zero() {
-    let f = of(&Forge { ops: 0, ..Forge::honest() });
+    let f = of(&Fixture { ops: 0, ..Fixture::honest() });
     assert!(f.total.is_none() && f.read.is_none());
-    assert!(of(&Forge { runs: 0, ..Forge::honest() }).runs.is_empty());
+    assert!(of(&Fixture { runs: 0, ..Fixture::honest() }).runs.is_empty());
 }

@@ -4,20 +4,20 @@
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::check::{Answer, Answers, Check, Evidence, Found, Rename};
+use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Rename};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::units::show_count;
 
 /// A case with what every check said about it.
-pub(crate) struct Answered<'a> {
+pub(crate) struct CaseAnswers<'a> {
     pub(crate) case: Case<'a>,
     pub(crate) answers: Vec<(&'static Check, Known<Answer>)>,
 }
 
 /// Asks all checks that apply.
-pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
+pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     // Without a run the verdict says so once; sixteen times "not checked" would bury it. A finding still counts.
     let measured = !case.runs.is_empty();
     let worth = |(_, a): &(&Check, Known<Answer>)| match a {
@@ -27,7 +27,7 @@ pub(crate) fn ask(case: Case<'_>) -> Answered<'_> {
     };
     let mut answers: Vec<_> = ask_all(&case).into_iter().filter(worth).collect();
     answers.extend(only_inferred(&case, &answers));
-    Answered { case, answers }
+    CaseAnswers { case, answers }
 }
 
 /// Asks every check once, each after those whose answers it is given; in the order of the catalogue.
@@ -63,8 +63,8 @@ fn only_inferred(
     ))
 }
 
-impl Answered<'_> {
-    fn found(&self) -> impl Iterator<Item = (&'static Check, &Found)> {
+impl CaseAnswers<'_> {
+    fn found(&self) -> impl Iterator<Item = (&'static Check, &Detail)> {
         self.answers
             .iter()
             .filter_map(|(c, a)| if let Ok(Answer::Finding(f)) = a { Some((*c, f)) } else { None })
@@ -91,13 +91,13 @@ impl Answered<'_> {
     }
 
     /// What a check found, if it did.
-    pub(crate) fn finding(&self, id: CheckId) -> Option<&Found> {
+    pub(crate) fn finding(&self, id: CheckId) -> Option<&Detail> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
 }
 
 /// All answers as findings: equal ones once, findings before what was not checked before what holds, worst first.
-pub(crate) fn merge(answered: &[Answered], accept: &[CheckId]) -> Vec<Finding> {
+pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
     let mut out: Vec<Merged> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
@@ -193,11 +193,11 @@ pub(crate) fn about(names: &[String]) -> String {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn every_check_is_asked_since_none_waits_for_itself() {
-    let record = Forge::honest().record();
+    let record = Fixture::honest().record();
     let asked: Vec<CheckId> = ask_all(&crate::case::cases(&record)[0]).iter().map(|(c, _)| c.id).collect();
     assert!(
         asked.iter().copied().eq(checks::all().map(|c| c.id)),
@@ -207,7 +207,7 @@ fn every_check_is_asked_since_none_waits_for_itself() {
 
 #[test]
 fn equal_answers_about_several_jobs_are_one_finding() {
-    let record = Forge { jobs: 3, runs: 1, ..Forge::honest() }.record();
+    let record = Fixture { jobs: 3, runs: 1, ..Fixture::honest() }.record();
     let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
     let findings = merge(&answered, &[CheckId::E05]);
     let e05: Vec<_> = findings.iter().filter(|f| f.id == CheckId::E05).collect();
@@ -219,15 +219,15 @@ fn equal_answers_about_several_jobs_are_one_finding() {
 
 #[test]
 fn findings_come_first_and_the_worst_of_them_before_the_others() {
-    let forged = Forge {
+    let fixture = Fixture {
         errors: 1,
         runs: 1,
         delivered: 0.0,
         no_cpu_times: true,
         cached_share: 0.9,
-        ..Forge::honest()
+        ..Fixture::honest()
     };
-    let record = forged.record();
+    let record = fixture.record();
     let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
     let findings = merge(&answered, &[]);
     let order: Vec<_> = findings.iter().map(|f| (f.outcome, f.severity)).collect();

@@ -3,7 +3,7 @@
 //! For: lines of a key and a number, pressure files, and lines `path: value` of a name with a `*`. Not for: thresholds, nor
 //! text that only one check reads.
 
-use crate::case::Ran;
+use crate::case::CaseRun;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
 
@@ -53,7 +53,7 @@ pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
 ///
 /// # Errors
 /// Why it could not be read at one of the two, or that it went backwards.
-pub(crate) fn grown(ran: &Ran, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
     let at = |moment| read(ran.at(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))

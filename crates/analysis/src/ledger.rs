@@ -4,7 +4,7 @@
 //! that is asked by the checks. Trims are not in it: the kernel counts them apart, in requests of its own.
 
 use crate::case::charged_twice::charged_twice;
-use crate::case::{self, Case, Ran, no_run, share};
+use crate::case::{self, Case, CaseRun, no_run, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, Moment};
 use model::job::Kind;
@@ -171,7 +171,7 @@ fn moved(flow: BlockFlow) -> Moved {
     Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
 }
 
-/// Every layer below the targets once, from the top to the ground.
+/// Every layer below the targets once, from the top down.
 fn layers<'a>(case: &Case<'a>) -> Vec<Counted<'a>> {
     let mut out: Vec<Counted> = Vec::new();
     for place in case.places() {
@@ -213,7 +213,7 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
             Ok(case::add_stats(sum, one))
         })
     };
-    let in_flight = |ran: &Ran| -> u64 {
+    let in_flight = |ran: &CaseRun| -> u64 {
         let at = |moment| BlockStat::parse(ran.at(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
         [Moment::Start, Moment::Stop].iter().fold(0, |sum, m| sum.saturating_add(at(*m).unwrap_or(0)))
     };
@@ -227,7 +227,7 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn of(record: &model::record::Record) -> Ledger {
@@ -236,7 +236,7 @@ fn of(record: &model::record::Record) -> Ledger {
 
 #[test]
 fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
-    let ledger = of(&Forge::honest_loop().record());
+    let ledger = of(&Fixture::honest_loop().record());
     let read = ledger.read.unwrap();
     assert_eq!((ledger.runs, ledger.write), (5, None));
     assert_eq!((read.issued.ios, read.issued.bytes), (55_000, 55_000 * 4096));
@@ -248,31 +248,32 @@ fn issued_charged_and_completed_agree_from_the_top_to_the_ground() {
 
 #[test]
 fn what_is_missing_is_not_counted_and_never_zero() {
-    let read = of(&Forge { stat_unreadable: true, cgroup: false, ..Forge::honest() }.record()).read.unwrap();
+    let read =
+        of(&Fixture { stat_unreadable: true, cgroup: false, ..Fixture::honest() }.record()).read.unwrap();
     for entry in read.layers.iter().chain([&read.charged]) {
         assert!(entry.word.starts_with("not counted: "), "{entry:?}");
         assert!(entry.counted.is_none() && entry.difference.is_none());
     }
-    let fuse = of(&Forge { nothing_below: true, ..Forge::honest() }.record()).read.unwrap();
+    let fuse = of(&Fixture { nothing_below: true, ..Fixture::honest() }.record()).read.unwrap();
     assert!(fuse.layers[0].word.contains("fuse"), "{:?}", fuse.layers);
-    let off = of(&Forge { iostats_off: true, ..Forge::honest() }.record()).read.unwrap();
+    let off = of(&Fixture { iostats_off: true, ..Fixture::honest() }.record()).read.unwrap();
     assert!(off.layers[0].counted.is_none() && off.layers[0].word.contains("iostats"));
 }
 
 #[test]
 fn more_and_less_are_said_in_percent() {
-    let more = of(&Forge { foreign_ios: 33, ..Forge::honest() }.record()).read.unwrap();
+    let more = of(&Fixture { foreign_ios: 33, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(more.layers[0].word, "0.3 % more");
     assert!((more.layers[0].difference.unwrap() - 0.003).abs() < 1e-6);
-    let less = of(&Forge { delivered: 0.5, ..Forge::honest() }.record()).read.unwrap();
+    let less = of(&Fixture { delivered: 0.5, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(less.layers[0].word, "50 % less");
-    let tiny = of(&Forge { foreign_ios: 9, ..Forge::honest() }.record()).read.unwrap();
+    let tiny = of(&Fixture { foreign_ios: 9, ..Fixture::honest() }.record()).read.unwrap();
     assert_eq!(tiny.layers[0].word, "agrees");
 }
 
 #[test]
 fn requests_in_flight_at_a_snapshot_are_tolerated() {
-    let mut record = Forge { foreign_ios: 33, ..Forge::honest() }.record();
+    let mut record = Fixture { foreign_ios: 33, ..Fixture::honest() }.record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let text = snapshot.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_whitespace().collect();
@@ -294,7 +295,7 @@ fn what_was_charged_twice_is_said_beside_the_kernels_count() {
 
 #[test]
 fn layers_side_by_side_are_added_up() {
-    let mut record = Forge::honest_loop().record();
+    let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let twin =
         Layer { name: "vdb".into(), stat_file: "/sys/block/vdb/stat".into(), ..place.layers[1].clone() };
@@ -311,10 +312,10 @@ fn layers_side_by_side_are_added_up() {
 
 #[test]
 fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
-    let write = of(&Forge::honest_write().record()).write.unwrap();
+    let write = of(&Fixture::honest_write().record()).write.unwrap();
     assert_eq!(write.layers[0].with_sync.map(|m| m.ios), Some(55_000));
     assert_eq!(write.charged.word, "agrees");
-    let late = Forge { cache: model::job::Cache::Buffered, delivered: 0.0, ..Forge::honest_write() };
+    let late = Fixture { cache: model::job::Cache::Buffered, delivered: 0.0, ..Fixture::honest_write() };
     let write = of(&late.record()).write.unwrap();
     assert!(write.charged.word.contains("written back"), "{}", write.charged.word);
     assert_eq!(write.layers[0].word, "100 % less");
@@ -322,6 +323,6 @@ fn writes_are_followed_into_the_final_sync_and_their_charge_needs_direct_io() {
 
 #[test]
 fn without_storage_there_is_no_ledger() {
-    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() }.record();
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() }.record();
     assert_eq!(ledger(&case::cases(&null)[0]), None);
 }

@@ -8,7 +8,6 @@
 // Tests know their values and read better as one line per damage.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::needless_for_each))]
 
-mod against;
 mod burst;
 mod case;
 pub mod catalogue;
@@ -20,9 +19,9 @@ mod device_series;
 mod error_rates;
 mod figures;
 mod findings;
-mod first;
 #[cfg(test)]
-mod forge;
+mod fixture;
+mod headline;
 mod kernel_text;
 mod ledger;
 mod limiter;
@@ -30,10 +29,11 @@ mod link;
 mod name;
 mod notes;
 mod per_second;
+mod pressure;
 mod read_ahead;
+mod rerun;
 mod run_series;
 mod runs;
-mod stalls;
 pub mod stats;
 mod steadiness;
 pub mod strategy;
@@ -45,15 +45,15 @@ mod windows;
 
 pub use verdict::exit_code;
 
-use findings::Answered;
-use first::Seen;
+use findings::CaseAnswers;
+use headline::Judged;
+use model::annotations::Annotations;
 use model::check_id::CheckId;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{FORMAT, Measured, Producer, Report, Verdict};
 use model::study::Studied;
-use model::words::Words;
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,18 +63,18 @@ pub struct Judging {
     /// The session file that the record came from.
     pub session: Option<String>,
     /// What the user says about it.
-    pub words: Words,
+    pub words: Annotations,
     /// Version of the program that judges.
     pub version: String,
 }
 
-/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and held against the
+/// Judges a record. The jobs of an earlier session that were measured again are judged by themselves, and compared with the
 /// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
-    let sides = record.header.plan.against.as_ref().zip(against::sides(record));
+    let sides = record.header.plan.against.as_ref().zip(rerun::sides(record));
     let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
     let mut report = conclude(&own, options);
-    report.against = Some(against::against(earlier, &report, conclude(&again, options)));
+    report.against = Some(rerun::against(earlier, &report, conclude(&again, options)));
     report
 }
 
@@ -82,7 +82,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let cases = case::cases(record).into_iter().filter(|case| !studies::is_refused(record, case));
-    let answered: Vec<Answered> = cases.map(findings::ask).collect();
+    let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
     let accepted = studies::accept(record, &answered, &mut findings);
@@ -91,7 +91,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     for result in &mut results {
         result.verdict = verdict::of(result, &acting).0;
     }
-    let seen = Seen { record, answered: &answered, results: &results, acting: &acting };
+    let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.of(&study);
     // The cells of a grid are many, and what they say together is what the study says.
@@ -125,7 +125,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     }
 }
 
-fn measured(answered: &Answered) -> Measured {
+fn measured(answered: &CaseAnswers) -> Measured {
     let case = &answered.case;
     let figures = figures::figures(case);
     Measured {

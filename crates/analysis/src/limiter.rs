@@ -5,10 +5,10 @@
 use crate::case::{Case, asked_depth, no_run, share};
 use crate::checks::check::{Answer, Evidence, Rename, evidence};
 use crate::checks::{busiest_worker, one_at_a_time, waited_for_cpu};
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::link::link;
 use crate::name::moves_nothing;
-use crate::stalls;
+use crate::pressure;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ const LINK_FROM: f64 = 0.83;
 const PRESSED_FROM: f64 = 0.1;
 
 /// The limiter of a result.
-pub(crate) fn limiter(answered: &Answered) -> Limiter {
+pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     let case = &answered.case;
     if case.runs.is_empty() {
         return unknown(&no_run());
@@ -64,7 +64,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
     Some(limiter_of("the job itself", asked, evidence([])))
 }
 
-fn from_findings(answered: &Answered) -> Option<Limiter> {
+fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     let case = &answered.case;
     if let Some(ram) = case.ram() {
         return Some(limiter_of("memory", format!("The target is memory ({ram})."), evidence([])));
@@ -108,7 +108,7 @@ fn from_findings(answered: &Answered) -> Option<Limiter> {
 
 /// What short-comings of the machine hold everything back, whatever the job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = stalls::waited(case, stalls::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+    if let Some(part) = pressure::waited(case, pressure::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
@@ -245,11 +245,11 @@ fn unknown(why: &str) -> Limiter {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn of(forge: &Forge) -> Limiter {
-    of_record(&forge.record())
+fn of(fixture: &Fixture) -> Limiter {
+    of_record(&fixture.record())
 }
 
 #[cfg(test)]
@@ -261,23 +261,23 @@ fn of_record(record: &model::record::Record) -> Limiter {
 #[test]
 fn each_limiter_is_told_from_its_evidence() {
     use model::job::Cache;
-    let honest = Forge::honest;
-    for (name, forge) in [
+    let honest = Fixture::honest;
+    for (name, fixture) in [
         ("device", honest()),
-        ("above the device", Forge { device_time_share: 0.6, cpu_share: 0.02, ..honest() }),
-        ("CPU", Forge { device_time_share: 0.4, cpu_share: 0.6, ..honest() }),
-        ("merging", Forge { device_time_share: 0.4, merged: 4, cpu_share: 0.02, ..honest() }),
-        ("file system", Forge { device_time_share: 0.4, cache: Cache::Dsync, ..Forge::honest_write() }),
-        ("page cache", Forge { delivered: 0.0, cache: Cache::Buffered, ..honest() }),
-        ("memory", Forge { ram: Some("zram0"), ..honest() }),
-        ("CPU", Forge { cpu_share: 0.97, ..honest() }),
-        ("tool", Forge { engine: "sync", depth_seen: 0.99, ..honest() }),
-        ("tool", Forge { role: model::plan::Role::None, engine: "null", ..honest() }),
-        ("unknown", Forge { stat_unreadable: true, ..honest() }),
-        ("unknown", Forge { runs: 0, ..honest() }),
-        ("unknown", Forge { ops: 0, ..honest() }),
+        ("above the device", Fixture { device_time_share: 0.6, cpu_share: 0.02, ..honest() }),
+        ("CPU", Fixture { device_time_share: 0.4, cpu_share: 0.6, ..honest() }),
+        ("merging", Fixture { device_time_share: 0.4, merged: 4, cpu_share: 0.02, ..honest() }),
+        ("file system", Fixture { device_time_share: 0.4, cache: Cache::Dsync, ..Fixture::honest_write() }),
+        ("page cache", Fixture { delivered: 0.0, cache: Cache::Buffered, ..honest() }),
+        ("memory", Fixture { ram: Some("zram0"), ..honest() }),
+        ("CPU", Fixture { cpu_share: 0.97, ..honest() }),
+        ("tool", Fixture { engine: "sync", depth_seen: 0.99, ..honest() }),
+        ("tool", Fixture { role: model::plan::Role::None, engine: "null", ..honest() }),
+        ("unknown", Fixture { stat_unreadable: true, ..honest() }),
+        ("unknown", Fixture { runs: 0, ..honest() }),
+        ("unknown", Fixture { ops: 0, ..honest() }),
     ] {
-        let limiter = of(&forge);
+        let limiter = of(&fixture);
         assert_eq!(limiter.name, name, "{}", limiter.sentence);
     }
     assert!(of(&honest()).sentence.contains("95 %"), "{}", of(&honest()).sentence);
@@ -286,13 +286,13 @@ fn each_limiter_is_told_from_its_evidence() {
 #[test]
 fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
     use model::job::Cache::Buffered;
-    let ahead = |cpu_share| Forge {
+    let ahead = |cpu_share| Fixture {
         depth: 1,
         depth_seen: 0.98,
         cache: Buffered,
         merged: 32,
         cpu_share,
-        ..Forge::honest()
+        ..Fixture::honest()
     };
     let busy = of(&ahead(0.84));
     assert!(busy.name == "CPU" && busy.sentence.contains("84 %"), "{}: {}", busy.name, busy.sentence);
@@ -301,8 +301,8 @@ fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
 
 #[test]
 fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
-    let said = |change: &dyn Fn(&mut model::record::Record), forge: &Forge| {
-        let mut record = forge.record();
+    let said = |change: &dyn Fn(&mut model::record::Record), fixture: &Fixture| {
+        let mut record = fixture.record();
         change(&mut record);
         let limiter = of_record(&record);
         (limiter.name, limiter.sentence)
@@ -311,7 +311,7 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
         let text = "/c/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
         r.header.hosts[0].facts.insert(model::kernel_files::LIMITS.into(), Ok(text));
     };
-    let (name, sentence) = said(&throttled, &Forge { device_time_share: 0.02, ..Forge::honest() });
+    let (name, sentence) = said(&throttled, &Fixture { device_time_share: 0.02, ..Fixture::honest() });
     assert!(name == "throttle" && sentence.contains("10,000 IOPS"), "{name}: {sentence}");
 
     let crowded = |part: f64| {
@@ -321,12 +321,12 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
             }
         }
     };
-    let slow = Forge { device_time_share: 0.5, cpu_share: 0.1, ..Forge::honest() };
+    let slow = Fixture { device_time_share: 0.5, cpu_share: 0.1, ..Fixture::honest() };
     assert_eq!(said(&crowded(0.4), &slow).0, "run queue");
     assert_eq!(said(&crowded(0.28), &slow).0, "run queue");
     assert_eq!(said(&crowded(0.06), &slow).0, "above the device");
     assert_eq!(
-        said(&crowded(0.06), &Forge::honest()).0,
+        said(&crowded(0.06), &Fixture::honest()).0,
         "device",
         "a finding that only biases limits nothing"
     );
@@ -339,11 +339,11 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
             }
         }
     };
-    assert_eq!(said(&quota("00000"), &Forge::honest()).0, "device");
-    assert_eq!(said(&quota("000000"), &Forge::honest()).0, "CPU quota");
+    assert_eq!(said(&quota("00000"), &Fixture::honest()).0, "device");
+    assert_eq!(said(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| stalls::forge(r, stalls::MEMORY, 0.2);
-    let (name, sentence) = said(&pressed, &Forge::honest());
+    let pressed = |r: &mut model::record::Record| pressure::fixture(r, pressure::MEMORY, 0.2);
+    let (name, sentence) = said(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }
 
@@ -351,7 +351,7 @@ fn limits_and_pressures_of_the_machine_are_named_with_their_numbers() {
 fn a_full_link_is_named_and_one_with_room_is_not() {
     // 10,000 operations of 64 KiB a second are 655 MB/s.
     let with_lanes = |width: &str| {
-        let mut record = Forge { block_bytes: 64 << 10, ..Forge::honest() }.record();
+        let mut record = Fixture { block_bytes: 64 << 10, ..Fixture::honest() }.record();
         let files = &mut record.header.hosts[0].places[0].layers[0].device;
         files.insert("current_link_speed".into(), "5.0 GT/s PCIe\n".into());
         files.insert("current_link_width".into(), format!("{width}\n"));
@@ -366,7 +366,7 @@ fn a_full_link_is_named_and_one_with_room_is_not() {
 #[test]
 fn split_operations_are_told_from_a_slow_device() {
     // Four requests to each operation, a third of its time each.
-    let mut record = Forge { cpu_share: 0.02, ..Forge::honest() }.record();
+    let mut record = Fixture { cpu_share: 0.02, ..Fixture::honest() }.record();
     let mut done = 0_u64;
     for run in &mut record.runs {
         for snapshot in &mut run.evidence {

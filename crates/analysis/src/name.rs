@@ -75,35 +75,35 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn named(forge: &Forge, renames: &[&Rename]) -> String {
-    let record = forge.record();
+fn named(fixture: &Fixture, renames: &[&Rename]) -> String {
+    let record = fixture.record();
     true_name(&crate::case::cases(&record)[0], renames)
 }
 
 #[test]
 fn an_honest_name_says_access_depth_and_cache_mode() {
-    assert_eq!(named(&Forge::honest(), &[]), "4K random read, depth 32, direct");
-    let many = Forge { workers: 4, ..Forge::honest_write() };
+    assert_eq!(named(&Fixture::honest(), &[]), "4K random read, depth 32, direct");
+    let many = Fixture { workers: 4, ..Fixture::honest_write() };
     assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
-    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
     assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
 }
 
 #[test]
 fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditions() {
-    let another = |forge: &Forge, renames: &[&Rename]| {
-        let record = forge.record();
+    let another = |fixture: &Fixture, renames: &[&Rename]| {
+        let record = fixture.record();
         is_another(&crate::case::cases(&record)[0], renames)
     };
     // Its name ends in the rate of its open loop, which was asked for.
-    assert!(!another(&Forge::honest(), &[]) && !another(&Forge::honest_open(), &[]));
+    assert!(!another(&Fixture::honest(), &[]) && !another(&Fixture::honest_open(), &[]));
     let renames =
         [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];
-    assert!(renames.iter().all(|r| another(&Forge::honest(), &[r])));
-    assert!(another(&Forge { engine: "null", ..Forge::honest() }, &[]));
+    assert!(renames.iter().all(|r| another(&Fixture::honest(), &[r])));
+    assert!(another(&Fixture { engine: "null", ..Fixture::honest() }, &[]));
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn renamings_replace_what_was_wrong_and_memory_is_strongest() {
     let memory = Rename::Memory("memory (tmpfs)".into());
     let cpu = Rename::Condition("limited by CPU".into());
     assert_eq!(
-        named(&Forge::honest(), &[&cache, &Rename::Depth(0.98), &cpu, &cpu]),
+        named(&Fixture::honest(), &[&cache, &Rename::Depth(0.98), &cpu, &cpu]),
         "4K random read, depth ~1, page cache, limited by CPU"
     );
-    assert_eq!(named(&Forge::honest(), &[&cache, &memory]), "4K random read, depth 32, memory (tmpfs)");
+    assert_eq!(named(&Fixture::honest(), &[&cache, &memory]), "4K random read, depth 32, memory (tmpfs)");
 }

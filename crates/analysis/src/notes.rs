@@ -21,8 +21,8 @@ pub(crate) fn ending(record: &Record) -> Ending {
 
 /// All notes, in the order of happening; one that repeats over runs is told once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
-    let mut told: Vec<Told> = Vec::new();
-    let mut tell = |sentence: String| Told::add(&mut told, None, sentence);
+    let mut remarks: Vec<Remark> = Vec::new();
+    let mut tell = |sentence: String| Remark::add(&mut remarks, None, sentence);
     if let Some(why) = &record.header.clock.reason {
         tell(format!("latencies are stamped with {}: {why}", record.header.clock.name));
     }
@@ -34,32 +34,32 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     for run in &record.runs {
         let seen = run.end.iter().flat_map(|e| &e.notes);
         for note in seen {
-            Told::add(&mut told, Some(job(record, run)), note.clone());
+            Remark::add(&mut remarks, Some(job(record, run)), note.clone());
         }
         for note in of_run(record, run) {
-            Told::add(&mut told, None, note);
+            Remark::add(&mut remarks, None, note);
         }
     }
     if let Some(end) = &record.end {
         for note in &end.notes {
-            Told::add(&mut told, None, note.clone());
+            Remark::add(&mut remarks, None, note.clone());
         }
     }
-    told.into_iter().map(Told::words).collect()
+    remarks.into_iter().map(Remark::words).collect()
 }
 
 /// A note with the jobs that it is about, none where it is about all, and how often it was made.
-struct Told {
+struct Remark {
     jobs: Vec<String>,
     sentence: String,
     times: usize,
 }
 
-impl Told {
-    fn add(told: &mut Vec<Self>, job: Option<&str>, sentence: String) {
+impl Remark {
+    fn add(remarks: &mut Vec<Self>, job: Option<&str>, sentence: String) {
         let same = |t: &&mut Self| t.sentence == sentence && t.jobs.is_empty() == job.is_none();
-        let Some(known) = told.iter_mut().find(same) else {
-            return told.push(Self {
+        let Some(known) = remarks.iter_mut().find(same) else {
+            return remarks.push(Self {
                 jobs: job.into_iter().map(str::to_owned).collect(),
                 sentence,
                 times: 1,
@@ -171,11 +171,11 @@ fn of_run(record: &Record, run: &Run) -> Vec<String> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn what_repeats_is_told_once_and_a_cut_file_says_so() {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for run in &mut record.runs {
         run.end.as_mut().unwrap().notes.push("3 pages of the target stayed in the page cache".into());
     }
@@ -189,8 +189,8 @@ fn what_repeats_is_told_once_and_a_cut_file_says_so() {
 
 #[test]
 fn what_is_the_same_for_many_jobs_is_one_note() {
-    let forges = ["a", "b", "c"].map(|name| Forge { name: name.into(), ..Forge::honest() });
-    let mut record = crate::forge::together(&forges);
+    let fixtures = ["a", "b", "c"].map(|name| Fixture { name: name.into(), ..Fixture::honest() });
+    let mut record = crate::fixture::together(&fixtures);
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
         end.notes.push("it is so".into());
     }
@@ -201,7 +201,7 @@ fn what_is_the_same_for_many_jobs_is_one_note() {
 
 #[test]
 fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
-    let mut record = Forge::honest_write().record();
+    let mut record = Fixture::honest_write().record();
     let iops = vec![40e3, 20e3, 10e3, 10_100.0, 9_900.0, 10e3, 10_050.0];
     record.preconditioned = Some(Preconditioned {
         filled_bytes: 2 << 30,
@@ -212,13 +212,13 @@ fn preconditioning_is_told_with_its_bytes_and_the_last_rates() {
         settled: Some(true),
         notes: vec!["through the page cache".into()],
     });
-    let told = notes(&record);
+    let remarks = notes(&record);
     assert_eq!(
-        told[0],
+        remarks[0],
         "preconditioned: 2 GiB were written from end to end in 4.00 s (537 MB/s), then 7 rounds of the work wrote 1 GiB in \
          7.00 s; the rates settled (RND4K Q32T1 write: ... 10,000 10,100 9,900 10,000 10,050 IOPS)"
     );
-    assert_eq!(told[1], "through the page cache");
+    assert_eq!(remarks[1], "through the page cache");
     record.preconditioned =
         Some(Preconditioned { rounds: Vec::new(), settled: None, ..record.preconditioned.unwrap() });
     assert!(notes(&record)[0].ends_with("(537 MB/s); nothing here writes, so no rounds"));

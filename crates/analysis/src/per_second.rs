@@ -2,7 +2,7 @@
 //!
 //! For: the table of the report. Not for: conclusions; those ask `run_series` and `device_series`.
 
-use crate::case::{Case, Ran};
+use crate::case::{Case, CaseRun};
 use crate::device_series::Course;
 use crate::run_series::{moved, rows_of};
 use model::job::Kind;
@@ -19,7 +19,7 @@ pub(crate) fn per_second(case: &Case) -> Vec<Second> {
     case.runs.iter().flat_map(|ran| of_run(case, ran)).collect()
 }
 
-fn of_run(case: &Case, ran: &Ran) -> Vec<Second> {
+fn of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let (from, to) = rows_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
     if to <= from {
         return Vec::new();
@@ -62,7 +62,7 @@ struct Ours {
 }
 
 /// Divides every interval among the rows that it overlaps. What is behind the last row belongs to it.
-fn ours(ran: &Ran, from: u64, count: usize, step: f64) -> Vec<Ours> {
+fn ours(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Ours> {
     let mut out = vec![Ours::default(); count];
     for row in rows_of(ran) {
         let (a, b) = ((row.start_ns - from) as f64, (row.end_ns - from) as f64);
@@ -85,11 +85,11 @@ fn ours(ran: &Ran, from: u64, count: usize, step: f64) -> Vec<Ours> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn each_second_has_ours_and_the_devices() {
-    let mut record = Forge { runs: 2, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 2, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     let rows = per_second(case);
     assert!(rows.iter().all(|r| (r.seconds - 1.0).abs() < 1e-9));
@@ -108,7 +108,7 @@ fn each_second_has_ours_and_the_devices() {
 
 #[test]
 fn a_run_of_days_has_few_rows_and_no_course_has_none() {
-    let mut record = Forge { runs: 1, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         (row.start_ns, row.end_ns) = (row.start_ns * 500_000, row.end_ns * 500_000);
     }

@@ -3,7 +3,7 @@
 //! For: what questions about time (warm-up, steps, drift, independence) are asked of. Not for: the answers, nor the table in
 //! the report (that is `per_second`).
 
-use crate::case::{Case, Ran, no_run};
+use crate::case::{Case, CaseRun, no_run};
 use crate::stats::series::{FEWEST_STEPS, Series};
 use model::Known;
 use model::job::Kind;
@@ -23,7 +23,7 @@ pub(crate) fn moved(row: &Interval) -> (u64, u64) {
 }
 
 /// The intervals of a stream that have a length.
-pub(crate) fn rows_of<'a>(ran: &Ran<'a>) -> impl Iterator<Item = &'a Interval> {
+pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
     let stream = ran.stream.stream;
     ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
 }
@@ -40,7 +40,7 @@ pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
 ///
 /// # Errors
 /// That its course was not kept, or is too short for any conclusion.
-pub(crate) fn series(ran: &Ran) -> Known<Series> {
+pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
     let rows: Vec<&Interval> = rows_of(ran).collect();
     let from = rows.iter().map(|r| r.start_ns).min().ok_or("the course of the run is not in the record")?;
     let to = rows.iter().map(|r| r.end_ns).max().unwrap_or(from);
@@ -83,11 +83,11 @@ fn spread(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usize) -> Serie
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn rows_of_any_length_become_steps_that_lose_no_operation() {
-    let mut record = Forge { runs: 1, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     for (i, row) in record.runs[0].intervals.iter_mut().enumerate() {
         row.end_ns += (i as u64 % 3) * 7_000_000;
     }
@@ -100,7 +100,7 @@ fn rows_of_any_length_become_steps_that_lose_no_operation() {
 
 #[test]
 fn a_course_that_is_missing_or_short_is_a_reason() {
-    let mut record = Forge { runs: 1, ops: 80, latency_ns: Some(1000), ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 1, ops: 80, latency_ns: Some(1000), ..Fixture::honest() }.record();
     assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("too short")));
     record.runs[0].intervals.clear();
     assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("record")));

@@ -133,7 +133,7 @@ pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
 
 #[test]
 fn a_run_is_summed_over_its_phases_and_streams() {
-    let record = crate::forge::Forge::honest().record();
+    let record = crate::fixture::Fixture::honest().record();
     let end = record.runs[0].end.clone().unwrap();
     let two = [end.clone(), end];
     let summary = Summary::of(record.runs[0].attempt(), two.iter());
@@ -144,7 +144,7 @@ fn a_run_is_summed_over_its_phases_and_streams() {
 
 #[test]
 fn the_last_rounds_count_and_the_others_are_the_way() {
-    let mut record = crate::forge::Forge { runs: 8, ..crate::forge::Forge::honest() }.record();
+    let mut record = crate::fixture::Fixture { runs: 8, ..crate::fixture::Fixture::honest() }.record();
     assert!(rounds(&record, 0).is_none(), "nobody asked");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];

@@ -23,7 +23,7 @@ use crate::stats::mser::warm_up;
 use crate::stats::sample::mean;
 use crate::stats::series::{ByLength, FEWEST_STEPS, Series};
 use crate::stats::snia;
-use crate::stats::warm_up::beginning;
+use crate::stats::warm_up::warm_ups;
 use model::Known;
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
@@ -165,7 +165,7 @@ fn settles(course: &Series) -> bool {
 
 /// The answer for a case; `None` where a run's course was not kept, or the runs were offered different loads.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
-    let kept = |r: &crate::case::Ran| rows_of(r).next().is_some();
+    let kept = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
     if case.runs.is_empty() || !alike || !case.runs.iter().all(kept) {
         return None;
@@ -176,11 +176,11 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
 
 /// The answer for runs with these courses and rates, of so many seconds in all.
 pub(crate) fn of(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
-    Seen::of(courses, rates, seconds).answer()
+    Observed::of(courses, rates, seconds).answer()
 }
 
 /// All that is asked of the runs of a case.
-struct Seen {
+struct Observed {
     courses: Known<Vec<Series>>,
     /// Operations per second of each run.
     rates: Vec<f64>,
@@ -191,7 +191,7 @@ struct Seen {
     over_runs: Option<Drift>,
 }
 
-impl Seen {
+impl Observed {
     fn of(courses: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Self {
         let all: &[Series] = courses.as_deref().unwrap_or_default();
         let (cliff, within) = (cliff(all), Drifts::within(all));
@@ -217,7 +217,7 @@ impl Seen {
             warm_up_s: match state {
                 State::Cliff => 0.0,
                 State::WarmUp => self.all().iter().map(Series::seconds).fold(0.0, f64::max),
-                _ => beginning(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
+                _ => warm_ups(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
             },
             drift_per_minute: if stepped { None } else { self.per_minute() },
             snia: self.snia(),
@@ -310,7 +310,7 @@ impl Seen {
         self.courses.as_ref().map_err(|why| format!("Not shown: {why}."))?;
         if self.seconds < STEADY_FROM_S {
             return Err(format!(
-                "{} of measuring: steadiness is told of a minute or more in all (--time {}).",
+                "{} of measuring: judging steadiness needs at least one minute of data (--time {}).",
                 self.how_long(),
                 time(60.0 / runs.max(1) as f64)
             ));

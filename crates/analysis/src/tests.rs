@@ -3,7 +3,7 @@
 //! For: records with pieces missing or impossible. Not for: single checks; their tests stand below them.
 
 use crate::checks;
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 use crate::{Judging, exit_code, judge};
 use model::check_id::CheckId;
 use model::evidence::Snapshot;
@@ -47,17 +47,17 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::card::{Form, FormRow, Look, Spot};
-        let at = |job, phase| Some(Spot { job, phase });
-        let row = |name: &str, latency| FormRow {
+        use model::tool_layout::{CellSource, LayoutRow, Look, ToolLayout};
+        let at = |job, phase| Some(CellSource { job, phase });
+        let row = |name: &str, latency| LayoutRow {
             name: name.into(),
             latency,
             read: at(0, 0),
             write: at(usize::MAX, usize::MAX),
         };
         let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
-        let form = Form { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
-        r.header.plan.study = model::study::Study::Profile(form);
+        let layout = ToolLayout { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
+        r.header.plan.study = model::study::Study::Profile(layout);
     },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
     |r| r.header.plan.jobs.iter_mut().flat_map(|j| &mut j.phases).for_each(|p| p.streams.clear()),
@@ -173,10 +173,10 @@ fn has_only_numbers(report: &Report) -> bool {
 #[test]
 fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
     let bases = [
-        Forge { runs: 3, ops: 100, ..Forge::honest() },
-        Forge { runs: 1, ops: 100, ..Forge::honest_write() },
-        Forge { runs: 2, ops: 100, cache: model::job::Cache::Buffered, ..Forge::honest_loop() },
-        Forge { runs: 3, ops: 100, role: model::plan::Role::None, engine: "null", ..Forge::honest() },
+        Fixture { runs: 3, ops: 100, ..Fixture::honest() },
+        Fixture { runs: 1, ops: 100, ..Fixture::honest_write() },
+        Fixture { runs: 2, ops: 100, cache: model::job::Cache::Buffered, ..Fixture::honest_loop() },
+        Fixture { runs: 3, ops: 100, role: model::plan::Role::None, engine: "null", ..Fixture::honest() },
     ];
     for (b, base) in bases.iter().enumerate() {
         let damages: Vec<&Damage> = DAMAGES.iter().chain(SILENT_KERNEL).collect();
@@ -199,7 +199,7 @@ fn whatever_is_missing_there_is_a_report_and_its_json_holds_no_nan() {
 
 #[test]
 fn a_course_of_centuries_is_a_report_of_bounded_size() {
-    let mut record = Forge { runs: 1, ops: 100, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 1, ops: 100, ..Fixture::honest() }.record();
     rows(&mut record).for_each(|i| (i.start_ns, i.end_ns) = (0, u64::MAX));
     let report = judged(&record);
     assert!(has_only_numbers(&report) && report.results[0].series.len() <= 3600);
@@ -208,7 +208,7 @@ fn a_course_of_centuries_is_a_report_of_bounded_size() {
 #[test]
 fn forged_kernel_text_cannot_make_a_valid_verdict() {
     for (i, damage) in SILENT_KERNEL.iter().enumerate() {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         damage(&mut record);
         assert_eq!(judged(&record).verdict, Verdict::Suspect, "damage {i}");
     }
@@ -216,8 +216,8 @@ fn forged_kernel_text_cannot_make_a_valid_verdict() {
 
 #[test]
 fn what_rests_on_counters_never_holds_without_them() {
-    for forge in [Forge::honest(), Forge::honest_write(), Forge::honest_loop()] {
-        let report = judged(&Forge { stat_unreadable: true, ..forge }.record());
+    for fixture in [Fixture::honest(), Fixture::honest_write(), Fixture::honest_loop()] {
+        let report = judged(&Fixture { stat_unreadable: true, ..fixture }.record());
         for id in
             [CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12, CheckId::A13, CheckId::B05, CheckId::D01]
         {
@@ -241,7 +241,7 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
 #[test]
 fn preconditioning_stands_before_the_first_run_once_and_names_jobs_of_the_plan() {
     use model::record::{Disorder, Frame, Preconditioned, Rounds};
-    let record = Forge::honest_write().record();
+    let record = Fixture::honest_write().record();
     let header = || Frame::Header(Box::new(record.header.clone()));
     let done = |job| {
         let rounds = vec![Rounds { job, iops: vec![1.0] }];

@@ -17,7 +17,7 @@ use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
-/// Bytes per run that are never held against anybody: a journal commit, our own session file, the odd log line.
+/// Bytes per run that are never counted against anybody: a journal commit, our own session file, the odd log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 /// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
@@ -136,7 +136,7 @@ struct Lower<'a> {
     busy: Option<&'a Layer>,
 }
 
-/// Every such disk once, from the top to the ground; none where the disks above are not known.
+/// Every such disk once, from the top down; none where the disks above are not known.
 fn lower<'a>(case: &Case<'a>) -> Vec<Lower<'a>> {
     let shared = case.shared().unwrap_or_default();
     let mut out: Vec<Lower> = Vec::new();
@@ -251,14 +251,14 @@ impl Lower<'_> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
 /// A record of a loop device on a disk which did so many requests more in each run.
 #[cfg(test)]
-pub(crate) fn beside(forge: &Forge, slot: usize, ios_per_run: u64) -> Record {
-    let mut record = forge.record();
+pub(crate) fn beside(fixture: &Fixture, slot: usize, ios_per_run: u64) -> Record {
+    let mut record = fixture.record();
     let mut done = 0;
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         if snapshot.moment == model::evidence::Moment::Stop {
@@ -290,29 +290,29 @@ const THOUSAND: Amount = Amount { ops: 1_000, bytes: 4_096_000 };
 
 #[test]
 fn reads_below_a_loop_device_that_were_not_charged_to_us_are_of_others() {
-    let honest = Forge::honest_loop();
+    let honest = Fixture::honest_loop();
     assert_eq!(seen_below(&honest.record()), Ok((NOBODY, NOBODY, false)));
     assert_eq!(seen_below(&beside(&honest, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
-    let of_the_user = Forge { role: Role::File, ..Forge::honest_loop() };
+    let of_the_user = Fixture { role: Role::File, ..Fixture::honest_loop() };
     assert_eq!(seen_below(&beside(&of_the_user, 4, 1_000)), Ok((NOBODY, THOUSAND, false)));
     // A test file that was just made is still written back.
     assert_eq!(seen_below(&beside(&honest, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
-    let cached = Forge { leaf_share: Some(0.3), ..Forge::honest() };
+    let cached = Fixture { leaf_share: Some(0.3), ..Fixture::honest() };
     assert_eq!(seen_below(&beside(&cached, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }
 
 #[test]
 fn below_a_loop_device_writes_are_not_judged_where_anything_writes() {
-    let writes = Forge { leaf_share: Some(1.0), ..Forge::honest_write() };
+    let writes = Fixture { leaf_share: Some(1.0), ..Fixture::honest_write() };
     assert_eq!(seen_below(&beside(&writes, 4, 1_000)), Ok((NOBODY, NOBODY, false)));
     assert_eq!(seen_below(&beside(&writes, 0, 1_000)), Ok((THOUSAND, NOBODY, false)));
 }
 
 #[test]
 fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
-    let without = Forge { cgroup: false, ..Forge::honest_loop() };
+    let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
     assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be told")));
-    let mut only_above = Forge::honest_loop().record();
+    let mut only_above = Fixture::honest_loop().record();
     for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
             if text.contains("254:0 Read") {
@@ -326,8 +326,8 @@ fn below_a_loop_device_nothing_is_told_where_nothing_is_charged() {
 
 /// The same stack with another kind of layer on the disk.
 #[cfg(test)]
-fn on(kind: LayerKind, said: &[(&str, &str)], forge: &Forge) -> Record {
-    let mut record = beside(forge, 0, 1_000);
+fn on(kind: LayerKind, said: &[(&str, &str)], fixture: &Fixture) -> Record {
+    let mut record = beside(fixture, 0, 1_000);
     let top = &mut record.header.hosts[0].places[0].layers[0];
     top.kind = kind;
     top.device = said.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -336,7 +336,7 @@ fn on(kind: LayerKind, said: &[(&str, &str)], forge: &Forge) -> Record {
 
 #[test]
 fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_themselves() {
-    let (charged, without) = (Forge::honest_loop(), Forge { cgroup: false, ..Forge::honest_loop() });
+    let (charged, without) = (Fixture::honest_loop(), Fixture { cgroup: false, ..Fixture::honest_loop() });
     let volume = format!("LVM-{}", "a".repeat(64));
     let hidden = format!("{volume}-tpool");
     for (kind, file, said, passes) in [
@@ -349,7 +349,7 @@ fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_thems
         (LayerKind::DeviceMapper, "dm/uuid", "", false),
         (LayerKind::Virtual, "dm/uuid", "", false),
     ] {
-        let seen = |forge: &Forge| seen_below(&on(kind, &[(file, said)], forge));
+        let seen = |fixture: &Fixture| seen_below(&on(kind, &[(file, said)], fixture));
         if passes {
             assert_eq!(seen(&charged), Ok((THOUSAND, NOBODY, false)), "{said}");
             let bytes = Amount { ops: 0, ..THOUSAND };
@@ -363,7 +363,7 @@ fn volumes_and_arrays_pass_on_what_they_are_asked_for_unless_they_work_for_thems
 #[test]
 fn a_volume_on_hidden_ones_works_for_itself() {
     let volume = format!("LVM-{}", "a".repeat(64));
-    let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Forge::honest_loop());
+    let mut record = on(LayerKind::DeviceMapper, &[("dm/uuid", &volume)], &Fixture::honest_loop());
     let lower = &mut record.header.hosts[0].places[0].layers[1];
     lower.kind = LayerKind::DeviceMapper;
     lower.device.insert("dm/uuid".into(), format!("{volume}-real"));

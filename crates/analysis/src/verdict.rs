@@ -3,7 +3,7 @@
 //! For: the first words of a report. Not for: the findings themselves.
 
 use crate::case::no_run;
-use crate::findings::{Answered, about};
+use crate::findings::{CaseAnswers, about};
 use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
@@ -20,7 +20,7 @@ const NAMES: usize = 4;
 /// The result whose figure is the headline: the first of the plan's headline job.
 pub(crate) fn headline_result<'m>(
     record: &Record,
-    answered: &[Answered],
+    answered: &[CaseAnswers],
     results: &'m [Measured],
 ) -> Option<&'m Measured> {
     let at = answered.iter().position(|a| a.case.at == record.header.plan.headline)?;
@@ -33,7 +33,7 @@ pub(crate) fn headline_result<'m>(
 const MUST_BE_ASKED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
 /// The number that would be quoted, under its true name. Withheld where a finding voids it.
-pub(crate) fn headline(record: &Record, answered: &[Answered], results: &[Measured]) -> Headline {
+pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Measured]) -> Headline {
     let Some(result) = headline_result(record, answered, results) else {
         return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
     };
@@ -168,17 +168,17 @@ pub fn exit_code(report: &Report) -> u8 {
 }
 
 #[cfg(test)]
-use crate::{Judging, forge::Forge, judge};
+use crate::{Judging, fixture::Fixture, judge};
 
 #[cfg(test)]
-fn judged(forge: &Forge, accept: &[CheckId]) -> Report {
-    judge(&forge.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
+fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {
+    judge(&fixture.record(), &Judging { accept: accept.to_vec(), ..Judging::default() })
 }
 
 #[test]
 fn an_honest_record_is_valid() {
-    for forge in [Forge::honest(), Forge::honest_write(), Forge::honest_loop()] {
-        let report = judged(&forge, &[]);
+    for fixture in [Fixture::honest(), Fixture::honest_write(), Fixture::honest_loop()] {
+        let report = judged(&fixture, &[]);
         assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
         assert_eq!(exit_code(&report), 0);
         assert!(report.headline.value.is_some() && report.headline.interval.is_some());
@@ -187,7 +187,7 @@ fn an_honest_record_is_valid() {
 
 #[test]
 fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
-    let cached = Forge { delivered: 0.0, cache: model::job::Cache::Buffered, ..Forge::honest() };
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report = judged(&cached, &[]);
     assert_eq!(report.verdict, Verdict::Suspect);
     assert_eq!(report.headline.name, "4K random read, depth 32, page cache");
@@ -198,7 +198,7 @@ fn the_page_cache_gets_its_name_and_exit_code_and_both_can_be_accepted() {
 
 #[test]
 fn a_void_finding_takes_value_and_interval_away() {
-    let holes = Forge { hole_share: 1.0, ..Forge::honest() };
+    let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
     let report = judged(&holes, &[]);
     assert_eq!(
         (report.verdict, report.headline.value, report.headline.interval),
@@ -211,7 +211,7 @@ fn a_void_finding_takes_value_and_interval_away() {
 
 #[test]
 fn an_unchecked_ledger_is_never_valid() {
-    let report = judged(&Forge { iostats_off: true, ..Forge::honest() }, &[]);
+    let report = judged(&Fixture { iostats_off: true, ..Fixture::honest() }, &[]);
     assert_eq!(report.verdict, Verdict::Suspect);
     assert!(report.verdict_reason.contains("iostats"), "{}", report.verdict_reason);
     assert_eq!(exit_code(&report), 0);
@@ -219,7 +219,7 @@ fn an_unchecked_ledger_is_never_valid() {
 
 #[test]
 fn a_chain_that_ends_in_the_unknown_is_never_valid() {
-    let mut record = Forge::honest_loop().record();
+    let mut record = Fixture::honest_loop().record();
     record.header.hosts[0].places[0].blind = Some("the file behind loop0 cannot be found".into());
     let report = judge(&record, &Judging::default());
     assert_eq!(report.verdict, Verdict::Suspect);
@@ -228,11 +228,11 @@ fn a_chain_that_ends_in_the_unknown_is_never_valid() {
 
 #[test]
 fn no_run_and_no_operation_are_invalid_with_a_reason() {
-    for (forge, words) in [
-        (Forge { runs: 0, ..Forge::honest() }, "no run"),
-        (Forge { ops: 0, ..Forge::honest() }, "no operation"),
+    for (fixture, words) in [
+        (Fixture { runs: 0, ..Fixture::honest() }, "no run"),
+        (Fixture { ops: 0, ..Fixture::honest() }, "no operation"),
     ] {
-        let report = judged(&forge, &[]);
+        let report = judged(&fixture, &[]);
         assert_eq!(report.verdict, Verdict::Invalid);
         assert!(report.verdict_reason.contains(words), "{}", report.verdict_reason);
         assert_eq!(exit_code(&report), 1);
@@ -241,9 +241,9 @@ fn no_run_and_no_operation_are_invalid_with_a_reason() {
 
 #[test]
 fn the_unit_follows_the_pattern() {
-    let sequential = Forge { pattern: Pattern::Sequential, block_bytes: 1 << 20, ..Forge::honest() };
+    let sequential = Fixture { pattern: Pattern::Sequential, block_bytes: 1 << 20, ..Fixture::honest() };
     assert_eq!(judged(&sequential, &[]).headline.unit, "MB/s");
-    let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
+    let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
     let report = judged(&null, &[]);
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert_eq!(report.headline.name, "4K random read, depth 32, null engine, no storage");
@@ -256,7 +256,7 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
     assert_eq!(some_of(&names[..2]), "read 0, buffered; read 1, buffered");
     assert!(some_of(&names).ends_with("read 3, buffered and 8 more"), "{}", some_of(&names));
     let result = |name: &str, verdict| {
-        let measured = judge(&Forge::honest().record(), &Judging::default()).results.remove(0);
+        let measured = judge(&Fixture::honest().record(), &Judging::default()).results.remove(0);
         Measured { name: name.into(), verdict, ..measured }
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));

@@ -6,8 +6,8 @@
 //! A count is off by one operation at each window's edges, which belongs to it or to its neighbour, and a worker may be put off by a tick of the
 //! scheduler. Runs that are all too short in the same way agree with one another, so the spread over runs does not show either.
 
-use crate::case::{Case, Ran};
-use model::job::{Kind, Limit};
+use crate::case::{Case, CaseRun};
+use model::job::{Kind, StopRule};
 
 /// The longest tick of Linux (100 Hz).
 const TICK_NS: f64 = 10_000_000.0;
@@ -36,12 +36,12 @@ pub(crate) enum TooLittle {
 /// by their operations time just these.
 pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
     let runs = case.runs.len() as f64;
-    let ops = |ran: &Ran| {
+    let ops = |ran: &CaseRun| {
         [Kind::Read, Kind::Write, Kind::Trim].iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>()
     };
     let counted: f64 = case.runs.iter().map(ops).sum();
     let length = case.window_ns() / runs;
-    let by_clock = case.stream.limit == Limit::default() && case.stream.engine != VIRTUAL;
+    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != VIRTUAL;
     if runs == 0.0 || counted == 0.0 {
         return None;
     }
@@ -52,7 +52,7 @@ pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn of(record: &model::record::Record) -> Option<TooLittle> {
@@ -61,10 +61,10 @@ fn of(record: &model::record::Record) -> Option<TooLittle> {
 
 #[test]
 fn ten_operations_and_ten_ticks_are_enough() {
-    assert_eq!(of(&Forge { ops: 10, ..Forge::honest() }.record()), None);
-    assert_eq!(of(&Forge { ops: 9, ..Forge::honest() }.record()), Some(TooLittle::Operations(9.0)));
+    assert_eq!(of(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
+    assert_eq!(of(&Fixture { ops: 9, ..Fixture::honest() }.record()), Some(TooLittle::Operations(9.0)));
     let of_ms = |ms: u64| {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
         ends.flat_map(|e| &mut e.streams).for_each(|s| s.window_ns = ms * 1_000_000);
         record

@@ -3,8 +3,8 @@
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
 use dialect::job::parse;
-use model::wish::keys::{Group, KEYS};
-use model::wish::line::LINE_KEYS;
+use model::spec::keys::{Group, KEYS};
+use model::spec::line::LINE_KEYS;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

@@ -10,9 +10,9 @@
 
 use engine::engines::find;
 use engine::source::{Common, Share, lanes};
-use engine::spec::Spec;
+use engine::spec::WorkerSpec;
 use engine::workers::Workers;
-use model::job::{Access, Batch, Cache, Limit, Options, Pattern, Stream};
+use model::job::{Access, Batch, Cache, Options, Pattern, StopRule, Stream};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -84,13 +84,13 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     };
     let sources = lanes(&stream, &[TARGET_BYTES], &[1], &share)?;
     let clock = sys::clock::Clock::calibrate(true).0;
-    let spec = Spec {
+    let spec = WorkerSpec {
         depth: case.depth,
         slot_bytes: BLOCK_BYTES,
         options: case.option.map(|o| (o.to_owned(), None)).into_iter().collect::<Options>(),
-        limit: Limit { operations: Some(count), bytes: None },
+        limit: StopRule { operations: Some(count), bytes: None },
         batch: Batch { submit: case.batch, complete: case.batch },
-        ..Spec::plain(entry, sources, files, TIME_NS, clock)?
+        ..WorkerSpec::plain(entry, sources, files, TIME_NS, clock)?
     };
     let mut workers = Workers::spawn(vec![spec])?;
     workers.open();
@@ -150,7 +150,7 @@ fn compare() -> Result<(), String> {
     ))
 }
 
-/// Says that something could not be held against anything, and why; `./test` prints these.
+/// Says that something could not be compared with anything, and why; `./test` prints these.
 fn skip(reason: &str) -> Result<(), String> {
     let line = format!("SKIPPED instructions: {reason}\n");
     eprint!("{line}");

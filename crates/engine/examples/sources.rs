@@ -6,8 +6,8 @@
 
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Limit, Line, Mix, Options, Order, Pace, PerKind, Placement,
-    Sharing, Sizes, Start, Steps, Stream, SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Batch, Cache, Data, Flush, Line, Mix, Options, Order, Pace, PerKind, Placement,
+    Sharing, Sizes, Start, Steps, StopRule, Stream, SyncCall, Zone, ZoneSize,
 };
 use model::payload::Maker;
 use std::hint::black_box;
@@ -46,7 +46,7 @@ fn stream(lines: Vec<Line>) -> Stream {
         pace: Pace::Closed,
         flush: None,
         data: Data::default(),
-        limit: Limit::default(),
+        limit: StopRule::default(),
         delay_ns: 0,
         place: Placement::default(),
     }

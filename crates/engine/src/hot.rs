@@ -12,7 +12,7 @@ use crate::lane::{Lane, Turn};
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
 use crate::source::Op;
-use crate::spec::{STALL_LIMIT_NS, Spec};
+use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Totals};
 use model::job::Kind;
 use std::sync::atomic::Ordering;
@@ -57,7 +57,7 @@ const NOT_HELD: Held = Held { any: false, due: u64::MAX };
 
 pub(crate) struct Loop<'a, E> {
     engine: &'a mut E,
-    spec: &'a mut Spec,
+    spec: &'a mut WorkerSpec,
     link: &'a mut Link,
     lanes: Vec<Lane>,
     turn_of: usize,
@@ -408,7 +408,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
     }
 
-    /// Counts a completion outside the window at the last stamp: in the totals alone, which the ledger is held against.
+    /// Counts a completion outside the window at the last stamp: in the totals alone, which the ledger is compared with.
     fn count_apart(&mut self, done: Done) {
         let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
         self.lanes[lane as usize].give_back(done.slot, self.now);
@@ -469,7 +469,7 @@ impl<'a, E: Engine> Loop<'a, E> {
 
     /// Stamp at which the present part of the run is over.
     fn end_of_stage(&self) -> u64 {
-        let Spec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
+        let WorkerSpec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
         self.start
             + match self.stage {
                 Stage::WarmUp => self.ticks(self.warmup_ns()),

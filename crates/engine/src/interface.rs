@@ -4,7 +4,7 @@
 //! ([`crate::engines`]).
 
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::io;
 use sys::clock::Clock;
 pub use sys::done::Done;
@@ -42,7 +42,7 @@ pub trait Engine: Queue + Sized {
     ///
     /// # Errors
     /// What the kernel answers.
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)>;
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
     /// The clock of its stamps.
     fn time(&self) -> &Self::Time;
 }

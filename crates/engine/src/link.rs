@@ -4,7 +4,7 @@
 //! ([`crate::spec`]).
 
 use crate::barrier::StartBarrier;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use crate::tally::Port;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,6 +20,6 @@ pub(crate) struct Link {
 
 /// A worker about to start.
 pub(crate) struct Task {
-    pub(crate) spec: Spec,
+    pub(crate) spec: WorkerSpec,
     pub(crate) link: Link,
 }

@@ -5,7 +5,7 @@
 
 use crate::facts::Facts;
 use crate::source::Source;
-use model::job::{Batch, Cache, Data, Limit, Options, Placement, SyncCall};
+use model::job::{Batch, Cache, Data, Options, Placement, StopRule, SyncCall};
 use model::payload::Maker;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
@@ -17,7 +17,7 @@ const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 
 /// Everything a worker is told, and owns.
-pub struct Spec {
+pub struct WorkerSpec {
     /// Index of the worker in the phase.
     pub worker: u32,
     /// Index of its stream.
@@ -47,7 +47,7 @@ pub struct Spec {
     /// Time after the measured window in which operations still run.
     pub cooldown_ns: u64,
     /// What ends it before its time; this worker's part.
-    pub limit: Limit,
+    pub limit: StopRule,
     /// Where its thread and its memory are.
     pub place: Placement,
     /// How operations are submitted.
@@ -66,7 +66,7 @@ pub struct Spec {
     pub clock: Clock,
 }
 
-impl Spec {
+impl WorkerSpec {
     /// One worker of one stream that reads through the page cache for `time_ns`, in one interval, on the calling thread's CPUs.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Spec {
             open_loop: false,
             delay_ns: 0,
             cooldown_ns: 0,
-            limit: Limit::default(),
+            limit: StopRule::default(),
             place: Placement::default(),
             batch: Batch { submit: 1, complete: 1 },
             warmup_ns: 0,

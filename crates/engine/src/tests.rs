@@ -3,7 +3,7 @@
 use crate::engines::find;
 use crate::outcome::Outcome;
 use crate::source::{Common, Op, Panicking, Share, Source, lanes};
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use crate::tally::Block;
 use crate::workers::Workers;
 use model::histogram::Histogram;
@@ -14,14 +14,15 @@ use std::time::Duration;
 /// What the simulated device takes for every operation.
 const LATENCY_NS: u64 = 100_000;
 
-fn spec(engine: &str, depth: u32, time_ns: u64) -> Spec {
+fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
     let stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, engine);
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
     let engine = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
     let sources = lanes(&stream, &[1 << 30], &[1], &share).unwrap_or_else(|e| panic!("{e}"));
     let clock = sys::clock::Clock::calibrate(true).0;
-    let plain = Spec::plain(engine, sources, Vec::new(), time_ns, clock).unwrap_or_else(|e| panic!("{e}"));
-    Spec { depth, interval_ns: time_ns / 100, ..plain }
+    let plain =
+        WorkerSpec::plain(engine, sources, Vec::new(), time_ns, clock).unwrap_or_else(|e| panic!("{e}"));
+    WorkerSpec { depth, interval_ns: time_ns / 100, ..plain }
 }
 
 /// What came of a run, its blocks added up.
@@ -50,7 +51,7 @@ impl Ran {
     }
 }
 
-fn ran(spec: Spec) -> Ran {
+fn ran(spec: WorkerSpec) -> Ran {
     let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
     workers.open();
     let mut ran = Ran::default();
@@ -81,7 +82,7 @@ impl<F: FnMut(u64) -> Op + Send> Source for Conditions<F> {
     }
 }
 
-fn with(mut spec: Spec, op: impl FnMut(u64) -> Op + Send + 'static) -> Spec {
+fn with(mut spec: WorkerSpec, op: impl FnMut(u64) -> Op + Send + 'static) -> WorkerSpec {
     spec.sources = vec![Box::new(Conditions(0, op))];
     spec
 }

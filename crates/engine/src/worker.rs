@@ -6,7 +6,7 @@ use crate::hot::Loop;
 use crate::interface::{Engine, Time};
 use crate::link::Task;
 use crate::outcome::Outcome;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -71,7 +71,7 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
 }
 
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.
-fn settle(spec: &Spec) -> io::Result<()> {
+fn settle(spec: &WorkerSpec) -> io::Result<()> {
     sys::thread::place(&spec.place.cpus, spec.place.node)?;
     // Without this the kernel may let a sleeper wait 50 us longer; on refusal it just does.
     let _ = sys::thread::precise_timers();

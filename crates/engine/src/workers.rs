@@ -7,7 +7,7 @@ use crate::barrier::StartBarrier;
 use crate::engines;
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
-use crate::spec::{STALL_LIMIT_NS, Spec};
+use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Tap, connect};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Workers {
     ///
     /// # Errors
     /// The first worker's reason why it cannot begin; all others end.
-    pub fn spawn(specs: Vec<Spec>) -> Result<Self, String> {
+    pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, String> {
         let mut started =
             Self { all: Vec::new(), barrier: Arc::default(), stop: Arc::default(), failed: Arc::default() };
         let count = specs.len();
@@ -69,7 +69,7 @@ impl Workers {
     }
 
     /// Starts the thread of a spec, whose engine is found by its name: the spec knows its facts alone.
-    fn start(&self, mut spec: Spec) -> Result<Worker, String> {
+    fn start(&self, mut spec: WorkerSpec) -> Result<Worker, String> {
         let name = spec.engine.name;
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);

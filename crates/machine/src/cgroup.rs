@@ -3,7 +3,7 @@
 //! For: entering one below the present cgroup, so that every limit of it still binds, and leaving without a trace. Not for: setting
 //! limits. The whole process moves, and has to before it starts a thread or an operation that is to be counted.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::mountinfo::{self, Mount};
 use crate::root::Root;
 use model::Known;
@@ -88,7 +88,7 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     remove_deserted(root, &parent);
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), random()));
     fs::create_dir(&dir)
-        .map_err(|e| format!("no cgroup may be made in {} ({})", name::shown(&parent), words(&e)))?;
+        .map_err(|e| format!("no cgroup may be made in {} ({})", name::shown(&parent), describe(&e)))?;
     let mut ours = Entered { dir, parent, handed_down: false };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
@@ -118,8 +118,9 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
         let text = fs::read_to_string(from.join(&name)).unwrap_or_default();
         // One device per write, as the kernel takes them.
         for line in text.lines() {
-            write(&to.join(&name), line)
-                .map_err(|e| format!("the limits of its present cgroup cannot be copied ({})", words(&e)))?;
+            write(&to.join(&name), line).map_err(|e| {
+                format!("the limits of its present cgroup cannot be copied ({})", describe(&e))
+            })?;
         }
     }
     Ok(())
@@ -160,14 +161,14 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
     // "0" is the writer's whole process, under whatever number it is known here.
     write(&ours.dir.join("cgroup.procs"), "0")
-        .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), words(&e)))?;
+        .map_err(|e| format!("{} cannot be entered ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
         return present(&ours.dir, &V1_FILES);
     }
     if present(&ours.dir, &V2_FILES).is_err() {
         // Only now, since a cgroup with processes of its own delegates nothing.
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
-            format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), words(&e))
+            format!("{} does not hand the io controller down ({})", name::shown(&ours.parent), describe(&e))
         })?;
         ours.handed_down = true;
     }
@@ -224,8 +225,9 @@ fn random() -> u32 {
 pub fn allowed(root: &Root) -> Known<u8> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &mountinfo::read(root)?)?;
-    let may =
-        |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| words(&e.into()));
+    let may = |path: &Path| {
+        accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
+    };
     may(&parent).map_err(|why| format!("no cgroup may be made in {} ({why})", name::shown(&parent)))?;
     // Whoever moves away has to come back.
     let procs = parent.join("cgroup.procs");

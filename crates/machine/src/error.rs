@@ -63,7 +63,7 @@ impl MachineError {
 }
 
 /// A reason in words, without the number that `io::Error` adds.
-pub(crate) fn words(error: &io::Error) -> String {
+pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),

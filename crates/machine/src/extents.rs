@@ -2,7 +2,7 @@
 //!
 //! For: the sums of [`Extents`] over a whole file. Not for: judging them.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::root::{Root, number_of};
 use model::Known;
 use model::evidence::Extents;
@@ -13,7 +13,7 @@ use sys::fiemap::{self, Extent};
 
 /// Looks at a whole file. Dirty pages are written back only where they hide how the file will be stored.
 pub(crate) fn look(file: &File) -> Known<Extents> {
-    let facts = file.metadata().map_err(|e| words(&e))?;
+    let facts = file.metadata().map_err(|e| describe(&e))?;
     if !facts.is_file() {
         return Err("only files have extents".into());
     }
@@ -28,7 +28,7 @@ pub(crate) fn look_behind(root: &Root, device: &File) -> Option<Known<Extents>> 
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
         return Some(Err(format!("it begins somewhere in {path}")));
     }
-    Some(File::open(root.path(&path)).map_err(|e| format!("{path}: {}", words(&e))).and_then(|f| look(&f)))
+    Some(File::open(root.path(&path)).map_err(|e| format!("{path}: {}", describe(&e))).and_then(|f| look(&f)))
 }
 
 fn read(file: &File, bytes: u64) -> Known<Extents> {
@@ -44,7 +44,7 @@ pub(crate) fn why(error: &io::Error) -> String {
         Some(code) if code == rustix::io::Errno::OPNOTSUPP.raw_os_error() => {
             "this file system does not tell how it stores a file (no FIEMAP)".into()
         }
-        _ => format!("FIEMAP: {}", words(error)),
+        _ => format!("FIEMAP: {}", describe(error)),
     }
 }
 

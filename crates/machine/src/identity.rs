@@ -2,7 +2,7 @@
 //!
 //! For: an [`Identity`] to compare. Not for: who uses it (that is `in_use`).
 
-use crate::error::words;
+use crate::error::describe;
 use crate::loops;
 use crate::root::{Root, number_of};
 use crate::stack;
@@ -57,7 +57,7 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
     match root.device_number(name) {
         Some(number) => Ok(of_device(number)),
-        None => of_path(&root.path(name)).map_err(|e| format!("{name}: {}", words(&e))),
+        None => of_path(&root.path(name)).map_err(|e| format!("{name}: {}", describe(&e))),
     }
 }
 

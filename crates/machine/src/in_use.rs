@@ -3,7 +3,7 @@
 //! For: one sentence that names the user. Not for: what is stored on a device that nobody uses (that is `signature`).
 //! Device and inode decide and not names: these differ between mount namespaces, and are linked, bound and removed.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::loops::{self, Loop};
 use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
@@ -179,7 +179,7 @@ fn mount_of<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) ->
 
 /// Who uses an open file: swap, a loop device, or a program that has it open for writing. `Err`: nobody can tell.
 pub(crate) fn file(root: &Root, file: &File) -> Result<Use, String> {
-    let ours = identity::of_file(file).map_err(|e| words(&e))?;
+    let ours = identity::of_file(file).map_err(|e| describe(&e))?;
     let swaps = swaps(root);
     if swaps.as_ref().is_ok_and(|all| all.iter().any(|s| s.is_same(&ours))) {
         return Ok(Use::By(SWAP.into()));

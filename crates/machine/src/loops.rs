@@ -3,7 +3,7 @@
 //! For: the device and inode of a backing file, which hold over hard links, removed names and mount namespaces. Not for: whether
 //! that matters to anybody (`in_use`, `identity`).
 
-use crate::error::words;
+use crate::error::describe;
 use crate::identity;
 use crate::root::{Root, number_of};
 use model::Known;
@@ -52,11 +52,11 @@ pub(crate) fn behind(root: &Root, name: &str) -> Known<(Identity, u64)> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
     let mut options = File::options();
-    let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(words(&e)))?;
+    let file = options.read(true).custom_flags(O_NONBLOCK).open(&path).map_err(|e| at(describe(&e)))?;
     if !file.metadata().is_ok_and(|f| f.file_type().is_block_device()) {
         return Err(at("no block device".into()));
     }
-    let status = sys::ioctl::loop_status(&file).map_err(|e| at(words(&e)))?;
+    let status = sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))?;
     let what = if status.backing_device == 0 {
         identity::of_numbers(status.device, status.inode)
     } else {

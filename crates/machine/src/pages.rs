@@ -4,7 +4,7 @@
 //! `cachestat` answers 0 on overlayfs although pages are there; `mincore` claims every page of a file that is not the
 //! caller's. So the first is not asked on overlays, and the second only where the caller may write or owns the file.
 
-use crate::error::words;
+use crate::error::describe;
 use model::Known;
 use model::evidence::Pages;
 use rustix::fs::fstatfs;
@@ -31,14 +31,14 @@ pub(crate) fn look(file: &File) -> Known<Pages> {
 }
 
 fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
-    let facts = file.metadata().map_err(|e| words(&e))?;
+    let facts = file.metadata().map_err(|e| describe(&e))?;
     let user = rustix::process::geteuid();
     if !user.is_root() && facts.uid() != user.as_raw() {
         return Err(not_ours());
     }
     let device = facts.file_type().is_block_device();
-    let bytes = if device { sys::ioctl::device_bytes(file).map_err(|e| words(&e))? } else { facts.len() };
-    let cached = cachestat::mincore(file, bytes).map_err(|e| format!("mincore: {}", words(&e)))?;
+    let bytes = if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { facts.len() };
+    let cached = cachestat::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
     Ok(Pages { page_bytes, cached, dirty: None })
 }
 

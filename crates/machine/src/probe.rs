@@ -3,7 +3,7 @@
 //! For: seeing what is stored there (nothing but zeros?) and whether a second read is faster than a first. Not for: a result;
 //! it is made before the first run and outside every measured window.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::pages;
 use model::Known;
 use model::evidence::Probe;
@@ -45,13 +45,13 @@ pub fn look(file: File, span: Range<u64>, align: u32, seed: u64) -> Known<Probe>
     std::thread::Builder::new()
         .name("probe".into())
         .spawn(move || said.send(read(&file, &offsets, block_bytes)))
-        .map_err(|e| format!("no thread could be started: {}", words(&e)))?;
+        .map_err(|e| format!("no thread could be started: {}", describe(&e)))?;
     let late = format!("a read did not come back in {} s", PATIENCE.as_secs());
     heard.recv_timeout(PATIENCE).map_err(|_| late)?
 }
 
 fn read(file: &File, offsets: &[u64], block_bytes: u64) -> Known<Probe> {
-    let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| words(&e))?;
+    let mut arena = Arena::new(1, block_bytes as usize).map_err(|e| describe(&e))?;
     let cached_before = pages::look(file).map(|p| p.cached);
     let mut probe = Probe { block_bytes, ..Probe::default() };
     let mut zeros = Vec::new();
@@ -85,7 +85,7 @@ fn read_one(file: &File, block: &mut [u8], offset: u64) -> Known<u64> {
     // What the kernel does not write must not pass for zeros that it read.
     block.fill(0xA5);
     let start = Instant::now();
-    let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", words(&e)))?;
+    let count = file.read_at(block, offset).map_err(|e| format!("a read at {offset}: {}", describe(&e)))?;
     let took = start.elapsed().as_nanos() as u64;
     if count == block.len() { Ok(took) } else { Err(format!("a read at {offset} gave {count} bytes only")) }
 }

@@ -2,7 +2,7 @@
 //!
 //! For: evicting one file, and waiting for write-back. Not for: dropping other people's caches, nor for targets that are not ours to sync.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::pages;
 use crate::root::Root;
 use model::Known;
@@ -33,13 +33,13 @@ pub fn evict(file: &File) -> Known<Pages> {
     match file.sync_data() {
         // A file system mounted read-only has nothing to write back.
         Err(e) if !matches!(e.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::InvalidInput) => {
-            return Err(format!("it could not be written back: {}", words(&e)));
+            return Err(format!("it could not be written back: {}", describe(&e)));
         }
         _ => {}
     }
     for attempt in 1.. {
         fadvise(file, 0, None, Advice::DontNeed)
-            .map_err(|e| format!("it could not be evicted: {}", words(&e.into())))?;
+            .map_err(|e| format!("it could not be evicted: {}", describe(&e.into())))?;
         let seen = pages::look(file)?;
         if seen.cached == 0 || attempt == TRIES {
             return Ok(seen);
@@ -55,7 +55,7 @@ pub fn evict(file: &File) -> Known<Pages> {
 /// # Errors
 /// Why it could not.
 pub fn write_back(file: &File) -> Known<()> {
-    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", words(&e.into())))
+    rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
 
 /// Reads a stretch of a file into the page cache, until its end or the stop flag.
@@ -72,7 +72,7 @@ pub fn fill(file: &File, from: u64, bytes: u64, stop: &AtomicBool) -> Known<()> 
             Ok(0) => break,
             Ok(read) => at = at.saturating_add(read as u64),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(format!("it could not be read into the page cache: {}", words(&e))),
+            Err(e) => return Err(format!("it could not be read into the page cache: {}", describe(&e))),
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! For: interfaces and counters that a measurement or a check would use. Not for: targets (that is `safety`).
 
 use crate::cgroup;
-use crate::error::words;
+use crate::error::describe;
 use crate::root::Root;
 use model::Known;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use sys::arena::Arena;
 use sys::open_file::OpenFile;
-use sys::ring::{Ring, Wishes};
+use sys::ring::{Ring, RingOptions};
 
 /// A trace point of the block layer; where it can be switched on, all can.
 const TRACE_POINT: &str = "/sys/kernel/tracing/events/block/block_rq_issue/enable";
@@ -52,7 +52,7 @@ pub fn look<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
 
 /// Whether access is allowed to the effective user, as the kernel would decide.
 pub(crate) fn may(root: &Root, path: impl AsRef<str>, access: Access) -> Known<()> {
-    accessat(CWD, root.path(path.as_ref()), access, AtFlags::EACCESS).map_err(|e| words(&e.into()))
+    accessat(CWD, root.path(path.as_ref()), access, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
 }
 
 /// The smallest ring there is, set up and given back.
@@ -60,12 +60,12 @@ fn io_uring(root: &Root) -> Known<()> {
     let ring = || -> io::Result<()> {
         let file = File::open(Path::new("/dev/null"))?;
         let page = rustix::param::page_size();
-        Ring::new(Arena::new(1, page)?, vec![OpenFile { file, writable: false }], &Wishes::default())
+        Ring::new(Arena::new(1, page)?, vec![OpenFile { file, writable: false }], &RingOptions::default())
             .map(drop)
     };
     ring().map_err(|e| match root.word("/proc/sys/kernel/io_uring_disabled").as_deref() {
-        Some(level @ ("1" | "2")) => format!("{} (sysctl kernel.io_uring_disabled is {level})", words(&e)),
-        _ => words(&e),
+        Some(level @ ("1" | "2")) => format!("{} (sysctl kernel.io_uring_disabled is {level})", describe(&e)),
+        _ => describe(&e),
     })
 }
 
@@ -74,7 +74,7 @@ fn readable(root: &Root, name: &str) -> Known<()> {
     // Slashes in names of devices are exclamation marks in /sys.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
     let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path);
-    opened.map(drop).map_err(|e| format!("{}: {}", model::name::shown(&path), words(&e)))
+    opened.map(drop).map_err(|e| format!("{}: {}", model::name::shown(&path), describe(&e)))
 }
 
 #[test]

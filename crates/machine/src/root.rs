@@ -2,7 +2,7 @@
 //!
 //! For: reading small kernel files with a reason for each failure. Not for: writing, nor for files of the user's.
 
-use crate::error::words;
+use crate::error::describe;
 use model::Known;
 use rustix::fs::statfs;
 use std::fs::{self, File};
@@ -57,7 +57,7 @@ impl Root {
         match statfs(&place) {
             Ok(found) if found.f_type == magic => Ok(self.path(path)),
             Ok(_) => Err(format!("{place} is not of the kernel's file system {name}")),
-            Err(e) => Err(words(&e.into())),
+            Err(e) => Err(describe(&e.into())),
         }
     }
 
@@ -67,8 +67,8 @@ impl Root {
     /// The reason in words: no such file, permission denied, ...
     pub fn read(&self, path: &str) -> Known<String> {
         let mut bytes = Vec::new();
-        let file = File::open(self.genuine(path)?).map_err(|e| words(&e))?;
-        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| words(&e))?;
+        let file = File::open(self.genuine(path)?).map_err(|e| describe(&e))?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|e| describe(&e))?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
@@ -84,7 +84,7 @@ impl Root {
     /// # Errors
     /// The reason in words.
     pub fn list(&self, path: &str) -> Known<Vec<String>> {
-        let entries = fs::read_dir(self.genuine(path)?).map_err(|e| words(&e))?;
+        let entries = fs::read_dir(self.genuine(path)?).map_err(|e| describe(&e))?;
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -149,7 +149,7 @@ impl Root {
     /// # Errors
     /// The reason in words.
     pub fn link(&self, path: &str) -> Known<String> {
-        let target = fs::read_link(self.genuine(path)?).map_err(|e| words(&e))?;
+        let target = fs::read_link(self.genuine(path)?).map_err(|e| describe(&e))?;
         Ok(target.to_string_lossy().into_owned())
     }
 

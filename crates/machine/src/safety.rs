@@ -6,7 +6,7 @@
 //! A device is written only when it is named with `--destroy`, and never while it, a part of it or what is built on it is
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
-use crate::error::{MachineError, words};
+use crate::error::{MachineError, describe};
 use crate::in_use::{self, Use};
 use crate::root::{Root, number_of};
 use crate::{identity, signature, stack};
@@ -272,7 +272,7 @@ fn unknown_use(path: &Path, why: &str) -> MachineError {
 }
 
 fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
-    let bytes = sys::ioctl::device_bytes(file).map_err(|e| words(&e));
+    let bytes = sys::ioctl::device_bytes(file).map_err(|e| describe(&e));
     let found = bytes.and_then(|bytes| signature::look(file, bytes)).map_err(|why| {
         MachineError::Refused(format!(
             "what is stored on {} cannot be seen ({why}), so it is not written",
@@ -290,7 +290,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     )))
 }
 
-/// Opens what operations use. Never with `O_NONBLOCK`: io_uring takes that for a wish to fail instead of waiting for the device.
+/// Opens what operations use. Never with `O_NONBLOCK`: io_uring takes that for a request to fail instead of waiting for the device.
 /// Reading leaves the access time alone where the kernel lets us, which it does to owners: it is no part of the work asked
 /// for, and up to 3 % of a read from the page cache.
 pub(crate) fn open_for_work(path: &Path, write: bool, cache: Cache) -> io::Result<File> {

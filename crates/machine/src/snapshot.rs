@@ -2,7 +2,7 @@
 //!
 //! For: reading and keeping. Not for: understanding what was read (`model::evidence` parses, the crate `analysis` judges).
 
-use crate::error::words;
+use crate::error::describe;
 use crate::root::Root;
 use crate::threads::{self, Ours};
 use crate::{extents, limits, mountinfo, pages};
@@ -147,7 +147,7 @@ fn state(root: &Root, target: Option<&File>, with_extents: bool) -> TargetState 
 
 /// What a file is and how long.
 fn file_state(file: &File) -> Known<FileState> {
-    let facts = file.metadata().map_err(|e| words(&e))?;
+    let facts = file.metadata().map_err(|e| describe(&e))?;
     if !facts.is_file() {
         return Err("it is a device and no file in a file system".into());
     }
@@ -163,11 +163,11 @@ fn file_state(file: &File) -> Known<FileState> {
 
 /// How full the file system of a file is.
 fn room(file: &File) -> Known<Room> {
-    let facts = file.metadata().map_err(|e| words(&e))?;
+    let facts = file.metadata().map_err(|e| describe(&e))?;
     if !facts.is_file() && !facts.is_dir() {
         return Err("it is a device and no file in a file system".into());
     }
-    let seen = rustix::fs::fstatvfs(file).map_err(|e| words(&e.into()))?;
+    let seen = rustix::fs::fstatvfs(file).map_err(|e| describe(&e.into()))?;
     let bytes = |blocks: u64| blocks.saturating_mul(seen.f_frsize);
     Ok(Room { total_bytes: bytes(seen.f_blocks), free_bytes: bytes(seen.f_bavail) })
 }

@@ -3,7 +3,7 @@
 //! For: the same bytes read through the file system and from the device beneath, so that the two can be compared. Not for: how
 //! the file is stored as a whole (that is `extents`), nor for file systems and volumes that keep their maps to themselves.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::root::Root;
 use model::Known;
 use model::evidence::SECTOR_BYTES;
@@ -84,7 +84,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
 /// That they differ, or why they cannot be read.
 pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Known<()> {
     let align = u64::from(align.max(1));
-    let mut arena = Arena::new(2, PROOF_BYTES.max(align) as usize).map_err(|e| words(&e))?;
+    let mut arena = Arena::new(2, PROOF_BYTES.max(align) as usize).map_err(|e| describe(&e))?;
     let every = pieces.len().div_ceil(PROVEN).max(1);
     for piece in pieces.iter().step_by(every) {
         if !piece.physical.is_multiple_of(align) {
@@ -97,7 +97,7 @@ pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Know
         let mut read = |slot: usize, file: &File, from: u64| -> Known<Vec<u8>> {
             let whole = bytes.next_multiple_of(align as usize);
             let buffer = arena.slot_mut(slot).get_mut(..whole).ok_or("the buffer is too small")?;
-            let got = file.read_at(buffer, from).map_err(|e| words(&e))?;
+            let got = file.read_at(buffer, from).map_err(|e| describe(&e))?;
             Ok(buffer[..got.min(bytes)].to_vec())
         };
         let (above, below) = (read(0, target, piece.logical)?, read(1, device, piece.physical)?);
@@ -126,8 +126,8 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
             if root.device_number(path).is_some() {
                 return Ok(pieces);
             }
-            let file = File::open(root.path(path)).map_err(|e| format!("{path}: {}", words(&e)))?;
-            let bytes = file.metadata().map_err(|e| format!("{path}: {}", words(&e)))?.len();
+            let file = File::open(root.path(path)).map_err(|e| format!("{path}: {}", describe(&e)))?;
+            let bytes = file.metadata().map_err(|e| format!("{path}: {}", describe(&e)))?.len();
             Ok(within(&pieces, &map_of(&file, bytes)?))
         }
         _ => Err(format!("{} does not tell where it stores a block", upper.name)),
@@ -136,7 +136,7 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
 
 /// The stored extents of a file.
 fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
-    let kind = fstatfs(file).map_err(|e| words(&e.into()))?.f_type as i64;
+    let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
     if OWN_SPACE.contains(&kind) {
         return Err(
             "its file system places files in a space of its own and does not tell where on the device".into(),

@@ -55,19 +55,19 @@ impl TestFile {
     /// Makes a file in `dir` and fills it with data that nothing else has. `progress` gets bytes done and bytes in all.
     ///
     /// # Errors
-    /// [`MachineError::Usage`] for a wish below 16 MiB; refused where there is no permission or less room than that, and
+    /// [`MachineError::Usage`] where less than 16 MiB is asked for; refused where there is no permission or less room than that, and
     /// where the stop flag came up.
     pub fn make(
         dir: &Path,
-        wish_bytes: u64,
+        asked_bytes: u64,
         seed: u64,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
-        if wish_bytes < LEAST_BYTES {
+        if asked_bytes < LEAST_BYTES {
             return Err(MachineError::Usage(format!(
                 "a test file of {} is too small to say anything about storage; type --size 16m or more",
-                show_bytes(wish_bytes)
+                show_bytes(asked_bytes)
             )));
         }
         let (file, name) = create(dir)?;
@@ -80,7 +80,7 @@ impl TestFile {
                 name::shown(name)
             ));
         }
-        let target = made.fitting(dir, wish_bytes)?;
+        let target = made.fitting(dir, asked_bytes)?;
         made.fill(dir, target, seed, stop, progress)?;
         made.prove();
         Ok(made)
@@ -96,7 +96,7 @@ impl TestFile {
         &self.file
     }
 
-    /// What was not as wished or cannot be proven, in sentences.
+    /// What was not as asked or cannot be proven, in sentences.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -118,20 +118,20 @@ impl TestFile {
     }
 
     /// The largest whole number of MiB that leaves enough free.
-    fn fitting(&mut self, dir: &Path, wish: u64) -> Result<u64, MachineError> {
+    fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
             self.notes.push(format!("the file system of {} does not say how much is free", name::shown(dir)));
-            return Ok(wish / MIB * MIB);
+            return Ok(asked / MIB * MIB);
         };
-        let target = wish.min(room) / MIB * MIB;
+        let target = asked.min(room) / MIB * MIB;
         if target < LEAST_BYTES {
             return Err(no_room(dir, room));
         }
-        if target < wish / MIB * MIB {
+        if target < asked / MIB * MIB {
             self.notes.push(format!(
                 "the test file is {} instead of {}, so that 5 % of its file system stay free",
                 show_bytes(target),
-                show_bytes(wish)
+                show_bytes(asked)
             ));
         }
         Ok(target)
@@ -355,8 +355,8 @@ fn room(file: &File) -> Option<u64> {
 ///
 /// # Errors
 /// A refusal that names the largest size that does.
-pub fn fits(dir: &Path, wish_bytes: u64) -> Result<(), MachineError> {
-    let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < wish_bytes) else {
+pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
+    let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < asked_bytes) else {
         return Ok(());
     };
     if room < LEAST_BYTES {
@@ -364,7 +364,7 @@ pub fn fits(dir: &Path, wish_bytes: u64) -> Result<(), MachineError> {
     }
     Err(MachineError::Refused(format!(
         "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
-        show_bytes(wish_bytes),
+        show_bytes(asked_bytes),
         name::shown(dir),
         show_bytes(room),
         room / MIB

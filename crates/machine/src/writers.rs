@@ -3,7 +3,7 @@
 //! For: the name of one of them, or what could not be seen. Not for: users in the kernel, such as mounts (that is `in_use`). Who
 //! only reads uses nothing that writing could destroy under its hands.
 
-use crate::error::words;
+use crate::error::describe;
 use crate::in_use::Use;
 use crate::root::Root;
 use crate::{identity, others};
@@ -44,7 +44,7 @@ const ACCESS_MODE: u32 = 3;
 pub(crate) fn of_file(root: &Root, file: &File) -> Use {
     let ours = match identity::of_file(file) {
         Ok(ours) => [ours],
-        Err(e) => return Use::Unseen(words(&e)),
+        Err(e) => return Use::Unseen(describe(&e)),
     };
     let asked = lease(file);
     let by_ourselves = || writes(root, std::process::id(), &ours).is_ok_and(|it_does| it_does);
@@ -53,7 +53,7 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
         return Use::Nobody;
     }
     let seen = processes(root, &ours);
-    if let Ok(Seen { writer: Some(who), .. }) = seen {
+    if let Ok(Holders { writer: Some(who), .. }) = seen {
         return Use::By(format!("open for writing by {who}"));
     }
     if stays(is_open, CLOSING) {
@@ -64,8 +64,8 @@ pub(crate) fn of_file(root: &Root, file: &File) -> Use {
         return Use::By(format!("open for writing by {who}"));
     }
     match (seen, asked) {
-        (_, Ok(_)) | (Ok(Seen { hidden: 0, .. }), Err(_)) => Use::Nobody,
-        (Ok(Seen { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
+        (_, Ok(_)) | (Ok(Holders { hidden: 0, .. }), Err(_)) => Use::Nobody,
+        (Ok(Holders { hidden, .. }), Err(why)) => Use::Unseen(format!("{why}, and {}", others_files(hidden))),
         (Err(also), Err(why)) => Use::Unseen(format!("{why}, and {also}")),
     }
 }
@@ -85,9 +85,9 @@ fn stays(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
 /// Programs that have one of these devices, or of the files behind them, open for writing; ourselves aside, since we claim them.
 pub(crate) fn of_devices(root: &Root, all: &[Identity]) -> Use {
     match processes(root, all) {
-        Ok(Seen { writer: Some(who), .. }) => Use::By(format!("open for writing by {who}")),
-        Ok(Seen { hidden: 0, .. }) => Use::Nobody,
-        Ok(Seen { hidden, .. }) => Use::Unseen(others_files(hidden)),
+        Ok(Holders { writer: Some(who), .. }) => Use::By(format!("open for writing by {who}")),
+        Ok(Holders { hidden: 0, .. }) => Use::Nobody,
+        Ok(Holders { hidden, .. }) => Use::Unseen(others_files(hidden)),
         Err(why) => Use::Unseen(why),
     }
 }
@@ -98,19 +98,19 @@ fn others_files(hidden: usize) -> String {
 
 /// What the kernel knows of all who have it open. What others than this kernel may have open it cannot answer for.
 fn lease(file: &File) -> Result<bool, String> {
-    let statfs = rustix::fs::fstatfs(file).map_err(|e| words(&e.into()))?;
+    let statfs = rustix::fs::fstatfs(file).map_err(|e| describe(&e.into()))?;
     if SHARED.contains(&(statfs.f_type as u64 & 0xffff_ffff)) {
         return Err("its file system answers to others than this kernel too".into());
     }
     sys::lease::is_open_for_writing(file).map_err(|e| match e.kind() {
         io::ErrorKind::PermissionDenied => "only its owner may ask the kernel who has it open".into(),
         io::ErrorKind::InvalidInput => "its file system has no leases".into(),
-        _ => words(&e),
+        _ => describe(&e),
     })
 }
 
 /// What was seen of the processes.
-struct Seen {
+struct Holders {
     /// The first that has it open for writing.
     writer: Option<String>,
     /// How many do not show their files.
@@ -118,7 +118,7 @@ struct Seen {
 }
 
 /// Looks at the files of all processes but this one.
-fn processes(root: &Root, what: &[Identity]) -> Result<Seen, String> {
+fn processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
     let own = std::process::id();
     let all: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
@@ -129,14 +129,14 @@ fn processes(root: &Root, what: &[Identity]) -> Result<Seen, String> {
     let mut hidden = usize::from(!all.contains(&1));
     for pid in all.into_iter().filter(|pid| *pid != own) {
         match writes(root, pid, what) {
-            Ok(true) => return Ok(Seen { writer: Some(others::name(root, pid)), hidden }),
+            Ok(true) => return Ok(Holders { writer: Some(others::name(root, pid)), hidden }),
             Ok(false) => {}
             // One that ended meanwhile has nothing open.
             Err(_) if !root.has(&format!("/proc/{pid}")) => {}
             Err(_) => hidden += 1,
         }
     }
-    Ok(Seen { writer: None, hidden })
+    Ok(Holders { writer: None, hidden })
 }
 
 /// Whether a process has one of these open for writing, or mapped so that it can be written.

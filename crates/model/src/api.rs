@@ -11,16 +11,17 @@ use serde::{Deserialize, Serialize};
 
 /// The jobs of a plan that are the same work through one interface each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contest {
+pub struct InterfaceComparison {
     /// One per job that takes part, in the order of the table.
-    pub entrants: Vec<Entrant>,
+    #[serde(rename = "entrants")]
+    pub candidates: Vec<Candidate>,
     /// What cannot be tried, each with the reason: `pread O_DIRECT, 512 sequential reads: ...`.
     pub missing: Vec<String>,
 }
 
 /// One interface at one work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entrant {
+pub struct Candidate {
     /// Index of the job.
     pub job: usize,
     /// What the table calls it: `pread`.

@@ -9,7 +9,7 @@ use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Two sides held against each other.
+/// Two sides compared with each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Which program and contract made this.
@@ -18,7 +18,7 @@ pub struct Comparison {
     pub answer: Answer,
     /// The same in one or two sentences, with its numbers.
     pub sentence: String,
-    /// What the other side is held against.
+    /// What the other side is compared with.
     pub a: Side,
     /// The other side.
     pub b: Side,
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub gate: Option<Gate>,
 }
 
-/// The words of a comparison: what is said of B, held against A.
+/// The words of a comparison: what is said of B, compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Answer {
     /// Surely better by more than the margin: more operations, or less time.

@@ -2,10 +2,10 @@
 //!
 //! For: one line of `fathom list`, one object of its JSON, one row of the index. Not for: finding, reading or laying out entries.
 
+use crate::annotations::Annotations;
 use crate::check_id::CheckId;
 use crate::finding::Severity;
 use crate::report::{Ending, Headline, Verdict};
-use crate::words::Words;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Entries of a history, newest first. Its JSON is that of the entries.
@@ -68,7 +68,7 @@ pub struct Entry {
     /// Version of fathom that judged.
     pub judged_by: String,
     /// What the user said about it.
-    pub words: Words,
+    pub words: Annotations,
     /// Why it, or what the user said about it, cannot be read.
     pub problem: Option<String>,
 }

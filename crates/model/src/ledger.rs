@@ -26,7 +26,7 @@ pub struct Account {
     pub issued: Moved,
     /// What the kernel charged to fathom's cgroup on the disk that the topmost layer is or is a part of.
     pub charged: Entry,
-    /// What each layer of the stack completed, from the top to the ground.
+    /// What each layer of the stack completed, from the top down.
     pub layers: Vec<Entry>,
 }
 
@@ -66,7 +66,7 @@ pub struct Moved {
 /// The same work at each layer of one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layers {
-    /// One per layer and cache mode, in the order of the table: from the ground up, one work after another.
+    /// One per layer and cache mode, in the order of the table: from the lowest layer up, one work after another.
     pub rows: Vec<LayerRow>,
     /// Layers that could not be measured, each with the reason: `vda, 8K random write: ...`.
     pub missing: Vec<String>,
@@ -90,8 +90,8 @@ pub struct LayerRow {
     /// What that device completed from the first operation to the end of the final sync, all runs together; `None` where
     /// nothing was written or that was not counted.
     pub device_with_sync: Option<Moved>,
-    /// Its rate against that of the layer below; `None` on the ground.
-    pub against: Option<Against>,
+    /// Its rate against that of the layer below; `None` for the lowest.
+    pub against: Option<Difference>,
     /// Ids of findings that void, rename or bias this row and are not what it is there to show. A comparison with such a
     /// row compares something else.
     pub findings: Vec<CheckId>,
@@ -110,7 +110,7 @@ pub struct Pace {
 
 /// A rate against another, from runs of the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Against {
+pub struct Difference {
     /// Name of the other.
     pub name: String,
     /// Its result's index.
@@ -121,25 +121,26 @@ pub struct Against {
     pub interval: Option<[f64; 2]>,
 }
 
-/// The same work at the layers of one place, from the ground up.
+/// The same work at the layers of one place, from the device up: what a plan says of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ladder {
+pub struct LayerComparison {
     /// One per job that takes part, in the order of the table.
-    pub rungs: Vec<Rung>,
+    #[serde(rename = "rungs")]
+    pub layers: Vec<ComparedLayer>,
     /// Layers that could not be measured.
-    pub missing: Vec<MissingRung>,
+    pub missing: Vec<MissingLayer>,
 }
 
 /// One layer of the place, with one way through the page cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rung {
+pub struct ComparedLayer {
     /// Index of the job.
     pub job: usize,
     /// What the table calls it: `vda`, `ext4, direct`.
     pub name: String,
     /// What the job does, which its rows stand under: `8K random read`.
     pub work: String,
-    /// Index of the rung that it is held against; `None` on the ground.
+    /// Index of the layer that it is compared with; `None` for the lowest.
     pub below: Option<usize>,
     /// Whether its target is read into the page cache before each run: it shows what the cache does.
     pub warm: bool,
@@ -150,7 +151,7 @@ pub struct Rung {
 
 /// A layer that could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MissingRung {
+pub struct MissingLayer {
     /// What the table would call it, and what it would do: `vda, 8K random write`.
     pub name: String,
     /// Why, in words.

@@ -5,9 +5,9 @@
 //! The flow is `Request -> Plan -> Record -> Report -> bytes`; [`plan`], [`record`] and [`report`] are those stages.
 #![forbid(unsafe_code)]
 
+pub mod annotations;
 pub mod answer;
 pub mod api;
-pub mod card;
 pub mod check_id;
 pub mod check_page;
 pub mod comparison;
@@ -29,18 +29,18 @@ pub mod producer;
 pub mod profile;
 pub mod record;
 pub mod report;
+pub mod spec;
 pub mod stamp;
 mod stand_in;
 pub mod steadiness;
 pub mod study;
 pub mod sweep;
+pub mod tool_layout;
 pub mod units;
 pub mod verdict;
 pub mod verification;
 pub mod verified;
 pub mod visible;
-pub mod wish;
-pub mod words;
 
 /// A value that was looked at, or the reason why it could not be. Missing is never zero.
 pub type Known<T> = Result<T, String>;

@@ -1,4 +1,4 @@
-//! The load curve, as it stands in a report: latency against the load that was offered, its knee, and a promise.
+//! The load curve, as it stands in a report: latency against the load that was offered, its knee, and a latency target.
 //!
 //! For: data of the JSON contract (format 1), key `limit`. Not for: computing it (the crate `analysis`) nor laying it out.
 
@@ -21,8 +21,9 @@ pub struct LoadCurve {
     pub points: Vec<LoadPoint>,
     /// Where more load begins to cost more latency than it gains; `None` where too few loads have a latency.
     pub knee: Option<Knee>,
-    /// Whether the promise holds, and up to which load; `None` where none was asked for.
-    pub promise: Option<Kept>,
+    /// Whether the latency target is met, and up to which load; `None` where none was asked for.
+    #[serde(rename = "promise")]
+    pub latency_target: Option<MetLoad>,
     /// What the headline says, with all its numbers, in one sentence.
     pub sentence: String,
     /// Indices of the results that the headline rests on.
@@ -47,7 +48,7 @@ pub struct LoadPoint {
     /// Percentile (`"99.9"`) of the same to ns, all runs together; `None` besides where fewer than ten operations lie beyond
     /// it, or lateness of our own is more than a tenth of it.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// 99th percentile of the lateness of hand-overs in ns; `None` where no operation completed.
+    /// 99th percentile of the lateness of submissions in ns; `None` where no operation completed.
     pub lateness_p99_ns: Option<u64>,
     /// Mean requests in the queue of the topmost device; `None` where it was not counted.
     pub device_depth: Option<f64>,
@@ -55,7 +56,8 @@ pub struct LoadPoint {
     pub state: LoadState,
     /// Whether the latency target was met at this load, at 95 %; `None` where none was asked for, runs do not tell, or the
     /// percentile is withheld.
-    pub kept: Option<bool>,
+    #[serde(rename = "kept")]
+    pub met: Option<bool>,
 }
 
 /// What became of an offered load.
@@ -64,7 +66,7 @@ pub struct LoadPoint {
 pub enum LoadState {
     /// It was served as it came.
     Served,
-    /// It was served, and some percentiles are withheld because hand-overs were late.
+    /// It was served, and some percentiles are withheld because submissions were late.
     Late,
     /// More came than was served: latency is the length of the run, and withheld.
     Overload,
@@ -84,27 +86,29 @@ pub struct Knee {
     pub reached: bool,
 }
 
-/// Up to which load a promise is kept.
+/// Up to which load a latency target is met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
+pub struct MetLoad {
     /// Name of the percentile: `99`.
     pub percentile: String,
     /// What it must not exceed in ns.
     pub latency_ns: u64,
     /// The highest load below the first miss that was shown to meet it, at 95 %; `None` where none was.
-    pub kept_iops: Option<u64>,
+    #[serde(rename = "kept_iops")]
+    pub met_iops: Option<u64>,
     /// The first miss: the lowest load that was shown to miss it, at 95 %; `None` where none was.
-    pub broken_iops: Option<u64>,
+    #[serde(rename = "broken_iops")]
+    pub missed_iops: Option<u64>,
 }
 
-/// What is promised, and to whom.
+/// A latency target: which percentile, and how requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct LatencyTarget {
     /// Rank of the latency from the intended start: 0.99.
     pub quantile: f64,
     /// What it must not exceed, in ns; `None` where only the curve is wanted.
     pub latency_ns: Option<u64>,
-    /// How those who wait arrive.
+    /// How requests arrive.
     #[serde(default)]
     pub arrivals: Arrivals,
 }

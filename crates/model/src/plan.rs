@@ -6,11 +6,11 @@
 use crate::Known;
 use crate::identity::Identity;
 use crate::job::{Job, Stream};
-pub use crate::ledger::{Ladder, MissingRung, Rung};
-pub use crate::load::Promise;
+pub use crate::ledger::{ComparedLayer, LayerComparison, MissingLayer};
+pub use crate::load::LatencyTarget;
 use crate::report::Report;
+use crate::spec::limits::ATTEMPTS;
 use crate::study::Study;
-use crate::wish::limits::ATTEMPTS;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation is going to measure.
@@ -55,7 +55,7 @@ pub struct Plan {
     pub expect_device: Option<String>,
     /// The earlier session whose jobs are measured again beside the others; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<Against>,
+    pub against: Option<Rerun>,
     /// What the jobs are to answer together.
     #[serde(flatten)]
     pub study: Study,
@@ -79,8 +79,8 @@ impl Serialize for Plan {
 impl<'de> Deserialize<'de> for Plan {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut plan = Self::deserialize(from)?;
-        if let Strategy::Limit(promise) = plan.strategy {
-            plan.study = Study::Limit(promise);
+        if let Strategy::Limit(latency_target) = plan.strategy {
+            plan.study = Study::Limit(latency_target);
         }
         Ok(plan)
     }
@@ -127,13 +127,13 @@ pub enum Strategy {
         at_most: u32,
     },
     /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that, then at those between which the
-    /// promise breaks.
-    Limit(Promise),
+    /// latency target is missed.
+    Limit(LatencyTarget),
 }
 
 /// An earlier session whose jobs are measured again beside the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Against {
+pub struct Rerun {
     /// Its id.
     pub session: String,
     /// Index of the first of its jobs: the jobs from there on are its, as it had them.

@@ -1,15 +1,15 @@
 //! Profiles: named lists of tests, as data.
 //!
-//! For: the canonical patterns of the field. Not for: how they are measured (the plan) or shown (the report).
+//! For: the standard benchmarks of the field. Not for: how they are measured (the plan) or shown (the report).
 //! Sources: CrystalDiskMark 9 (`CrystalDiskMark.cpp`, presets Default, NVMe SSD, Peak, Real World, Demo) and the article
 //! "IO Performance Benchmarking 101" (the six common usage patterns). ATTO Disk Benchmark 4 (0.5 KB to 64 MB, queue depth 4, 256
 //! MB). AS SSD Benchmark 2: <https://ssd-tester.com/text_score.php> (tests, sizes, score) and reviews that name its block sizes.
 
-use crate::card::Look;
 use crate::job::Pattern::{self, Random, Sequential};
-use crate::job::{Limit, Mix, PerKind, Sizes};
+use crate::job::{Mix, PerKind, Sizes, StopRule};
+use crate::spec::{JobSpec, Rw, StreamSpec};
+use crate::tool_layout::Look;
 use crate::units::{GIB, MIB};
-use crate::wish::{JobWish, Rw, StreamWish};
 
 /// One line of a profile; measured once for each direction of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +51,12 @@ pub struct Profile {
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
     /// How its tool shows the results; `None` where the table says the same.
-    pub card: Option<Dress>,
+    pub card: Option<ToolStyle>,
 }
 
 /// How a tool shows its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dress {
+pub struct ToolStyle {
     /// The tool.
     pub tool: &'static str,
     /// How.
@@ -196,7 +196,7 @@ pub const PROFILES: &[Profile] = &[
         read_percents: READ_WRITE,
         // The block size that other tools quote; the best of all rows would be the luckiest.
         headline: 11,
-        card: Some(Dress {
+        card: Some(ToolStyle {
             tool: "ATTO Disk Benchmark",
             look: Look::Bars,
             differs: &[
@@ -227,7 +227,7 @@ pub const PROFILES: &[Profile] = &[
         ],
         read_percents: READ_WRITE,
         headline: 0,
-        card: Some(Dress {
+        card: Some(ToolStyle {
             tool: "AS SSD Benchmark",
             look: Look::Score,
             differs: &[NO_COPIES, "The 64 threads share one file; those of AS SSD have 64 files of 16 MB."],
@@ -251,7 +251,7 @@ pub const PROFILES: &[Profile] = &[
         ],
         read_percents: BOTH,
         headline: 0,
-        card: Some(Dress {
+        card: Some(ToolStyle {
             tool: "AS SSD Compression-Benchmark",
             look: Look::Bars,
             differs: &[
@@ -291,8 +291,8 @@ impl Test {
         }
     }
 
-    /// Says what it is in a wish. `span` is what its target has room for.
-    pub fn wish(&self, read_percent: u8, span: u64, job: &mut JobWish) {
+    /// Writes what it is into a spec. `span` is what its target has room for.
+    pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {
             return job
@@ -301,7 +301,7 @@ impl Test {
                 .flat_map(|p| &mut p.streams)
                 .for_each(|s| self.say(read_percent, s));
         };
-        let once = Limit { operations: Some((span / u64::from(self.block_bytes)).max(1)), bytes: None };
+        let once = StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), bytes: None };
         let mut phases = Vec::new();
         for (name, read_percent) in [("write", 0), ("read", 100)] {
             for phase in &job.phases {
@@ -318,7 +318,7 @@ impl Test {
         job.phases = phases;
     }
 
-    fn say(&self, read_percent: u8, stream: &mut StreamWish) {
+    fn say(&self, read_percent: u8, stream: &mut StreamSpec) {
         let sizes = Sizes::Fixed(self.block_bytes);
         stream.rw = Some(if self.pattern == Random { Rw::Randrw } else { Rw::Rw });
         stream.mix = Some(Mix { read_percent, trim_percent: 0 });
@@ -383,10 +383,10 @@ fn atto_doubles_from_half_a_kilobyte_to_64_mib() {
 
 #[test]
 fn a_rewriting_test_writes_everything_and_then_reads_it() {
-    let mut job = JobWish::default();
-    job.phases.push(crate::wish::PhaseWish { streams: vec![StreamWish::default()], ..Default::default() });
-    rewrite("30 %", 30).wish(50, GIB, &mut job);
-    let streams: Vec<&StreamWish> = job.phases.iter().flat_map(|p| &p.streams).collect();
+    let mut job = JobSpec::default();
+    job.phases.push(crate::spec::PhaseSpec { streams: vec![StreamSpec::default()], ..Default::default() });
+    rewrite("30 %", 30).spec(50, GIB, &mut job);
+    let streams: Vec<&StreamSpec> = job.phases.iter().flat_map(|p| &p.streams).collect();
     assert_eq!(streams.len(), 2);
     assert!(streams.iter().all(|s| s.limit.operations == Some(64)));
     assert_eq!((streams[0].compress, streams[1].compress), (Some(30), None));

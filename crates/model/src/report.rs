@@ -3,6 +3,7 @@
 //! For: the value that every output format renders. Not for: computing it, nor laying it out.
 //! `null` means not known or not supported by enough operations; zero means zero.
 
+use crate::annotations::Annotations;
 pub use crate::answer::{Answer, AnswerWord};
 use crate::comparison::Comparison;
 use crate::finding::Finding;
@@ -15,7 +16,6 @@ use crate::record::{Preconditioned, Written};
 use crate::steadiness::{Estimate, Steadiness};
 use crate::study::{Studied, StudiedKeys};
 pub use crate::verdict::Verdict;
-use crate::words::Words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ pub struct Report {
     /// The session file that this was judged from; `None` where it was not kept.
     pub session: Option<String>,
     /// What the user says about that session.
-    #[serde(default, skip_serializing_if = "Words::is_empty")]
-    pub words: Words,
+    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    pub words: Annotations,
     /// What the jobs answer together.
     #[serde(flatten)]
     #[schemars(with = "StudiedKeys")]
@@ -74,12 +74,12 @@ pub struct Report {
     pub preconditioned: Option<Preconditioned>,
     /// The workloads of an earlier session, measured again beside these; `None` where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<Against>,
+    pub against: Option<Rerun>,
 }
 
 /// The workloads of an earlier session, measured again in turns with those of this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Against {
+pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
     /// What its workloads came to now.
@@ -322,15 +322,15 @@ pub struct Figures {
     pub mb_per_s_interval: Option<[f64; 2]>,
     /// Mean operations in flight of all directions, counted apart from the latencies.
     pub depth_mean: f64,
-    /// Latency to the completion, all runs together: from the intended start in an open loop, from the hand-over otherwise.
+    /// Latency to the completion, all runs together: from the intended start in an open loop, from the submission otherwise.
     /// In an open loop a percentile is `None` too where lateness of our own is more than a tenth of it.
     pub latency_ns: Latency,
     /// Time inside calls that handed operations over without waiting for any, of all directions; one entry per call. `None`
     /// where there was no such call.
     pub submit_ns: Option<Latency>,
-    /// In an open loop: from the hand-over to the completion.
+    /// In an open loop: from the submission to the completion.
     pub service_ns: Option<Latency>,
-    /// In an open loop: from the intended start to the hand-over.
+    /// In an open loop: from the intended start to the submission.
     pub lateness_ns: Option<Latency>,
 }
 
@@ -375,7 +375,7 @@ pub struct RunFigures {
 /// What the topmost device saw of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFigures {
-    /// Operations that fathom issued, warm-up and drain included, to be held against `ios`.
+    /// Operations that fathom issued, warm-up and drain included, to be compared with `ios`.
     pub issued_ops: u64,
     /// Bytes that fathom issued.
     pub issued_bytes: u64,

@@ -4,11 +4,11 @@
 //! work of a study; that is one file each in the crates `analysis` and `report`.
 //! In JSON each study has a key of its own beside the other keys of its plan or report, as it always had.
 
-use crate::api::{Api, Contest};
-use crate::card::{Card, Form};
-use crate::ledger::{Ladder, Layers};
-use crate::load::{LoadCurve, Promise};
+use crate::api::{Api, InterfaceComparison};
+use crate::ledger::{LayerComparison, Layers};
+use crate::load::{LatencyTarget, LoadCurve};
 use crate::sweep::{Grid, Sweep};
+use crate::tool_layout::{ToolLayout, ToolResults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,15 +20,15 @@ pub enum Study {
     #[default]
     Jobs,
     /// What each layer of one place costs: the same work at all of them.
-    Layers(Ladder),
-    /// Which load is served in time: what was promised, as the plan's strategy has it, which chooses the loads.
-    Limit(Promise),
+    Layers(LayerComparison),
+    /// Which load is served in time: the latency target, as the plan's strategy has it, which chooses the loads.
+    Limit(LatencyTarget),
     /// Which settings are best: the same work at different ones.
     Sweep(Grid),
     /// Which interface to use: the same work through different ones.
-    Interfaces(Contest),
+    Interfaces(InterfaceComparison),
     /// What a well-known tool would show: its tests, and how it shows them.
-    Profile(Form),
+    Profile(ToolLayout),
 }
 
 /// What a study came to.
@@ -38,7 +38,7 @@ pub enum Studied {
     /// Nothing beside the results.
     #[default]
     Jobs,
-    /// The same work at each layer of one place, from the ground up.
+    /// The same work at each layer of one place, from the lowest layer up.
     Layers(Layers),
     /// Latency against offered load.
     Limit(LoadCurve),
@@ -47,7 +47,7 @@ pub enum Studied {
     /// The same bytes through every interface.
     Interfaces(Api),
     /// The results as a well-known tool shows them.
-    Profile(Card),
+    Profile(ToolResults),
 }
 
 impl Study {
@@ -68,22 +68,23 @@ impl Studied {
 #[derive(Default, Serialize, Deserialize)]
 struct StudyKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
-    layers: Option<Ladder>,
+    layers: Option<LayerComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<Grid>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    contest: Option<Contest>,
+    #[serde(rename = "contest")]
+    comparison: Option<InterfaceComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    form: Option<Form>,
+    form: Option<ToolLayout>,
 }
 
 impl From<StudyKeys> for Study {
     fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, contest, form } = keys;
+        let StudyKeys { layers, sweep, comparison, form } = keys;
         let found = [
             layers.map(Self::Layers),
             sweep.map(Self::Sweep),
-            contest.map(Self::Interfaces),
+            comparison.map(Self::Interfaces),
             form.map(Self::Profile),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
@@ -95,9 +96,9 @@ impl From<Study> for StudyKeys {
         let none = Self::default();
         match study {
             Study::Jobs | Study::Limit(_) => none,
-            Study::Layers(ladder) => Self { layers: Some(ladder), ..none },
+            Study::Layers(comparison) => Self { layers: Some(comparison), ..none },
             Study::Sweep(grid) => Self { sweep: Some(grid), ..none },
-            Study::Interfaces(contest) => Self { contest: Some(contest), ..none },
+            Study::Interfaces(comparison) => Self { comparison: Some(comparison), ..none },
             Study::Profile(form) => Self { form: Some(form), ..none },
         }
     }
@@ -106,7 +107,7 @@ impl From<Study> for StudyKeys {
 /// The keys of a study in a report: one of them at most, none where it is of jobs alone.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StudiedKeys {
-    /// The same work at each layer of one place, from the ground up; absent where that was not measured.
+    /// The same work at each layer of one place, from the lowest layer up; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<Layers>,
     /// The same work at every setting of a grid; absent where that was not measured.
@@ -117,7 +118,7 @@ pub(crate) struct StudiedKeys {
     api: Option<Api>,
     /// The results as a well-known tool shows them; absent where that was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    card: Option<Card>,
+    card: Option<ToolResults>,
     /// Latency against offered load; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<LoadCurve>,
@@ -153,12 +154,15 @@ impl From<Studied> for StudiedKeys {
 
 #[test]
 fn the_keys_of_a_study_are_those_of_old_files() {
-    let ladder = || Ladder { rungs: Vec::new(), missing: Vec::new() };
+    let comparison = || LayerComparison { layers: Vec::new(), missing: Vec::new() };
     let json = serde_json::json!({ "layers": { "rungs": [], "missing": [] } });
-    assert_eq!(serde_json::to_value(Study::Layers(ladder())).ok(), Some(json.clone()));
-    assert_eq!(serde_json::from_value(json).ok(), Some(Study::Layers(ladder())));
-    let contest = serde_json::json!({ "contest": { "entrants": [], "missing": [] } });
-    assert_eq!(serde_json::from_value(contest).ok(), Some(Study::Interfaces(Contest::default())));
+    assert_eq!(serde_json::to_value(Study::Layers(comparison())).ok(), Some(json.clone()));
+    assert_eq!(serde_json::from_value(json).ok(), Some(Study::Layers(comparison())));
+    let comparison = serde_json::json!({ "contest": { "entrants": [], "missing": [] } });
+    assert_eq!(
+        serde_json::from_value(comparison).ok(),
+        Some(Study::Interfaces(InterfaceComparison::default()))
+    );
     for nothing in [serde_json::json!({}), serde_json::json!({ "layers": null })] {
         assert_eq!(serde_json::from_value(nothing.clone()).ok(), Some(Study::Jobs));
         assert_eq!(serde_json::from_value(nothing).ok(), Some(Studied::Jobs));

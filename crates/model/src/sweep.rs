@@ -1,7 +1,7 @@
 //! The sweep: one work at every setting of a grid, and what came of it.
 //!
 //! For: the grid in the plan, and the part of the report that is about it. Not for: which cell comes next or which one wins
-//! (crate `analysis`), nor for which words make a grid ([`crate::wish::axes`]).
+//! (crate `analysis`), nor for which words make a grid ([`crate::spec::axes`]).
 
 use crate::job::Cache;
 use crate::steadiness::{Estimate, Snia};
@@ -34,7 +34,7 @@ pub struct Setting {
     /// Shares of directions where `rw` leaves them open: `70/30`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<String>,
-    /// Operations handed over per call, where the grid says that.
+    /// Operations submitted per call, where the grid says that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
     /// What the preset calls its way through the page cache: `unbuffered-sequential`.
@@ -61,8 +61,9 @@ pub struct Grid {
     pub cells: Vec<Cell>,
     /// Settings that are not.
     pub skipped: Vec<Skipped>,
-    /// Settings of well-known programs, which the best one is held against.
-    pub yardsticks: Vec<Yardstick>,
+    /// Settings of well-known programs, which the best one is compared with.
+    #[serde(rename = "yardsticks")]
+    pub baselines: Vec<Baseline>,
     /// What decides which cell comes next.
     pub search: Search,
 }
@@ -88,7 +89,7 @@ pub struct Skipped {
 
 /// A setting of a well-known program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Yardstick {
+pub struct Baseline {
     /// Whose: `cp`.
     pub name: String,
     /// The setting.
@@ -120,7 +121,7 @@ pub enum Until {
     Slow,
     /// Rounds of all cells, until one of them has settled.
     Rounds {
-        /// Index of the job that is held against the rule.
+        /// Index of the job that the rule is applied to.
         tracked: usize,
         /// What of it.
         variable: Variable,
@@ -230,10 +231,10 @@ impl Grid {
         each_once(self.cells.iter().map(|c| c.job))
     }
 
-    /// The setting of a job: the first of its cells, or a yardstick's.
+    /// The setting of a job: the first of its cells, or a baseline's.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
-        cell.or_else(|| self.yardsticks.iter().find(|y| y.job == job).map(|y| &y.setting))
+        cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
     }
 }
 
@@ -277,7 +278,7 @@ pub struct Sweep {
     pub reference: Option<Reference>,
     /// What was measured; `None` where nothing stores anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Ground>,
+    pub place: Option<SweptTarget>,
     /// How it went round by round; `None` where there were no rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
@@ -285,7 +286,7 @@ pub struct Sweep {
 
 /// What a sweep was on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ground {
+pub struct SweptTarget {
     /// Path of the file or device; of a made file the directory.
     pub path: String,
     /// Its bytes.
@@ -295,7 +296,7 @@ pub struct Ground {
 /// Rounds of all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rounds {
-    /// The cell that was held against the rule.
+    /// The cell that the rule is applied to.
     pub tracked: Setting,
     /// What of it.
     pub variable: Variable,
@@ -384,7 +385,8 @@ pub struct Work {
     /// The cheapest cell's rate by the winner's, with its 95 % interval; `None` where they are the same.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
-    pub yardsticks: Vec<Loss>,
+    #[serde(rename = "yardsticks")]
+    pub baselines: Vec<Loss>,
     /// From where on an axis gains nothing; none where runs of one cell differ by more than a tenth, or the
     /// winner could not repeat what it won by.
     pub knees: Vec<Knee>,

@@ -47,7 +47,7 @@ pub struct Format {
     pub content: Content,
     /// What came of a measurement.
     pub report: Option<Writer<Report>>,
-    /// Two sides held against each other.
+    /// Two sides compared with each other.
     pub comparison: Option<Writer<Comparison>>,
     /// What would be measured, and where.
     pub plan: Option<Writer<(Plan, Machine)>>,

@@ -11,7 +11,7 @@ pub(crate) const HEADINGS: [&str; 8] =
 
 /// What stands below the table.
 pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
-                                 visible: a difference of that size mostly gets a word; runs: about so many on each \
+                                 visible: the smallest difference usually detected; runs: about so many on each \
                                  side would settle it.";
 
 pub(crate) type Row = [String; HEADINGS.len()];

@@ -21,7 +21,7 @@ use std::sync::atomic::{Ordering, fence};
 pub enum Advice {
     /// Pages are read in order.
     Sequential,
-    /// Pages are read in no order.
+    /// Pages are read in random order.
     Random,
     /// All are needed soon.
     WillNeed,

@@ -18,7 +18,7 @@ use crate::open_file::OpenFile;
 use crate::slots::Slots;
 use crate::stable::{Flush, RANGE_FLAGS};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
-pub use setup::{Pages, TaskWork, Thread, Wishes};
+pub use setup::{Pages, RingOptions, TaskWork, Thread};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
@@ -62,21 +62,21 @@ impl Ring {
     /// # Errors
     /// What the kernel answers when it refuses even the plainest ring: `EPERM` or `ENOSYS` where io_uring is switched off,
     /// `EINVAL` where it does not know what was wished for. Registrations that it refuses are not errors but fall backs.
-    pub fn new(arena: Arena, files: Vec<OpenFile>, wishes: &Wishes) -> io::Result<(Self, Granted)> {
+    pub fn new(arena: Arena, files: Vec<OpenFile>, options: &RingOptions) -> io::Result<(Self, Granted)> {
         if files.is_empty() || files.len() > MAX_FILES {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a ring needs between 1 and 4096 files"));
         }
         // The kernel's thread says what it has taken at the end of each batch alone. Until then what completed early in it, and
         // was queued again, stands in the queue twice.
         let places =
-            if wishes.thread == Thread::None { arena.slots() } else { arena.slots().saturating_mul(2) };
+            if options.thread == Thread::None { arena.slots() } else { arena.slots().saturating_mul(2) };
         let entries = u32::try_from(places).unwrap_or(u32::MAX).max(1);
         let mut granted = Granted::default();
-        let ring = setup::build(entries, wishes, &mut granted)?;
+        let ring = setup::build(entries, options, &mut granted)?;
         if (ring.params().sq_entries() as usize) < places {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "no ring holds so many operations; type a smaller --depth or fewer targets per worker",
+                "no ring holds so many operations; use a smaller --depth or fewer targets per worker",
             ));
         }
         let ring = Box::into_raw(Box::new(ring));
@@ -91,19 +91,19 @@ impl Ring {
             slots: ManuallyDrop::new(Slots::new(arena, files)),
             numbers: Box::default(),
             file_flags: squeue::Flags::empty(),
-            rw_flags: if wishes.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 },
+            rw_flags: if options.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 },
             fixed_buffers: false,
-            polls: wishes.poll,
+            polls: options.poll,
             asked: false,
         };
-        this.register(wishes, &mut granted);
+        this.register(options, &mut granted);
         Ok((this, granted))
     }
 
     /// Registers what the kernel then need not look up for each operation.
-    fn register(&mut self, wishes: &Wishes, granted: &mut Granted) {
+    fn register(&mut self, options: &RingOptions, granted: &mut Granted) {
         self.numbers = (0..self.slots.files().len()).map(|file| self.slots.number(file as u32)).collect();
-        if wishes.plain_buffers {
+        if options.plain_buffers {
             granted.used.push("plain buffers".into());
         } else if self.slots.arena().slots() > MAX_BUFFERS {
             granted.fallbacks.push(format!("registered buffers: the kernel takes {MAX_BUFFERS} at most"));
@@ -114,7 +114,7 @@ impl Ring {
             let outcome = unsafe { self.submitter.register_buffers(&vectors) };
             self.fixed_buffers = note(granted, "registered buffers", outcome);
         }
-        if wishes.plain_files {
+        if options.plain_files {
             granted.used.push("plain files".into());
         } else if note(granted, "registered files", self.submitter.register_files(&self.numbers)) {
             self.numbers = (0..self.numbers.len() as RawFd).collect();
@@ -256,7 +256,7 @@ impl Ring {
     }
 
     /// Takes completions that are there. A system call only where the kernel says that it needs one to show them, and none
-    /// directly behind a hand-over: what completed since then is shown by the next. Returns how many of `done` were filled.
+    /// directly behind a submission: what completed since then is shown by the next. Returns how many of `done` were filled.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();
@@ -266,7 +266,7 @@ impl Ring {
             && self.must_ask()
             && (self.polls || !asked)
         {
-            // An error shows at the next hand-over, which is told.
+            // An error shows at the next submission, which is told.
             let _ = self.submitter.submit();
             self.completion.sync();
         }
@@ -301,7 +301,7 @@ impl Ring {
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) {
         if self.submission.is_full() {
-            // The queue as it was at the last hand-over; the kernel has taken entries since.
+            // The queue as it was at the last submission; the kernel has taken entries since.
             self.submission.sync();
         }
         // SAFETY: address and length lie in a slot of the arena that `claim` marked as in flight, so nobody else reads or
@@ -386,7 +386,7 @@ fn scratch(writable: bool) -> io::Result<OpenFile> {
 
 #[cfg(test)]
 fn ring_of(writable: bool) -> Option<Ring> {
-    match Ring::new(Arena::new(2, 4096).ok()?, vec![scratch(writable).ok()?], &Wishes::default()) {
+    match Ring::new(Arena::new(2, 4096).ok()?, vec![scratch(writable).ok()?], &RingOptions::default()) {
         Ok((ring, _)) => Some(ring),
         Err(e) => {
             println!("SKIPPED: io_uring cannot be set up here: {e}");
@@ -438,8 +438,11 @@ fn a_registered_ring_is_given_back_with_the_ring() {
     // A thread can register 16 rings; more than that one after another must all be granted.
     for _ in 0..40 {
         let Ok(file) = scratch(false) else { return };
-        match Ring::new(Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}")), vec![file], &Wishes::default())
-        {
+        match Ring::new(
+            Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}")),
+            vec![file],
+            &RingOptions::default(),
+        ) {
             Ok((_, granted)) if granted.fallbacks.iter().any(|f| f.contains("Invalid argument")) => {
                 return println!("SKIPPED: this kernel registers no rings");
             }
@@ -456,7 +459,7 @@ fn dropping_with_operations_in_flight_takes_their_answers_first() {
     let arena = Arena::new(1, 4096).unwrap_or_else(|e| panic!("{e}"));
     let file = OpenFile { file: std::os::fd::OwnedFd::from(end).into(), writable: false };
     // A read of an empty pipe ends only by being cancelled.
-    let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &Wishes::default()) else { return };
+    let Ok((mut waiting, _)) = Ring::new(arena, vec![file], &RingOptions::default()) else { return };
     waiting.read(0, 0, 0, 4096);
     ring.read(0, 0, 0, 4096);
     for r in [&mut waiting, &mut ring] {

@@ -5,18 +5,18 @@
 use super::doing::Doing;
 use super::target_facts::TargetFacts;
 use crate::failure::Failure;
-use crate::plan::cycle::{Crew, Loads};
+use crate::plan::cycle::{Assignment, Loads};
 use crate::plan::target;
-use crate::request::SweepWish;
+use crate::request::SweepSpec;
 use engine::engines::{self, Entry};
-use model::job::{Batch, Cache, GROW, Limit, Mix, PerKind, Sizes};
+use model::job::{Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
-use model::sweep::{Cell, Setting, Skipped, Yardstick, works};
+use model::spec::axes::{MAX_CELLS, names};
+use model::spec::presets::{Mode, Way};
+use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
+use model::sweep::{Baseline, Cell, Setting, Skipped, works};
 use model::units::{MIB, show_bytes};
-use model::wish::axes::{MAX_CELLS, names};
-use model::wish::presets::{Mode, Way};
-use model::wish::{EngineWish, JobWish, PhaseWish, Rw, StreamWish};
 
 /// What well-known programs do unless told otherwise: one operation at a time, through the page cache. Sources: `cp` of GNU
 /// coreutils 8 and 9 (`ioblksize.h`: 128 KiB), `dd` by POSIX (512 bytes).
@@ -26,16 +26,16 @@ const YARDSTICK_BYTES: u64 = 256 * MIB;
 
 /// A grid while it grows.
 pub(super) struct Growing<'a> {
-    pub(super) base: JobWish,
+    pub(super) base: JobSpec,
     pub(super) memory_bytes: u64,
     /// One per named target; none where nothing is touched.
     pub(super) targets: Vec<TargetFacts>,
     pub(super) loads: Loads,
     pub(super) cache_said: bool,
-    pub(super) wishes: Vec<JobWish>,
+    pub(super) specs: Vec<JobSpec>,
     pub(super) cells: Vec<Cell>,
     pub(super) skipped: Vec<Skipped>,
-    pub(super) said: &'a SweepWish,
+    pub(super) said: &'a SweepSpec,
 }
 
 /// One point of the axes.
@@ -43,9 +43,9 @@ struct Point<'a> {
     doing: &'a Doing,
     mode: Option<&'static Mode>,
     cache: Cache,
-    engine: &'a EngineWish,
+    engine: &'a EngineSpec,
     entry: &'static Entry,
-    crew: Crew,
+    assignment: Assignment,
     /// Targets that are named.
     named: u32,
     batch: Option<u32>,
@@ -59,7 +59,7 @@ impl Growing<'_> {
     pub(super) fn of_engine(
         &mut self,
         doing: &Doing,
-        engine: &EngineWish,
+        engine: &EngineSpec,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
         let axes = &self.said.axes;
@@ -80,11 +80,11 @@ impl Growing<'_> {
             Doing::Plain(..) if axes.bs.is_empty() => (12..=22).map(|i| 1 << i).collect(),
             Doing::Plain(..) => axes.bs.clone(),
         };
-        let Loads { crews, depths } = &self.loads;
-        let (crews, depths) = (crews.clone(), depths.clone());
+        let Loads { assignments, depths } = &self.loads;
+        let (assignments, depths) = (assignments.clone(), depths.clone());
         let batches: Vec<Option<u32>> =
             if axes.batch.is_empty() { vec![None] } else { axes.batch.iter().map(|b| Some(*b)).collect() };
-        let cells = modes.len() * sizes.len() * depths.len() * crews.len() * batches.len();
+        let cells = modes.len() * sizes.len() * depths.len() * assignments.len() * batches.len();
         if self.cells.len() + self.skipped.len() + cells > MAX_CELLS {
             return Err(Failure::Usage(format!(
                 "the grid has more than {MAX_CELLS} cells; type fewer values of one of --{}",
@@ -93,18 +93,18 @@ impl Growing<'_> {
         }
         let named = (self.targets.len() as u32).max(1);
         for (mode, cache) in modes {
-            for crew in &crews {
+            for assignment in &assignments {
                 for batch in &batches {
                     for bs in &sizes {
                         for depth in &depths {
-                            let (crew, batch, bs, depth) = (*crew, *batch, *bs, *depth);
+                            let (assignment, batch, bs, depth) = (*assignment, *batch, *bs, *depth);
                             self.add(&Point {
                                 doing,
                                 mode,
                                 cache,
                                 engine,
                                 entry,
-                                crew,
+                                assignment,
                                 named,
                                 batch,
                                 bs,
@@ -132,16 +132,16 @@ impl Growing<'_> {
             self.skipped.push(Skipped { setting, why });
             return;
         }
-        let job = self.job(self.wish(point), &setting);
+        let job = self.job(self.spec(point), &setting);
         self.cells.push(Cell { setting, job });
     }
 
     /// The index of a job: that of another cell where this system makes no difference.
-    fn job(&mut self, wish: JobWish, setting: &Setting) -> usize {
-        let same = |known: &JobWish| known.phases == wish.phases;
-        self.wishes.iter().position(same).unwrap_or_else(|| {
-            self.wishes.push(JobWish { name: Some(setting.words()), ..wish });
-            self.wishes.len() - 1
+    fn job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
+        let same = |known: &JobSpec| known.phases == spec.phases;
+        self.specs.iter().position(same).unwrap_or_else(|| {
+            self.specs.push(JobSpec { name: Some(setting.words()), ..spec });
+            self.specs.len() - 1
         })
     }
 
@@ -171,7 +171,8 @@ impl Growing<'_> {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
         let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
-        let mut used = self.targets.iter().take(point.crew.targets as usize).filter(|_| entry.moves_bytes);
+        let mut used =
+            self.targets.iter().take(point.assignment.targets as usize).filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one such block is all there is".into());
@@ -180,14 +181,14 @@ impl Growing<'_> {
     }
 
     /// The job of a cell.
-    fn wish(&self, point: &Point) -> JobWish {
-        let mut job = point.wish(&self.base, point.entry.moves_bytes || self.cache_said);
+    fn spec(&self, point: &Point) -> JobSpec {
+        let mut job = point.spec(&self.base, point.entry.moves_bytes || self.cache_said);
         let first = |count: u32| -> Vec<String> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()
         };
-        let Crew { workers, targets, of_last } = point.crew;
-        for PhaseWish { streams, .. } in &mut job.phases {
+        let Assignment { workers, targets, of_last } = point.assignment;
+        for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
                 if targets < point.named {
                     stream.target = first(targets);
@@ -195,7 +196,7 @@ impl Growing<'_> {
             }
             // What the last worker does is a stream of its own.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
-                let last = StreamWish {
+                let last = StreamSpec {
                     name: Some("the last worker".into()),
                     workers: Some(1),
                     target: first(few),
@@ -210,14 +211,14 @@ impl Growing<'_> {
     }
 
     /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
-    pub(super) fn yardsticks(&mut self) -> Vec<Yardstick> {
+    pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
         let Some(entry) = engines::find("sync") else { return Vec::new() };
         let mut out = Vec::new();
         for work in works(&self.cells) {
             let Some(rw) = [Rw::Read, Rw::Write].into_iter().find(|rw| rw.word() == work) else { continue };
             let grows = (rw == Rw::Write).then(|| (GROW.to_owned(), None));
-            let engine = EngineWish { name: "sync".into(), options: grows.into_iter().collect() };
+            let engine = EngineSpec { name: "sync".into(), options: grows.into_iter().collect() };
             let named = self.targets.len() as u32;
             for (name, bs) in YARDSTICKS {
                 let Some(bytes) = self.yardstick_bytes(bs) else { continue };
@@ -227,7 +228,7 @@ impl Growing<'_> {
                     cache: Cache::Buffered,
                     engine: &engine,
                     entry,
-                    crew: Crew { workers: 1, targets: 1, of_last: None },
+                    assignment: Assignment { workers: 1, targets: 1, of_last: None },
                     named,
                     batch: None,
                     bs,
@@ -243,21 +244,21 @@ impl Growing<'_> {
                     continue;
                 }
                 let name_of_job = Some(format!("{name}: {}", setting.words()));
-                let mut wish = JobWish { name: name_of_job, ..self.wish(&point) };
-                for phase in &mut wish.phases {
+                let mut spec = JobSpec { name: name_of_job, ..self.spec(&point) };
+                for phase in &mut spec.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
-                        stream.limit = Limit { operations: Some(bytes / u64::from(bs)), bytes: None };
+                        stream.limit = StopRule { operations: Some(bytes / u64::from(bs)), bytes: None };
                     }
                 }
-                out.push(Yardstick { name: name.into(), setting, job: self.wishes.len() });
-                self.wishes.push(wish);
+                out.push(Baseline { name: name.into(), setting, job: self.specs.len() });
+                self.specs.push(spec);
             }
         }
         out
     }
 
-    /// Bytes that a yardstick goes over; `None` where no operation of its size fits.
+    /// Bytes that a baseline goes over; `None` where no operation of its size fits.
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
         let target = self.targets.first()?;
@@ -292,7 +293,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
 
 impl Point<'_> {
     fn setting(&self) -> Setting {
-        let Crew { workers, targets, of_last } = self.crew;
+        let Assignment { workers, targets, of_last } = self.assignment;
         let (rw, mix, spec) = match self.doing {
             Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::words), None),
             Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
@@ -313,7 +314,7 @@ impl Point<'_> {
         }
     }
 
-    fn wish(&self, base: &JobWish, with_cache: bool) -> JobWish {
+    fn spec(&self, base: &JobSpec, with_cache: bool) -> JobSpec {
         let mut job = base.clone();
         for stream in job.phases.iter_mut().flat_map(|p| &mut p.streams) {
             match self.doing {
@@ -326,7 +327,7 @@ impl Point<'_> {
                 Doing::Named(spec) => stream.lines.clone_from(&spec.lines),
             }
             stream.depth = Some(self.depth);
-            stream.workers = Some(self.crew.workers);
+            stream.workers = Some(self.assignment.workers);
             stream.engine = Some(self.engine.clone());
             stream.cache = with_cache.then_some(self.cache);
             stream.batch = self.batch.map(|submit| Batch { submit, complete: 1 });

@@ -5,11 +5,11 @@
 use super::target_facts::TargetFacts;
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::request::{Request, SweepWish};
+use crate::request::{Request, SweepSpec};
 use model::job::{Kind, Mix};
 use model::plan::Role;
-use model::wish::specs::Spec;
-use model::wish::{LineWish, Rw};
+use model::spec::specs::Spec;
+use model::spec::{LineSpec, Rw};
 
 /// What is done.
 pub(super) enum Doing {
@@ -22,7 +22,7 @@ pub(super) enum Doing {
 /// What is done. Writes to a file or device of the user's have to be asked for by its name.
 pub(super) fn works(
     request: &Request,
-    said: &SweepWish,
+    said: &SweepSpec,
     targets: &[TargetFacts],
     origins: &mut Origins,
 ) -> Result<Vec<Doing>, Failure> {
@@ -48,7 +48,7 @@ pub(super) fn works(
     Ok(all)
 }
 
-fn plain_works(said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+fn plain_works(said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
     let axes = &said.axes;
     let all = if axes.rw.is_empty() { vec![Rw::Read, Rw::Write] } else { axes.rw.clone() };
     if !axes.mix.is_empty() && !all.iter().any(|rw| rw.is_mixed()) {
@@ -70,7 +70,7 @@ fn plain_works(said: &SweepWish) -> Result<Vec<Doing>, Failure> {
 }
 
 /// Access specifications say order, direction and size themselves.
-fn named_works(request: &Request, said: &SweepWish) -> Result<Vec<Doing>, Failure> {
+fn named_works(request: &Request, said: &SweepSpec) -> Result<Vec<Doing>, Failure> {
     let flags = || said.flags.iter().chain(&request.flags);
     if let Some(flag) = ["rw", "mix", "bs", "random", "align"].iter().find(|f| flags().any(|said| said == *f))
     {
@@ -112,7 +112,7 @@ impl Doing {
                 let even = Mix { read_percent: 50, trim_percent: 0 };
                 kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even))
             }
-            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineWish| kinds_of(l.mix)).collect(),
+            Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineSpec| kinds_of(l.mix)).collect(),
         };
         all.sort_unstable();
         all.dedup();

@@ -4,27 +4,27 @@
 //! (the jobs are ordinary ones) nor for choosing among them (crate `analysis`).
 
 mod cell;
-mod course;
 mod doing;
+mod schedule;
 mod target_facts;
 
 use super::cycle;
 use super::origins::Origins;
 use super::repeats::CELL_RUNS;
 use crate::failure::Failure;
-use crate::request::{Request, SweepWish};
+use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::FRESH;
 use cell::Growing;
 use engine::engines::Entry;
 use machine::root::Root;
 use model::job::Cache;
 use model::plan::Role;
+use model::spec::axes::{AXES, Axes};
+use model::spec::limits::MIN_TIME_NS;
+use model::spec::presets::{IOMETER, MEMORY_BYTES, Preset, Way};
+use model::spec::{EngineSpec, JobSpec, StreamSpec};
 use model::sweep::Grid;
 use model::units::show_bytes;
-use model::wish::axes::{AXES, Axes};
-use model::wish::limits::MIN_TIME_NS;
-use model::wish::presets::{IOMETER, MEMORY_BYTES, Preset, Way};
-use model::wish::{EngineWish, JobWish, StreamWish};
 use target_facts::{TargetFacts, look};
 
 /// Settings that cells say for themselves, or that are told in words of the sweep's own.
@@ -50,14 +50,14 @@ const PIECES: u64 = 5;
 
 /// A grid with its jobs, in the order of their indices.
 pub(in crate::plan) struct GridJobs {
-    pub(in crate::plan) wishes: Vec<JobWish>,
+    pub(in crate::plan) specs: Vec<JobSpec>,
     pub(in crate::plan) grid: Grid,
 }
 
 /// Makes the grid.
 pub(in crate::plan) fn grid(
     request: &Request,
-    said: &SweepWish,
+    said: &SweepSpec,
     (root, memory): (&Root, Option<u64>),
     origins: &mut Origins,
 ) -> Result<GridJobs, Failure> {
@@ -75,7 +75,7 @@ pub(in crate::plan) fn grid(
         targets,
         loads,
         cache_said: said.flags.contains(&"cache"),
-        wishes: Vec::new(),
+        specs: Vec::new(),
         cells: Vec::new(),
         skipped: Vec::new(),
         said,
@@ -97,21 +97,21 @@ pub(in crate::plan) fn grid(
     tell_axes(axes, said, origins);
     origins.fixed("cells", &format!("{} to measure, {} skipped", cells.len(), skipped.len()), "the axes");
     if let Some(preset) = said.preset.filter(|p| p.is_in_order()) {
-        return course::in_order(request, said, growing, preset.rounds(), origins);
+        return schedule::in_order(request, said, growing, preset.rounds(), origins);
     }
-    let yardsticks = growing.yardsticks();
+    let baselines = growing.baselines();
     let works = model::sweep::works(&growing.cells);
     let runs = request.job.runs.unwrap_or(CELL_RUNS);
-    let jobs = growing.wishes.len() - yardsticks.len();
-    let finals = works.len() * 2 * FRESH + yardsticks.len() * FRESH;
-    let search = course::search(said, (jobs, finals, runs), &growing, request, origins)?;
-    let Growing { wishes, cells, skipped, .. } = growing;
+    let jobs = growing.specs.len() - baselines.len();
+    let finals = works.len() * 2 * FRESH + baselines.len() * FRESH;
+    let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
+    let Growing { specs, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
-    Ok(GridJobs { wishes, grid: Grid { preset, cells, skipped, yardsticks, search } })
+    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search } })
 }
 
 /// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
-fn memory_cap(said: &SweepWish, memory: Option<u64>, origins: &mut Origins) -> u64 {
+fn memory_cap(said: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match said.preset.map(|p| p.way) {
         Some(Way::UntilSlow { .. }) => {
             (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of what the machine has")
@@ -121,21 +121,21 @@ fn memory_cap(said: &SweepWish, memory: Option<u64>, origins: &mut Origins) -> u
     origins.choose_from("--memory", said.memory, default, from, |b| show_bytes(*b))
 }
 
-fn default_engine(axes: &Axes) -> EngineWish {
+fn default_engine(axes: &Axes) -> EngineSpec {
     let mapped = !axes.cache.is_empty() && axes.cache.iter().all(|c| *c == Cache::Mmap);
     let name = if mapped { "mmap" } else { "io_uring" };
-    EngineWish { name: name.into(), options: model::job::Options::new() }
+    EngineSpec { name: name.into(), options: model::job::Options::new() }
 }
 
-fn entry(said: &EngineWish) -> Result<&'static Entry, Failure> {
-    let stream = StreamWish { engine: Some(said.clone()), ..StreamWish::default() };
+fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
+    let stream = StreamSpec { engine: Some(said.clone()), ..StreamSpec::default() };
     crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))
 }
 
 /// What all jobs have in common.
-fn base(request: &Request, said: &SweepWish, targets: &[TargetFacts]) -> JobWish {
+fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is a wish of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
+    // A preset's size is a default of ours and not the user's: where it does not fit, the usual one is made, and shrinks.
     let room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
@@ -156,7 +156,7 @@ fn base(request: &Request, said: &SweepWish, targets: &[TargetFacts]) -> JobWish
 }
 
 /// Each axis with its values and where they came from.
-fn tell_axes(axes: &Axes, said: &SweepWish, origins: &mut Origins) {
+fn tell_axes(axes: &Axes, said: &SweepSpec, origins: &mut Origins) {
     let preset = said.preset.map(|p| format!("preset {}", p.name));
     let cycled = said.preset.is_some_and(|p| p.name == IOMETER);
     // What a test type makes of these was told with it.

@@ -39,7 +39,7 @@ pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
 /// An honest record whose operations became so many requests each, and were charged so many times.
 #[cfg(test)]
 pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         for (name, text) in &mut snapshot.files {
             let Ok(text) = text else { continue };

@@ -2,7 +2,7 @@
 //!
 //! For: evidence about the targets themselves, as far as the record has it. Not for: counters (beside it) nor opinions.
 
-use super::{Amount, Case, Ran, no_run};
+use super::{Amount, Case, CaseRun, no_run};
 use model::Known;
 use model::evidence::{BlockStat, Extents, Moment, Probe, Snapshot, TargetState};
 use model::job::Kind;
@@ -76,7 +76,7 @@ impl<'a> Case<'a> {
     }
 
     fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
-        let of = |ran: &Ran<'a>| {
+        let of = |ran: &CaseRun<'a>| {
             let snapshot = ran.at(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
             states.ok_or_else(|| "the page cache was not looked at".to_owned())

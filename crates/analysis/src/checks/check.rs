@@ -108,14 +108,14 @@ pub enum Answer {
     /// The belief holds, in a sentence without numbers, so that the same answer about many results is one line.
     Holds(&'static str, Evidence),
     /// The belief is false.
-    Finding(Found),
+    Finding(Detail),
     /// The question makes no sense here.
     DoesNotApply,
 }
 
 /// A false belief.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct Detail {
     /// How far it acts on the number.
     pub severity: Severity,
     /// What it says to a person.

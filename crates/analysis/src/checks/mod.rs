@@ -50,20 +50,20 @@ const UNREACHED: &[(CheckId, &str)] = &[
 
 #[test]
 fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked_on_a_blind_one() {
-    use crate::forge::Forge;
+    use crate::fixture::Fixture;
     for check in all() {
         let id = check.id;
         let unreached = UNREACHED.iter().any(|(hard, _)| *hard == id);
-        let fired = check.fires.map(|forged| check.answer(&forged()));
+        let fired = check.fires.map(|fixture| check.answer(&fixture()));
         assert!(
             matches!(fired, Some(Ok(Answer::Finding(_)))) || id == CheckId::A13,
             "{id} does not fire: {fired:?}"
         );
         for (name, honest) in [
-            ("read", Forge::honest()),
-            ("write", Forge::honest_write()),
-            ("open loop", Forge::honest_open()),
-            ("sequential read", Forge::honest_sequential()),
+            ("read", Fixture::honest()),
+            ("write", Fixture::honest_write()),
+            ("open loop", Fixture::honest_open()),
+            ("sequential read", Fixture::honest_sequential()),
         ] {
             let answer = check.answer(&honest.record());
             let silent = matches!(answer, Ok(Answer::Holds(..) | Answer::DoesNotApply))
@@ -73,14 +73,14 @@ fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked
         let blind = check.answer(&(check.blind)());
         assert!(blind.is_err(), "{id} does not say that it is blind: {blind:?}");
         // A check that never applies to an honest record proves nothing by being silent on it.
-        let holds = |f: Forge| matches!(check.answer(&f.record()), Ok(Answer::Holds(..)));
+        let holds = |f: Fixture| matches!(check.answer(&f.record()), Ok(Answer::Holds(..)));
         assert!(
             [
-                Forge::honest(),
-                Forge::honest_write(),
-                Forge::honest_loop(),
-                Forge::honest_open(),
-                Forge::honest_sequential()
+                Fixture::honest(),
+                Fixture::honest_write(),
+                Fixture::honest_loop(),
+                Fixture::honest_open(),
+                Fixture::honest_sequential()
             ]
             .into_iter()
             .any(holds)

@@ -9,9 +9,9 @@ use model::job::{Data, Line, Pace, Phase, Stream};
 use model::kernel_files;
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
+use model::spec::order::of_start;
+use model::spec::parsers;
 use model::units::{show_block, show_bytes, show_ns};
-use model::wish::order::of_start;
-use model::wish::words;
 
 /// Settings of a device's queue that change what it does with requests.
 const QUEUE: [&str; 8] = [
@@ -78,7 +78,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let span = if access.span_bytes == u64::MAX { "all".into() } else { show_bytes(access.span_bytes) };
     let flush = stream.flush.map_or("none".into(), |f| {
         let drain = if f.drain { ", waiting for the writes in flight" } else { "" };
-        format!("{} every {}{drain}", f.call.word(), f.every)
+        format!("{}{drain}", f.words())
     });
     let data = if access.writes() { data(&stream.data) } else { "none".into() };
     [
@@ -87,7 +87,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
-        ("targets", format!("{} ({})", stream.targets.len(), words::of_sharing(&stream.sharing))),
+        ("targets", format!("{} ({})", stream.targets.len(), parsers::of_sharing(&stream.sharing))),
         ("depth", stream.depth.to_string()),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
@@ -138,7 +138,7 @@ fn pace(pace: Pace) -> String {
             if words.is_empty() { "closed loop".into() } else { format!("at most {}", words.join(", ")) }
         }
         Pace::Open { iops, arrivals } => {
-            format!("open loop at {iops} IOPS, {}", words::of_arrivals(arrivals))
+            format!("open loop at {iops} IOPS, {}", parsers::of_arrivals(arrivals))
         }
     }
 }
@@ -165,11 +165,11 @@ fn beside(phase: &Phase, own: usize) -> String {
 
 /// How it was carried out: perhaps the very thing that is compared.
 fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
-    let options = words::options(&stream.options);
+    let options = parsers::options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
     let engine = format!("{}{colon}{options}", stream.engine);
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { words::of_cpus(&place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let split = if place.split { ", one each" } else { "" };
     let limit = [

@@ -2,7 +2,7 @@
 //!
 //! For: the answer that a pipeline acts on. Not for: the exit code, nor whether the two may be compared.
 
-use super::Limit;
+use super::RegressionThreshold;
 use model::comparison::{Answer, Gate, Metric, Pair, Passing};
 use model::units::{show_change, show_share};
 
@@ -10,7 +10,7 @@ use model::units::{show_change, show_share};
 const NAMED: usize = 3;
 
 /// Holds the headline, or every number, against the limit.
-pub(super) fn gate(pairs: &[Pair], limit: &Limit) -> Gate {
+pub(super) fn gate(pairs: &[Pair], limit: &RegressionThreshold) -> Gate {
     let mut held: Vec<(Passing, String)> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
@@ -119,10 +119,10 @@ fn the_headline_counts_and_with_all_everything() {
     let good = metric(Answer::Same, true, Some([0.99, 1.0]));
     let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
-    let only = gate(&pairs, &Limit { share: 0.05, all: false });
+    let only = gate(&pairs, &RegressionThreshold { share: 0.05, all: false });
     assert_eq!(only.outcome, Passing::Passed);
-    let all = gate(&pairs, &Limit { share: 0.05, all: true });
+    let all = gate(&pairs, &RegressionThreshold { share: 0.05, all: true });
     assert_eq!(all.outcome, Passing::Failed);
     assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
-    assert_eq!(gate(&[], &Limit { share: 0.05, all: true }).outcome, Passing::Undecided);
+    assert_eq!(gate(&[], &RegressionThreshold { share: 0.05, all: true }).outcome, Passing::Undecided);
 }

@@ -3,7 +3,7 @@
 //! For: two reports, or several of one configuration on each side, and what their runs say against each other. Not for:
 //! reading them, nor what any of them is worth by itself; that is told by its own verdict.
 //!
-//! [`compare`] is total: for any two reports, however broken, there is a comparison. Who is held against whom is decided in
+//! [`compare`] is total: for any two reports, however broken, there is a comparison. Which is compared with which is decided in
 //! `sides`, whether that makes sense in `fingerprint` and `renames`, by which numbers in `measures`, and with which word in
 //! `weighing`.
 
@@ -37,14 +37,14 @@ pub struct Options {
     /// Whether numbers of different work are compared all the same (E14 is accepted).
     pub accept_differences: bool,
     /// How much slower B may be, if that is asked.
-    pub fail_if_slower: Option<Limit>,
+    pub fail_if_slower: Option<RegressionThreshold>,
     /// Version of the program that compares.
     pub version: String,
 }
 
 /// How much slower B may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct RegressionThreshold {
     /// As a share: 0.05.
     pub share: f64,
     /// Whether every number counts, instead of the headline alone.

@@ -1,6 +1,6 @@
 //! The sides: several sessions of one configuration as one, and the results that both sides have.
 //!
-//! For: who is held against whom. Not for: whether that makes sense ([`super::fingerprint`]), nor the numbers.
+//! For: which is compared with which. Not for: whether that makes sense ([`super::fingerprint`]), nor the numbers.
 
 use model::comparison::{Side, Source};
 use model::report::{Measured, Report};
@@ -15,7 +15,7 @@ pub(super) struct One<'a> {
 /// The same result in every session of a side; never empty.
 pub(super) type Pooled<'a> = Vec<One<'a>>;
 
-/// Who is held against whom.
+/// Which is compared with which.
 pub(super) struct Paired<'a> {
     pub(super) pairs: Vec<(Pooled<'a>, Pooled<'a>)>,
     pub(super) only_in_a: Vec<String>,

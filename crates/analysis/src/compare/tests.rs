@@ -1,10 +1,10 @@
 //! Whole comparisons of judged records, forged and then bent in one way at a time.
 //!
-//! For: who is held against whom, what is refused and named, and that nothing in a report panics. Not for: the statistics, whose
+//! For: which is compared with which, what is refused and named, and that nothing in a report panics. Not for: the statistics, whose
 //! tests stand below them.
 
 use super::*;
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 use crate::{Judging, judge};
 use model::check_id::CheckId;
 use model::comparison::{Answer, Passing};
@@ -15,13 +15,13 @@ use model::report::Measured;
 /// Rates of five runs, a per cent apart.
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
-fn judged(forge: &Forge) -> Report {
-    judge(&forge.record(), &Judging::default())
+fn judged(fixture: &Fixture) -> Report {
+    judge(&fixture.record(), &Judging::default())
 }
 
 /// A report whose runs have these rates times a factor, and latencies to them.
-fn rated(forge: &Forge, factor: f64) -> Report {
-    let mut report = judged(forge);
+fn rated(fixture: &Fixture, factor: f64) -> Report {
+    let mut report = judged(fixture);
     report.results.iter_mut().for_each(|r| rate(r, factor));
     report
 }
@@ -47,9 +47,9 @@ fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Seve
 
 /// The refusal of an honest report against what becomes of it.
 fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
-    let mut b = rated(&Forge::honest(), 1.0);
+    let mut b = rated(&Fixture::honest(), 1.0);
     change(&mut b);
-    let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+    let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
     let refused = comparison.headline().and_then(|p| p.refused.clone());
     assert_eq!(refused.is_some(), comparison.answer == Answer::Incomparable, "{}", comparison.sentence);
     refused
@@ -57,7 +57,7 @@ fn refused(change: impl FnOnce(&mut Report)) -> Option<String> {
 
 #[test]
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
-    let (a, b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 0.9));
+    let (a, b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     for words in ["slower", "IOPS of 4K random read, depth 32, direct", "-10.0 %", "over 5 and 5 runs"] {
@@ -101,7 +101,7 @@ fn other_work_is_refused_by_the_name_of_what_differs() {
             let arrivals = model::job::Arrivals::Constant;
             stream(r).pace = model::job::Pace::Open { iops: 5.0, arrivals };
         }),
-        ("syncs none -> fsync every 8", |r| {
+        ("syncs none -> fsync after every 8 writes", |r| {
             let call = model::job::SyncCall::Fsync;
             stream(r).flush = Some(model::job::Flush { call, every: 8, drain: false });
         }),
@@ -142,9 +142,9 @@ fn what_may_be_the_thing_compared_is_named_and_not_refused() {
         ("host", |r| r.hosts = vec!["other".into()]),
     ];
     for (words, change) in table {
-        let mut b = rated(&Forge::honest(), 0.9);
+        let mut b = rated(&Fixture::honest(), 0.9);
         change(&mut b);
-        let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+        let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
         assert_eq!(comparison.answer, Answer::Slower, "{words}: {}", comparison.sentence);
         assert!(
             comparison.sentence.contains(&format!("The difference between these: {words}")),
@@ -161,9 +161,9 @@ fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
 
 #[test]
 fn what_is_not_known_of_both_is_not_checked() {
-    let mut b = rated(&Forge::honest(), 0.9);
+    let mut b = rated(&Fixture::honest(), 0.9);
     b.machine.cpu = Err("no file".into());
-    let comparison = compare(&rated(&Forge::honest(), 1.0), &b, &options());
+    let comparison = compare(&rated(&Fixture::honest(), 1.0), &b, &options());
     let answer = answers(&comparison, CheckId::E14);
     assert!(
         answer[0].outcome == Outcome::NotChecked && answer[0].sentence.contains("CPU: no file"),
@@ -173,8 +173,8 @@ fn what_is_not_known_of_both_is_not_checked() {
 
 #[test]
 fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_for_the_same() {
-    let direct = judged(&Forge { cache: Cache::Buffered, ..Forge::honest() });
-    let cached = judged(&Forge { cache: Cache::Buffered, delivered: 0.0, ..Forge::honest() });
+    let direct = judged(&Fixture { cache: Cache::Buffered, ..Fixture::honest() });
+    let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
     assert_eq!(comparison.answer, Answer::Incomparable);
     for words in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
@@ -193,31 +193,31 @@ fn the_page_cache_against_the_device_is_refused_by_name_even_where_both_asked_fo
 
 #[test]
 fn what_limited_the_same_work_is_named_only() {
-    let busy = Forge { cpu_share: 1.0, ..Forge::honest() };
+    let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
     let renamed =
         judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
-    let comparison = compare(&rated(&Forge::honest(), 1.0), &rated(&busy, 0.9), &options());
+    let comparison = compare(&rated(&Fixture::honest(), 1.0), &rated(&busy, 0.9), &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
     assert!(comparison.sentence.contains("what limited it"), "{}", comparison.sentence);
 }
 
 #[test]
 fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
-    let void = judged(&Forge { hole_share: 1.0, ..Forge::honest() });
+    let void = judged(&Fixture { hole_share: 1.0, ..Fixture::honest() });
     for accept_differences in [false, true] {
         let comparison =
-            compare(&judged(&Forge::honest()), &void, &Options { accept_differences, ..options() });
+            compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, Answer::Incomparable);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
     }
-    let nothing = judged(&Forge { runs: 0, ..Forge::honest() });
+    let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Incomparable);
 }
 
 #[test]
 fn few_runs_cannot_tell_and_say_what_to_type() {
-    let one = Forge { runs: 1, ..Forge::honest() };
+    let one = Fixture { runs: 1, ..Fixture::honest() };
     let comparison = compare(&rated(&one, 1.0), &rated(&one, 0.5), &options());
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
@@ -225,8 +225,9 @@ fn few_runs_cannot_tell_and_say_what_to_type() {
 
 #[test]
 fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
-    let forge = Forge::honest();
-    let (a, b) = ([rated(&forge, 1.0), rated(&forge, 1.08)], [rated(&forge, 1.1), rated(&forge, 1.1)]);
+    let fixture = Fixture::honest();
+    let (a, b) =
+        ([rated(&fixture, 1.0), rated(&fixture, 1.08)], [rated(&fixture, 1.1), rated(&fixture, 1.1)]);
     let comparison = compare_sides(&a, &b, &options());
     let metric = &comparison.pairs[0].metrics[0];
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
@@ -234,12 +235,12 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!(comparison.answer, Answer::CannotTell);
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
 
-    let apart = compare_sides(&a, &[rated(&forge, 2.0)], &options());
+    let apart = compare_sides(&a, &[rated(&fixture, 2.0)], &options());
     assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (Answer::Faster, Some((Outcome::Holds, None))));
 
-    let mut other = rated(&forge, 1.0);
+    let mut other = rated(&fixture, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
-    let mixed = compare_sides(&[rated(&forge, 1.0), other], &b, &options());
+    let mixed = compare_sides(&[rated(&fixture, 1.0), other], &b, &options());
     assert_eq!(mixed.answer, Answer::Incomparable);
     assert!(
         mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
@@ -250,7 +251,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
 
 #[test]
 fn results_are_paired_by_name_and_what_is_left_is_said() {
-    let several = Forge { jobs: 2, ..Forge::honest() };
+    let several = Fixture { jobs: 2, ..Fixture::honest() };
     let named = |names: [&str; 2]| {
         let mut report = rated(&several, 1.0);
         report.results.iter_mut().zip(names).for_each(|(r, name)| r.name = name.into());
@@ -271,14 +272,14 @@ fn results_are_paired_by_name_and_what_is_left_is_said() {
         apart.sentence
     );
     // A single result on each side is meant, whatever it is called.
-    let mut renamed = rated(&Forge::honest(), 0.9);
+    let mut renamed = rated(&Fixture::honest(), 0.9);
     renamed.results[0].name = "mine".into();
-    assert_eq!(compare(&rated(&Forge::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
+    assert_eq!(compare(&rated(&Fixture::honest(), 1.0), &renamed, &options()).answer, Answer::Slower);
 }
 
 #[test]
 fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
-    let many = Forge { jobs: 8, ..Forge::honest() };
+    let many = Fixture { jobs: 8, ..Fixture::honest() };
     let mut a = rated(&many, 1.0);
     for (i, result) in a.results.iter_mut().enumerate() {
         result.name = format!("job {i}");
@@ -301,7 +302,7 @@ fn many_looks_are_allowed_for_and_the_headline_is_judged_by_itself() {
 
 #[test]
 fn a_percentile_that_was_added_up_is_void_and_not_compared() {
-    let (a, mut b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 1.0));
+    let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     let percentiles = &mut b.results[0].read.as_mut().unwrap().latency_ns.percentiles;
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
@@ -319,7 +320,7 @@ fn a_percentile_that_was_added_up_is_void_and_not_compared() {
 
 #[test]
 fn a_number_that_some_runs_lack_is_left_out_and_said() {
-    let (a, mut b) = (rated(&Forge::honest(), 1.0), rated(&Forge::honest(), 1.0));
+    let (a, mut b) = (rated(&Fixture::honest(), 1.0), rated(&Fixture::honest(), 1.0));
     b.results[0].runs[2].percentiles_ns.get_mut("read").unwrap().insert("99.9".into(), None);
     let comparison = compare(&a, &b, &options());
     assert_eq!(comparison.pairs[0].left_out, ["read p99.9: 1 of 10 runs do not have it"]);
@@ -330,18 +331,19 @@ fn a_number_that_some_runs_lack_is_left_out_and_said() {
 
 #[test]
 fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
-    let first =
-        |forge: &Forge| compare(&judged(forge), &judged(forge), &options()).pairs[0].metrics[0].name.clone();
-    assert_eq!(first(&Forge::honest_sequential()), "MB/s");
-    assert_eq!(first(&Forge::honest_open()), "read p99");
+    let first = |fixture: &Fixture| {
+        compare(&judged(fixture), &judged(fixture), &options()).pairs[0].metrics[0].name.clone()
+    };
+    assert_eq!(first(&Fixture::honest_sequential()), "MB/s");
+    assert_eq!(first(&Fixture::honest_open()), "read p99");
 }
 
 #[test]
 fn the_gate_fails_only_surely() {
     let gate = |factor: f64| {
-        let limit = Some(Limit { share: 0.05, all: false });
+        let limit = Some(RegressionThreshold { share: 0.05, all: false });
         let options = Options { fail_if_slower: limit, ..options() };
-        compare(&rated(&Forge::honest(), 1.0), &rated(&Forge::honest(), factor), &options).gate.unwrap()
+        compare(&rated(&Fixture::honest(), 1.0), &rated(&Fixture::honest(), factor), &options).gate.unwrap()
     };
     assert_eq!(
         [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
@@ -354,7 +356,7 @@ fn the_gate_fails_only_surely() {
 #[test]
 fn no_report_whatever_it_says_makes_it_panic() {
     type Damage = fn(&mut Report);
-    let honest = rated(&Forge::honest(), 1.0);
+    let honest = rated(&Fixture::honest(), 1.0);
     let damages: [Damage; 9] = [
         |r| r.results.clear(),
         |r| r.results[0].runs.clear(),

@@ -17,7 +17,7 @@ const MOST: f64 = 0.99;
 /// How many neighbouring values say as much as one independent one; at least 1.
 ///
 /// 1 + 2 sum of the autocorrelations, cut where a pair of them is no longer positive: behind that there is only noise (Geyer,
-/// Practical Markov Chain Monte Carlo, Statistical Science 1992). Seen over n values, the correlation rho of neighbours comes
+/// Practical Markov Chain Monte Carlo, Statistical Science 1992). Judged over n values, the correlation rho of neighbours comes
 /// out too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). Where there surely is one, that is put back, and the
 /// time is at least (1 + rho) / (1 - rho), which it is where each value follows from the last.
 pub(crate) fn correlation_time(values: &[f64]) -> f64 {

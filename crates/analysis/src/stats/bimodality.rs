@@ -1,4 +1,4 @@
-//! Whether latencies are of two populations.
+//! Whether latencies form two groups.
 //!
 //! For: two peaks on a logarithmic axis with a valley between them. Not for: why; and three peaks are told as two.
 

@@ -4,7 +4,7 @@
 //! the levels are surely apart and the way between them is short. Not for: slow drift (`drift`), nor why it happened.
 //!
 //! The method proves a step by permutation. That calls a series whose neighbours resemble each other a step every fifth time,
-//! and in short series no permutation of blocks can prove anything; so the levels are held against their standard error
+//! and in short series no permutation of blocks can prove anything; so the levels are compared with their standard error
 //! instead, widened by the correlation of neighbours.
 
 use crate::stats::sample::{mean, median};

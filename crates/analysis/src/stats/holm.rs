@@ -3,7 +3,7 @@
 //! For: Holm's step-down procedure. Not for: which numbers are looked at together.
 //! S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
 
-/// The chances with those that were looked at together allowed for, in the same order: held against 5 % each, the chance that
+/// The chances with those that were looked at together allowed for, in the same order: compared with 5 % each, the chance that
 /// any of them is called different without being so stays below 5 %.
 pub(crate) fn adjusted(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();

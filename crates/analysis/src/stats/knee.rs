@@ -1,6 +1,6 @@
 //! The knee of a load curve: the load of greatest power.
 //!
-//! For: where more load begins to cost more latency than it gains, and which load would tell more about that. Not for: promises
+//! For: where more load begins to cost more latency than it gains, and which load would tell more about that. Not for: latency targets
 //! about a percentile.
 //!
 //! Power is load by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer

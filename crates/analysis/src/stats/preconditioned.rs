@@ -6,7 +6,7 @@
 use crate::stats::snia;
 
 /// Whether the storage is in the state that lasts, as far as the rates of the rounds so far tell: the criterion of the SNIA,
-/// which is what a preconditioned drive is held against elsewhere. Fewer than five have not settled, and no work at all never
+/// which is what a preconditioned drive is compared with elsewhere. Fewer than five have not settled, and no work at all never
 /// does.
 pub fn is_settled(rates: &[f64]) -> bool {
     snia::rule(rates).is_some_and(|s| s.met)

@@ -5,7 +5,7 @@
 //!
 //! The last five rounds count where both hold:
 //!
-//! - some last rounds, five or more, surely drift by less than 5 % over five rounds: the interval of the slope of a line
+//! - some last rounds, five or more, drift by less than 5 % (95 % confidence) over five rounds: the interval of the slope of a line
 //!   through their logarithms lies within that. Five rounds prove it where they hardly vary, noisy ones need a longer tail.
 //! - the line through the last five alone is no steeper, so that a fall that has just begun is not outvoted.
 //!
@@ -17,7 +17,7 @@
 //! Rounds are taken to be independent of one another. Their residuals are too few to prove anything else.
 
 use super::student;
-use model::wish::limits::{FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::limits::{FEWEST_ROUNDS, MAX_RUNS};
 
 /// Rounds that count.
 pub(crate) const WINDOW: usize = FEWEST_ROUNDS as usize;

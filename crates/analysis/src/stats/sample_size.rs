@@ -14,7 +14,7 @@ pub(crate) const MOST_RUNS: u32 = 100;
 
 /// How the rates of runs vary, relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct Variability {
     /// Variance of the runs' rates.
     pub variance: f64,
     /// The part of it that comes from within the runs, and shrinks as they get longer.
@@ -35,7 +35,7 @@ pub(crate) fn runs(variance: f64, asked: f64) -> Option<u32> {
 /// The length of runs in seconds that makes the interval narrowest in a given time: the square root of what a run costs beside
 /// its window times the ratio of the variances. `None` where nothing varies from run to run beyond what varies within
 /// them: there only the time in all counts.
-pub(crate) fn best_seconds(spread: &Spread) -> Option<f64> {
+pub(crate) fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();
     (between > 0.0 && best.is_finite()).then_some(best)
@@ -52,9 +52,9 @@ fn runs_are_those_of_the_formula() {
 
 #[test]
 fn runs_get_longer_as_they_cost_more_and_as_more_varies_within() {
-    let spread = Spread { variance: 5e-4, within: 1e-4, seconds: 4.0, beside_s: 1.0 };
+    let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, beside_s: 1.0 };
     // Per second within 4e-4, between 4e-4: a second of window for each second beside it.
     assert!((best_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
-    assert!((best_seconds(&Spread { beside_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
-    assert_eq!(best_seconds(&Spread { variance: 1e-4, ..spread }), None);
+    assert!((best_seconds(&Variability { beside_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
+    assert_eq!(best_seconds(&Variability { variance: 1e-4, ..spread }), None);
 }

@@ -1,4 +1,4 @@
-//! Two lists of times held against each other: by what factor one is the other's, and whether that could be chance.
+//! Two lists of times compared with each other: by what factor one is the other's, and whether that could be chance.
 //!
 //! For: the shift of Hodges and Lehmann on logarithms, and the rank test of Mann and Whitney. Both need no assumption about
 //! how times are distributed, and an outlier counts as one time and no more. Not for: means, nor whole histograms.

@@ -1,4 +1,4 @@
-//! The beginning of runs, held against the rest of them.
+//! The beginning of runs, compared with the rest of them.
 //!
 //! For: how long a warm-up was, and how much the mean would move without it. Not for: where it ends in one series (`mser`).
 
@@ -14,7 +14,7 @@ const SURELY: f64 = 3.0;
 
 /// The beginnings of all runs that have a steady part behind them, together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Beginning {
+pub(crate) struct WarmUps {
     /// Mean rate with it.
     pub whole: f64,
     /// Mean rate without it.
@@ -37,7 +37,7 @@ struct Cut {
 }
 
 /// The beginnings of these runs; `None` where no run has a steady part.
-pub(crate) fn beginning(courses: &[Series]) -> Option<Beginning> {
+pub(crate) fn warm_ups(courses: &[Series]) -> Option<WarmUps> {
     let cuts: Vec<Cut> = courses.iter().filter_map(cut).collect();
     if cuts.is_empty() {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn beginning(courses: &[Series]) -> Option<Beginning> {
     let error = (of(&|c| c.uncertain) / cuts.len() as f64).sqrt();
     let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
     let matters_from = courses.first().map_or(1.0, |c| MATTERS_FROM.of(c));
-    Some(Beginning {
+    Some(WarmUps {
         whole,
         rest,
         seconds: of(&|c| c.seconds),

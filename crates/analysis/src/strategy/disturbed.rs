@@ -34,7 +34,7 @@ const FEWEST: usize = 2;
 /// Traffic of others from which a run is disturbed, per second: a copy or a backup, and not a log.
 const BYTES_PER_S: f64 = 10e6;
 const IOS_PER_S: f64 = 200.0;
-/// Traffic that is never held against a run, however short: a commit of a journal.
+/// Traffic that is never counted against a run, however short: a commit of a journal.
 const FLOOR_BYTES: u64 = 4 << 20;
 const FLOOR_IOS: u64 = 100;
 /// Part of all CPUs' time that a hypervisor may take.
@@ -45,7 +45,7 @@ const ROUNDING: u64 = 1;
 
 /// What others did while the runs of a case were measured; of each kind a reason where it could not be seen.
 pub(crate) struct Outside {
-    /// On each disk, from the top to the ground.
+    /// On each disk, from the top down.
     foreign: Vec<Known<Foreign>>,
     /// Stolen ticks and all ticks of all CPUs.
     ticks: Known<[u64; 2]>,

@@ -80,7 +80,7 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         Strategy::Fixed => rounds::next(done, budget),
-        Strategy::Limit(promise) => limit::next(done, budget, &promise),
+        Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
         Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
         Strategy::Steady { at_most } => steady::next(done, budget, at_most),
     }
@@ -100,7 +100,7 @@ fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
         Strategy::Fixed => (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false),
-        Strategy::Limit(promise) => (limit::left(done, budget, &promise), false),
+        Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
             true,

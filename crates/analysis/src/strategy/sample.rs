@@ -1,6 +1,6 @@
 //! What a run of a cell gave.
 //!
-//! For: the figures by which the cells of a sweep are held against each other. Not for: what is made of them (`sweep`, `in_order`).
+//! For: the figures by which the cells of a sweep are compared with each other. Not for: what is made of them (`sweep`, `in_order`).
 
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};

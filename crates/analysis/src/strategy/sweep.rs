@@ -13,7 +13,7 @@ mod race;
 
 pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
 
-use race::{Spread, TWICE};
+use race::{Noise, TWICE};
 
 use super::sample::Sample;
 use model::payload::split_mix;
@@ -44,8 +44,8 @@ impl<'g> Search<'g> {
         };
         let race = |work: String| Race {
             lanes: grid.jobs_of(&work).into_iter().map(lane).collect(),
-            yardsticks: grid
-                .yardsticks
+            baselines: grid
+                .baselines
                 .iter()
                 .filter(|y| y.setting.work() == work)
                 .map(|y| lane(y.job))
@@ -72,7 +72,7 @@ impl<'g> Search<'g> {
         self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
         for race in &mut self.races {
             let closed = race.closed.is_some();
-            let lanes = race.lanes.iter_mut().chain(&mut race.yardsticks);
+            let lanes = race.lanes.iter_mut().chain(&mut race.baselines);
             if let Some(lane) = lanes.into_iter().find(|l| l.job == sample.job) {
                 lane.take(sample, closed);
             }
@@ -172,7 +172,7 @@ impl<'g> Search<'g> {
     }
 
     fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.races.iter().flat_map(|r| r.lanes.iter().chain(&r.yardsticks))
+        self.races.iter().flat_map(|r| r.lanes.iter().chain(&r.baselines))
     }
 
     /// Runs that every cell gets.
@@ -193,11 +193,11 @@ impl<'g> Search<'g> {
     fn undecided(&self) -> Option<usize> {
         let race = self.races.iter().filter(|r| r.closed.is_none()).min_by_key(|r| r.tries())?;
         let (leader, challenger, _) =
-            race.contest().or_else(|| Some((race.leader()?, race.leader()?, 0.0)))?;
+            race.closest_two().or_else(|| Some((race.leader()?, race.leader()?, 0.0)))?;
         if race.lanes[leader].logs.len() < TWICE {
             return Some(race.lanes[leader].job);
         }
-        let spread = Spread::supposed(&race.lanes);
+        let spread = Noise::supposed(&race.lanes);
         let unsure = |at: usize| spread.of_mean(&race.lanes[at].logs);
         let at = if unsure(leader) > unsure(challenger) { leader } else { challenger };
         Some(race.lanes[at].job)
@@ -239,7 +239,7 @@ impl<'g> Search<'g> {
     /// What measuring the winners once more will take.
     fn reserve_ns(&self) -> u64 {
         let each = self.spent_ns / self.done.max(1) as u64;
-        let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.yardsticks.len())).sum();
+        let finals: usize = self.races.iter().map(|r| FRESH * (2 + r.baselines.len())).sum();
         each.saturating_mul(finals as u64)
     }
 }

@@ -3,11 +3,11 @@
 //! For: rows per byte and per MiB of what was asked for, which findings such a comparison is there to show, and advice where
 //! intervals lie apart. Not for: the rows' own findings, which are those of any result.
 
-use crate::case::{Case, Ran, share};
-use crate::findings::Answered;
+use crate::case::{Case, CaseRun, share};
+use crate::findings::CaseAnswers;
 use crate::stats::interval::{self, Mean};
 use model::Known;
-use model::api::{Advice, Api, ApiRow, Contest, Entrant};
+use model::api::{Advice, Api, ApiRow, Candidate, InterfaceComparison};
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
@@ -35,9 +35,9 @@ const TOO_WIDE: f64 = 2.0;
 const NAMES: usize = 4;
 
 /// Where a row's figures come from.
-struct Seen<'a> {
+struct Measurements<'a> {
     record: &'a Record,
-    answered: &'a [Answered<'a>],
+    answered: &'a [CaseAnswers<'a>],
 }
 
 /// Whether a job was refused before the first run, so that there is nothing to judge.
@@ -49,24 +49,24 @@ pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
 /// The table.
 pub(super) fn api(
     record: &Record,
-    contest: &Contest,
-    answered: &[Answered],
+    comparison: &InterfaceComparison,
+    answered: &[CaseAnswers],
     results: &[Measured],
     unexpected: &[Finding],
 ) -> Api {
-    let seen = Seen { record, answered };
+    let seen = Measurements { record, answered };
     let mut rows = Vec::new();
-    for entrant in &contest.entrants {
-        let Some(mut row) = seen.row(entrant, results) else { continue };
+    for candidate in &comparison.candidates {
+        let Some(mut row) = seen.row(candidate, results) else { continue };
         let Some(name) = results.get(row.result).map(|r| &r.name) else { continue };
         let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
         let about = unexpected.iter().filter(acts).filter(|f| f.about.contains(name));
         row.findings = about.map(|f| f.id).collect();
         row.findings.dedup();
-        rows.push((entrant.sees, row));
+        rows.push((candidate.sees, row));
     }
     let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
-    let missing = contest.missing.iter().cloned().chain(refusals(record)).collect();
+    let missing = comparison.missing.iter().cloned().chain(refusals(record)).collect();
     Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice }
 }
 
@@ -78,9 +78,9 @@ pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = String> {
     })
 }
 
-impl Seen<'_> {
-    fn row(&self, entrant: &Entrant, results: &[Measured]) -> Option<ApiRow> {
-        let at = self.answered.iter().position(|a| a.case.at == entrant.job)?;
+impl Measurements<'_> {
+    fn row(&self, candidate: &Candidate, results: &[Measured]) -> Option<ApiRow> {
+        let at = self.answered.iter().position(|a| a.case.at == candidate.job)?;
         let (case, result) = (&self.answered.get(at)?.case, results.get(at)?);
         let total = result.total.as_ref().filter(|_| !result.void);
         let figures: Option<&Figures> =
@@ -98,8 +98,8 @@ impl Seen<'_> {
         let writes = case.stream.access.writes();
         let synced = if writes && !result.void { synced(case) } else { None };
         Some(ApiRow {
-            interface: entrant.interface.clone(),
-            work: entrant.work.clone(),
+            interface: candidate.interface.clone(),
+            work: candidate.work.clone(),
             block_bytes: case.stream.access.largest_bytes(),
             result: at,
             mb_per_s: total.map(|t| t.mb_per_s),
@@ -111,7 +111,7 @@ impl Seen<'_> {
             p99_ns: percentile("99"),
             user_ns_per_byte: per(cpu(0), 1.0),
             system_ns_per_byte: per(cpu(1), 1.0),
-            calls_per_mib: self.calls_per_mib(entrant.job),
+            calls_per_mib: self.calls_per_mib(candidate.job),
             minor_faults_per_mib: per(faults(0), MIB as f64),
             major_faults_per_mib: per(faults(1), MIB as f64),
             device_bytes_per_byte: device(case, writes, issued),
@@ -157,14 +157,14 @@ fn a_refusal_is_told_without_flags_that_nobody_typed() {
 }
 
 /// A sum over all runs; `None` where one of them does not say, or there is none.
-fn sum(case: &Case, of: impl Fn(&Ran) -> Option<u64>) -> Option<f64> {
+fn sum(case: &Case, of: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| of(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
 /// MB/s over runs with the final sync in the time.
 fn synced(case: &Case) -> Option<Mean> {
-    let rate = |ran: &Ran| {
+    let rate = |ran: &CaseRun| {
         let ns = ran.stream.window_ns as f64 + ran.end.sync_ns? as f64;
         let bytes: f64 = Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum();
         (ns > 0.0).then(|| bytes * 1e3 / ns)
@@ -336,32 +336,32 @@ pub(super) fn is_expected(finding: &Finding) -> bool {
 }
 
 #[cfg(test)]
-use crate::{Judging, forge, forge::Forge, judge};
+use crate::{Judging, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
 /// Three ways to read the same blocks: plain, eight at once, and one that sees no byte; and one that was refused.
 #[cfg(test)]
-fn contested(change: impl Fn(&mut Vec<Forge>)) -> Record {
-    let named = |name: &str, forge: Forge| Forge { name: name.into(), ..forge };
-    let mut forges = vec![
-        named("pread, reads", Forge { depth: 1, depth_seen: 0.98, ops: 2_000, ..Forge::honest() }),
-        named("ring, reads", Forge { depth: 8, depth_seen: 7.9, ops: 9_000, ..Forge::honest() }),
-        named("blind, reads", Forge { depth: 8, depth_seen: 7.9, ops: 20_000, ..Forge::honest() }),
-        named("polled, reads", Forge { runs: 0, ..Forge::honest() }),
+fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
+    let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), ..fixture };
+    let mut fixtures = vec![
+        named("pread, reads", Fixture { depth: 1, depth_seen: 0.98, ops: 2_000, ..Fixture::honest() }),
+        named("ring, reads", Fixture { depth: 8, depth_seen: 7.9, ops: 9_000, ..Fixture::honest() }),
+        named("blind, reads", Fixture { depth: 8, depth_seen: 7.9, ops: 20_000, ..Fixture::honest() }),
+        named("polled, reads", Fixture { runs: 0, ..Fixture::honest() }),
     ];
-    change(&mut forges);
-    let mut record = forge::together(&forges);
+    change(&mut fixtures);
+    let mut record = fixture::together(&fixtures);
     let names = ["pread", "ring", "blind", "polled"];
-    let entrant = |(job, name): (usize, &&str)| Entrant {
+    let candidate = |(job, name): (usize, &&str)| Candidate {
         job,
         interface: (*name).into(),
         work: "4K random read".into(),
         sees: *name != "blind",
     };
-    let entrants = names.iter().enumerate().map(entrant).collect();
+    let candidates = names.iter().enumerate().map(candidate).collect();
     let missing = vec!["late, reads: it is late".into()];
-    record.header.plan.study = Study::Interfaces(Contest { entrants, missing });
+    record.header.plan.study = Study::Interfaces(InterfaceComparison { candidates, missing });
     let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, calls };
     record.header.self_test.trials = vec![
         trial(0, Ok(2 << 20), Ok(512)),
@@ -385,14 +385,14 @@ fn api_of(report: model::report::Report) -> Api {
 }
 
 #[cfg(test)]
-fn contest(record: &mut Record) -> &mut Contest {
-    let Study::Interfaces(contest) = &mut record.header.plan.study else { panic!("no interfaces") };
-    contest
+fn comparison(record: &mut Record) -> &mut InterfaceComparison {
+    let Study::Interfaces(comparison) = &mut record.header.plan.study else { panic!("no interfaces") };
+    comparison
 }
 
 #[test]
 fn each_row_counts_per_byte_what_it_asked_for() {
-    let record = contested(|forges| forges[0].cpu_share = 0.5);
+    let record = compared(|fixtures| fixtures[0].cpu_share = 0.5);
     let rows = table(&record).rows;
     assert_eq!(rows.len(), 3);
     let plain = &rows[0];
@@ -414,7 +414,7 @@ fn issued_bytes(run: &model::record::Run) -> f64 {
 
 #[test]
 fn what_was_refused_is_named_and_asked_nothing() {
-    let report = judge(&contested(|_| {}), &Judging::default());
+    let report = judge(&compared(|_| {}), &Judging::default());
     assert_eq!(report.results.len(), 3);
     assert_eq!(
         api_of(report.clone()).missing,
@@ -425,13 +425,13 @@ fn what_was_refused_is_named_and_asked_nothing() {
 
 #[test]
 fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
-    let advice = table(&contested(|_| {})).advice;
+    let advice = table(&compared(|_| {})).advice;
     assert_eq!(advice.len(), 1, "{advice:?}");
     assert_eq!(advice[0].interface, "ring");
     assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
     // As fast as the other: then the plain one will do.
-    let mut equal = contested(|forges| forges[0].ops = 9_000);
-    contest(&mut equal).entrants[2].sees = true;
+    let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
+    comparison(&mut equal).candidates[2].sees = true;
     let advice = table(&equal).advice;
     assert_eq!(advice[0].interface, "blind");
     let mut shaky = equal.clone();
@@ -439,16 +439,16 @@ fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
         run.end.as_mut().unwrap().streams[0].window_ns *= 1 + 3 * u64::from(run.start.repeat % 2);
     }
     assert!(table(&shaky).advice.is_empty(), "an interval that ties with anything");
-    contest(&mut equal).entrants[2].sees = false;
+    comparison(&mut equal).candidates[2].sees = false;
     assert!(table(&equal).advice.is_empty(), "no interval lies apart");
 }
 
 #[test]
 fn writes_are_ranked_by_what_is_stable() {
-    let late = |ops, sync_ns| Forge { ops, sync_ns: Some(sync_ns), ..Forge::honest_write() };
-    let record = contested(|forges| {
-        forges[0] = Forge { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
-        forges[1] = Forge { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
+    let late = |ops, sync_ns| Fixture { ops, sync_ns: Some(sync_ns), ..Fixture::honest_write() };
+    let record = compared(|fixtures| {
+        fixtures[0] = Fixture { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
+        fixtures[1] = Fixture { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
     });
     let api = table(&record);
     assert!(api.rows[0].mb_per_s > api.rows[1].mb_per_s);
@@ -459,20 +459,20 @@ fn writes_are_ranked_by_what_is_stable() {
 
 #[test]
 fn what_became_of_operations_is_expected_and_what_others_did_is_not() {
-    let cached = contested(|forges| forges[1].delivered = 0.0);
+    let cached = compared(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
     let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && report.notes.iter().any(|n| n.contains("A01")));
-    let disturbed = contested(|forges| forges[1].foreign_ios = 3_000);
+    let disturbed = compared(|fixtures| fixtures[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
     let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
     assert!(!d01.accepted && api_of(report).rows[1].findings.contains(&CheckId::D01));
 }
 
 #[test]
-fn a_forged_contest_has_fewer_rows_and_does_not_panic() {
-    let mut record = contested(|_| {});
-    contest(&mut record).entrants[0].job = 99;
+fn a_forged_comparison_has_fewer_rows_and_does_not_panic() {
+    let mut record = compared(|_| {});
+    comparison(&mut record).candidates[0].job = 99;
     record.header.self_test.trials[1].job = 77;
     record.header.self_test.trials[2].moved_bytes = Ok(0);
     let api = table(&record);

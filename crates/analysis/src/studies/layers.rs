@@ -6,13 +6,13 @@
 use super::interfaces::refusals;
 use crate::case::{Case, share};
 use crate::checks::check::evidence;
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::stats::interval;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Kind;
-use model::ledger::{Against, LayerRow, Layers, Moved, Pace};
-use model::plan::{Ladder, Rung};
+use model::ledger::{Difference, LayerRow, Layers, Moved, Pace};
+use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
 use model::report::{Deduction, Figures, Measured};
 use model::units::{show_bytes, show_count, show_share};
@@ -31,26 +31,31 @@ const NEXT_TO_NOTHING: f64 = 0.01;
 /// The table.
 pub(super) fn layers(
     record: &Record,
-    ladder: &Ladder,
-    answered: &[Answered],
+    comparison: &LayerComparison,
+    answered: &[CaseAnswers],
     results: &[Measured],
     unexpected: &[Finding],
 ) -> Layers {
-    let rows = ladder.rungs.iter().filter_map(|rung| {
-        let mut row = row(ladder, rung, answered, results)?;
+    let rows = comparison.layers.iter().filter_map(|layer| {
+        let mut row = row(comparison, layer, answered, results)?;
         let name = &results.get(row.result)?.name;
         let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
         row.findings =
             unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id).collect();
         Some(row)
     });
-    let missing = ladder.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
+    let missing = comparison.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
     let missing = missing.chain(refusals(record)).collect();
     Layers { rows: rows.collect(), missing }
 }
 
-fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]) -> Option<LayerRow> {
-    let at = result_of(rung, answered)?;
+fn row(
+    comparison: &LayerComparison,
+    layer: &ComparedLayer,
+    answered: &[CaseAnswers],
+    results: &[Measured],
+) -> Option<LayerRow> {
+    let at = result_of(layer, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
     let tool = tool(result);
     let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
@@ -63,14 +68,14 @@ fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]
             ms: Some(a.ms.unwrap_or(0).saturating_add(b.ms.unwrap_or(0))),
         })
     });
-    let below = rung.below.and_then(|b| ladder.rungs.get(b));
+    let below = layer.below.and_then(|b| comparison.layers.get(b));
     let against = below.and_then(|b| {
         let other = result_of(b, answered)?;
         against(&b.name, other, result, results.get(other)?)
     });
     Some(LayerRow {
-        name: rung.name.clone(),
-        work: rung.work.clone(),
+        name: layer.name.clone(),
+        work: layer.work.clone(),
         result: at,
         tool,
         iops_interval: tool.and(result.total.as_ref()?.iops_interval),
@@ -81,9 +86,9 @@ fn row(ladder: &Ladder, rung: &Rung, answered: &[Answered], results: &[Measured]
     })
 }
 
-/// Where the result of a rung stands.
-fn result_of(rung: &Rung, answered: &[Answered]) -> Option<usize> {
-    answered.iter().position(|a| a.case.at == rung.job)
+/// Where the result of a layer stands.
+fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
+    answered.iter().position(|a| a.case.at == layer.job)
 }
 
 fn tool(result: &Measured) -> Option<Pace> {
@@ -116,7 +121,7 @@ fn device(case: &Case, tool_iops: f64) -> Option<Pace> {
 }
 
 /// Run by run of the same round, so that a slow drift of the device falls on both.
-fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Against> {
+fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;
     }
@@ -125,15 +130,15 @@ fn against(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Opti
         Some(run.iops / below.iops)
     };
     let mean = interval::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
-    Some(Against { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
+    Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 
 /// Whether a finding is what the comparison is there to show.
-pub(super) fn is_expected(ladder: &Ladder, answered: &[Answered], finding: &Finding) -> bool {
-    let cached: Vec<&str> = ladder
-        .rungs
+pub(super) fn is_expected(comparison: &LayerComparison, answered: &[CaseAnswers], finding: &Finding) -> bool {
+    let cached: Vec<&str> = comparison
+        .layers
         .iter()
-        .filter_map(|rung| answered.get(result_of(rung, answered)?))
+        .filter_map(|layer| answered.get(result_of(layer, answered)?))
         .filter(|a| !a.case.stream.cache.is_direct())
         .map(|a| a.case.name.as_str())
         .collect();
@@ -183,26 +188,28 @@ fn of_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
 }
 
 #[cfg(test)]
-use crate::{Judging, exit_code, forge, forge::Forge, judge};
+use crate::{Judging, exit_code, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::study::{Studied, Study};
 
 /// A disk, the file system on it, and the page cache above: five rounds of reads, and writes that memory took.
 #[cfg(test)]
-fn climbed(change: impl Fn(&mut Vec<Forge>)) -> Record {
+fn stacked(change: impl Fn(&mut Vec<Fixture>)) -> Record {
     use model::job::Cache::Buffered;
-    let named = |name: &str, forge: Forge| Forge { name: name.into(), block_bytes: 8192, ..forge };
-    let cached = Forge { cache: Buffered, delivered: 0.0, depth_seen: 0.95, ops: 300_000, ..Forge::honest() };
-    let late = Forge { cache: Buffered, delivered: 0.5, merged: 25, ops: 20_000, ..Forge::honest_write() };
-    let mut forges = vec![
-        named("vda", Forge::honest()),
-        named("direct", Forge { ops: 9_000, ..Forge::honest() }),
-        named("buffered", Forge { cpu_share: 1.0, ..cached }),
+    let named = |name: &str, fixture: Fixture| Fixture { name: name.into(), block_bytes: 8192, ..fixture };
+    let cached =
+        Fixture { cache: Buffered, delivered: 0.0, depth_seen: 0.95, ops: 300_000, ..Fixture::honest() };
+    let late =
+        Fixture { cache: Buffered, delivered: 0.5, merged: 25, ops: 20_000, ..Fixture::honest_write() };
+    let mut fixtures = vec![
+        named("vda", Fixture::honest()),
+        named("direct", Fixture { ops: 9_000, ..Fixture::honest() }),
+        named("buffered", Fixture { cpu_share: 1.0, ..cached }),
         named("late", late),
     ];
-    change(&mut forges);
-    let mut record = forge::together(&forges);
-    let rung = |job, name: &str, below, warm| Rung {
+    change(&mut fixtures);
+    let mut record = fixture::together(&fixtures);
+    let layer = |job, name: &str, below, warm| ComparedLayer {
         job,
         name: name.into(),
         work: "random reads".into(),
@@ -210,13 +217,13 @@ fn climbed(change: impl Fn(&mut Vec<Forge>)) -> Record {
         warm,
         stored: false,
     };
-    let rungs = vec![
-        rung(0, "vda", None, false),
-        rung(1, "ext4 direct", Some(0), false),
-        rung(2, "ext4 buffered", Some(1), true),
-        rung(3, "ext4 buffered", Some(1), false),
+    let layers = vec![
+        layer(0, "vda", None, false),
+        layer(1, "ext4 direct", Some(0), false),
+        layer(2, "ext4 buffered", Some(1), true),
+        layer(3, "ext4 buffered", Some(1), false),
     ];
-    record.header.plan.study = Study::Layers(Ladder { rungs, missing: Vec::new() });
+    record.header.plan.study = Study::Layers(LayerComparison { layers, missing: Vec::new() });
     record
 }
 
@@ -233,12 +240,12 @@ fn layers_of(report: model::report::Report) -> Layers {
 
 #[test]
 fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
-    let rows = table(&climbed(|_| {})).rows;
-    let ground = &rows[0];
-    let (tool, device) = (ground.tool.unwrap(), ground.device.unwrap());
+    let rows = table(&stacked(|_| {})).rows;
+    let lowest = &rows[0];
+    let (tool, device) = (lowest.tool.unwrap(), lowest.device.unwrap());
     assert!((tool.iops - 10_000.0).abs() < 1e-6 && (device.iops - 10_000.0).abs() < 1e-6);
     assert_eq!((tool.bytes.map(f64::round), device.bytes), (Some(8192.0), Some(8192.0)));
-    assert!(ground.against.is_none() && device.latency_ns < tool.latency_ns);
+    assert!(lowest.against.is_none() && device.latency_ns < tool.latency_ns);
     let cost = rows[1].against.as_ref().unwrap();
     assert_eq!((cost.name.as_str(), cost.result), ("vda", 0));
     assert!((cost.factor - 0.9).abs() < 1e-9 && cost.interval.is_some());
@@ -252,7 +259,7 @@ fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
 #[test]
 fn runs_are_compared_within_their_round() {
     // Both drift by the same factor from round to round: the ratio knows nothing of it.
-    let mut record = climbed(|_| {});
+    let mut record = stacked(|_| {});
     for run in &mut record.runs {
         let window = 1_000_000_000 * (1 + u64::from(run.start.repeat));
         run.end.as_mut().unwrap().streams[0].window_ns = window;
@@ -264,7 +271,7 @@ fn runs_are_compared_within_their_round() {
 
 #[test]
 fn what_the_cache_did_is_said_with_both_counts() {
-    let all = judge(&climbed(|_| {}), &Judging::default()).deductions;
+    let all = judge(&stacked(|_| {}), &Judging::default()).deductions;
     let said: Vec<&str> =
         all.iter().filter(|d| d.name == "what the page cache does").map(|d| d.sentence.as_str()).collect();
     assert_eq!(said.len(), 2, "{said:?}");
@@ -278,12 +285,12 @@ fn what_the_cache_did_is_said_with_both_counts() {
 
 #[test]
 fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
-    let honest = judge(&climbed(|_| {}), &Judging::default());
+    let honest = judge(&stacked(|_| {}), &Judging::default());
     let a01 = honest.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && a01.about == ["buffered"]);
     assert!(honest.notes.iter().any(|n| n.contains("A01") && n.contains("accepted")), "{:?}", honest.notes);
     assert_eq!(honest.verdict, model::report::Verdict::Valid, "{}", honest.verdict_reason);
-    let leaking = climbed(|forges| forges[1].delivered = 0.0);
+    let leaking = stacked(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&leaking, &Judging::default());
     assert!(
         report.counts.sentence.as_ref().is_some_and(|s| s.contains("suspect (direct")),
@@ -300,17 +307,17 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
 
 #[test]
 fn void_rows_have_no_number_and_nothing_is_held_against_them() {
-    let rows = table(&climbed(|forges| forges[1].errors = 1)).rows;
+    let rows = table(&stacked(|fixtures| fixtures[1].errors = 1)).rows;
     assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].device.is_none());
     assert!(rows[2].tool.is_some() && rows[2].against.is_none());
 }
 
 #[test]
-fn a_forged_ladder_has_fewer_rows_and_does_not_panic() {
-    let mut record = climbed(|_| {});
-    let Study::Layers(ladder) = &mut record.header.plan.study else { panic!() };
-    ladder.rungs[0].job = 99;
-    ladder.rungs[2].below = Some(77);
+fn a_forged_stack_has_fewer_rows_and_does_not_panic() {
+    let mut record = stacked(|_| {});
+    let Study::Layers(comparison) = &mut record.header.plan.study else { panic!() };
+    comparison.layers[0].job = 99;
+    comparison.layers[2].below = Some(77);
     let rows = table(&record).rows;
     assert_eq!(rows.len(), 3);
     assert!(rows[0].against.is_none() && rows[1].against.is_none());

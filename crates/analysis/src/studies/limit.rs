@@ -1,10 +1,10 @@
-//! The load curve of a record: a row per load, the knee, and how far the promise holds.
+//! The load curve of a record: a row per load, the knee, and up to which load the latency target is met.
 //!
 //! For: what `fathom limit` concludes. Not for: which load to offer next (the strategy of that name), nor whether a load was
 //! served (E10, E11).
 
 use crate::figures::{PERCENTILES, is_late};
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::name;
 use crate::runs::summaries;
 use crate::stats::knee;
@@ -13,15 +13,15 @@ use model::check_id::CheckId;
 use model::finding::{Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
-use model::load::{Kept, Knee, LoadCurve, LoadPoint, LoadState};
-use model::plan::Promise;
+use model::load::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad};
+use model::plan::LatencyTarget;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Headline, Measured};
 use model::study::Study;
 use model::units::{show_count, show_ns, show_share};
 use std::collections::BTreeMap;
 
-/// The load whose latency is quoted where nothing was promised, by the capacity: a fair headline of what users meet.
+/// The load whose latency is quoted where there is no latency target, by the capacity: a fair headline of what users meet.
 const QUOTED: f64 = 0.7;
 /// How near a load must be to it.
 const NEAR: f64 = 0.02;
@@ -30,16 +30,16 @@ const NEAR: f64 = 0.02;
 pub(super) const SHOWN: &str = "found is what a load curve is there to show: it voids and withholds what stands at that load, and \
                                 does not count for the verdict";
 
-/// What was promised, where the record has a load curve.
-fn promise(record: &Record) -> Option<Promise> {
-    if let Study::Limit(promise) = record.header.plan.study { Some(promise) } else { None }
+/// The latency target, where the record has a load curve.
+fn latency_target(record: &Record) -> Option<LatencyTarget> {
+    if let Study::Limit(latency_target) = record.header.plan.study { Some(latency_target) } else { None }
 }
 
 /// The load curve.
 pub(super) fn limit(
     record: &Record,
-    promise: &Promise,
-    answered: &[Answered],
+    latency_target: &LatencyTarget,
+    answered: &[CaseAnswers],
     results: &[Measured],
 ) -> LoadCurve {
     let done = summaries(record, true);
@@ -53,7 +53,7 @@ pub(super) fn limit(
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
             continue;
         };
-        let of_this = row(answered, figures, point, promise);
+        let of_this = row(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
         points.push(LoadPoint { result, share, ..of_this });
     }
@@ -68,18 +68,18 @@ pub(super) fn limit(
         capacity_interval: total.and_then(|t| t.iops_interval),
         capacity_result,
         knee,
-        promise: promise.latency_ns.map(|latency_ns| kept(&points, promise, latency_ns)),
+        latency_target: latency_target.latency_ns.map(|latency_ns| met(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
     };
     let quoted = quoted_load(&curve);
-    let (on, sentence) = match &curve.promise {
-        Some(kept) => {
-            let end = kept.kept_iops.or(kept.broken_iops);
-            (end.and_then(|iops| at(&curve, iops)), of_promise(&curve, kept))
+    let (on, sentence) = match &curve.latency_target {
+        Some(met) => {
+            let end = met.met_iops.or(met.missed_iops);
+            (end.and_then(|iops| at(&curve, iops)), of_latency_target(&curve, met))
         }
-        None => (quoted, of_latency(quoted, &rank(promise.quantile))),
+        None => (quoted, of_latency(quoted, &rank(latency_target.quantile))),
     };
     let rests_on = on.map_or(capacity_result, |p| Some(p.result)).into_iter().collect();
     LoadCurve { rests_on, sentence, ..curve }
@@ -90,12 +90,17 @@ fn is_void(points: &[LoadPoint], offered: u64) -> bool {
 }
 
 /// Everything about a load but its place.
-fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise) -> LoadPoint {
+fn row(
+    answered: &CaseAnswers,
+    figures: &Measured,
+    point: &Point,
+    latency_target: &LatencyTarget,
+) -> LoadPoint {
     let late = lateness(answered);
     let voided_otherwise = answered.void_by().any(|id| id != CheckId::E10 && id != CheckId::E11);
     let mut state = match () {
         () if voided_otherwise => LoadState::Void,
-        () if answered.is_void() || point.is_overloaded(promise) => LoadState::Overload,
+        () if answered.is_void() || point.is_overloaded(latency_target) => LoadState::Overload,
         () => LoadState::Served,
     };
     let served = state == LoadState::Served;
@@ -108,8 +113,8 @@ fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise
         }
         percentiles.insert((*name).to_owned(), value.filter(|_| own.is_none()));
     }
-    let withheld =
-        state == LoadState::Late && percentiles.get(&rank(promise.quantile)).copied().flatten().is_none();
+    let withheld = state == LoadState::Late
+        && percentiles.get(&rank(latency_target.quantile)).copied().flatten().is_none();
     let depths: Vec<f64> = figures.runs.iter().filter_map(|r| Some(r.device?.depth_mean)).collect();
     LoadPoint {
         result: 0,
@@ -123,16 +128,16 @@ fn row(answered: &Answered, figures: &Measured, point: &Point, promise: &Promise
         device_depth: (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / depths.len() as f64),
         state,
         // A latency that is withheld meets nothing, and misses nothing either: the lateness may be all of it.
-        kept: match state {
+        met: match state {
             LoadState::Void => None,
-            LoadState::Overload => promise.latency_ns.map(|_| false),
-            LoadState::Served | LoadState::Late => point.meets(promise).filter(|_| !withheld),
+            LoadState::Overload => latency_target.latency_ns.map(|_| false),
+            LoadState::Served | LoadState::Late => point.meets(latency_target).filter(|_| !withheld),
         },
     }
 }
 
-/// Lateness of the hand-overs of all directions.
-fn lateness(answered: &Answered) -> Histogram {
+/// Lateness of the submissions of all directions.
+fn lateness(answered: &CaseAnswers) -> Histogram {
     let mut whole = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
     parts.filter_map(|k| answered.case.open_loop(k)).for_each(|part| whole.merge(&part.lateness));
@@ -140,11 +145,11 @@ fn lateness(answered: &Answered) -> Histogram {
 }
 
 /// Up to which load the target was met, below the first load that missed it, among those that nothing voids.
-fn kept(points: &[LoadPoint], promise: &Promise, latency_ns: u64) -> Kept {
-    let that = |said: bool| points.iter().filter(move |p| p.kept == Some(said)).map(|p| p.offered_iops);
-    let broken_iops = that(false).min();
-    let kept_iops = that(true).filter(|iops| broken_iops.is_none_or(|broken| *iops < broken)).max();
-    Kept { percentile: rank(promise.quantile), latency_ns, kept_iops, broken_iops }
+fn met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
+    let that = |said: bool| points.iter().filter(move |p| p.met == Some(said)).map(|p| p.offered_iops);
+    let missed_iops = that(false).min();
+    let met_iops = that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
+    MetLoad { percentile: rank(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
 /// The name of a rank in the contract, without its `p`.
@@ -175,13 +180,13 @@ fn latency_at(point: &LoadPoint, rank: &str) -> String {
     }
 }
 
-fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
-    let target = format!("p{} within {}", kept.percentile, show_ns(kept.latency_ns as f64));
+fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
+    let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
-        format!("{} a second ({})", show_count(p.offered_iops as f64), latency_at(p, &kept.percentile))
+        format!("{} a second ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
     };
-    let [met, missed] = [kept.kept_iops, kept.broken_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
-    let between = unsettled(curve, kept);
+    let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
+    let between = unsettled(curve, found);
     let settle = |p: &LoadPoint| {
         let cure = if p.state == LoadState::Late {
             "more --depth or --workers"
@@ -219,16 +224,16 @@ fn of_promise(curve: &LoadCurve, kept: &Kept) -> String {
 }
 
 /// The lowest load above the answer, and below the first miss, that says neither.
-fn unsettled<'c>(curve: &'c LoadCurve, kept: &Kept) -> Option<&'c LoadPoint> {
-    let above = |p: &&LoadPoint| kept.kept_iops.is_none_or(|met| p.offered_iops > met);
-    let below = |p: &&LoadPoint| kept.broken_iops.is_none_or(|missed| p.offered_iops < missed);
+fn unsettled<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
+    let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
+    let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
     let open = curve.points.iter().filter(above).filter(below);
-    open.filter(|p| p.kept.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
+    open.filter(|p| p.met.is_none() && p.state != LoadState::Void).min_by_key(|p| p.offered_iops)
 }
 
 /// The capacity, and the loads up to and with the first that missed the target; beyond it everything may happen.
 pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m Measured> {
-    let first_miss = curve.promise.as_ref().and_then(|p| p.broken_iops).unwrap_or(u64::MAX);
+    let first_miss = curve.latency_target.as_ref().and_then(|p| p.missed_iops).unwrap_or(u64::MAX);
     let loads = curve.points.iter().filter(|p| p.offered_iops <= first_miss).map(|p| p.result);
     let quoted: Vec<usize> = curve.capacity_result.into_iter().chain(loads).collect();
     results.iter().enumerate().filter(|(at, _)| quoted.contains(at)).map(|(_, result)| result).collect()
@@ -236,8 +241,8 @@ pub(crate) fn quoted<'m>(curve: &LoadCurve, results: &'m [Measured]) -> Vec<&'m 
 
 /// Which load meets the latency target; `None` where none was asked for.
 pub(crate) fn answer(curve: &LoadCurve) -> Option<Answer> {
-    let kept = curve.promise.as_ref()?;
-    let word = match (kept.kept_iops, kept.broken_iops, unsettled(curve, kept)) {
+    let met = curve.latency_target.as_ref()?;
+    let word = match (met.met_iops, met.missed_iops, unsettled(curve, met)) {
         (Some(_), ..) => AnswerWord::Met,
         (None, Some(_), None) => AnswerWord::Missed,
         (None, ..) => AnswerWord::CannotTell,
@@ -253,15 +258,15 @@ fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
     format!("At {} of the capacity ({load} a second): {}.", show_share(QUOTED), latency_at(point, rank))
 }
 
-/// The number that would be quoted: the highest rate that keeps the promise, or else a latency with its load.
-pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[Answered]) -> Headline {
+/// The number that would be quoted: the highest rate that meets the latency target, or else a latency with its load.
+pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) -> Headline {
     let on = curve.rests_on.first().copied().or(curve.capacity_result).and_then(|i| answered.get(i));
     let work = on.map_or_else(|| "nothing".into(), |a| name::work(&a.case, &a.renames()));
-    if let Some(kept) = &curve.promise {
-        let limit = show_ns(kept.latency_ns as f64);
+    if let Some(met) = &curve.latency_target {
+        let limit = show_ns(met.latency_ns as f64);
         return Headline {
-            name: format!("highest rate with p{} <= {limit}, {work}", kept.percentile),
-            value: kept.kept_iops.map(|iops| iops as f64),
+            name: format!("highest rate with p{} <= {limit}, {work}", met.percentile),
+            value: met.met_iops.map(|iops| iops as f64),
             unit: "IOPS".into(),
             interval: None,
         };
@@ -278,12 +283,12 @@ pub(crate) fn headline(record: &Record, curve: &LoadCurve, answered: &[Answered]
 
 /// The rank that was asked about.
 fn quantile(record: &Record) -> f64 {
-    promise(record).map_or(0.99, |p| p.quantile)
+    latency_target(record).map_or(0.99, |p| p.quantile)
 }
 
-/// Whether a finding is what a load curve is there to show: loads beyond what is served or kept in time, and a closed loop that
+/// Whether a finding is what a load curve is there to show: loads beyond what is served or met in time, and a closed loop that
 /// hides the tail of which the loads tell.
-pub(super) fn is_expected(answered: &[Answered], finding: &Finding) -> bool {
+pub(super) fn is_expected(answered: &[CaseAnswers], finding: &Finding) -> bool {
     if finding.outcome != Outcome::Finding {
         return false;
     }
@@ -298,7 +303,7 @@ pub(super) fn is_expected(answered: &[Answered], finding: &Finding) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::{Forge, curve};
+use crate::fixture::{Fixture, curve};
 #[cfg(test)]
 use crate::{Judging, exit_code, judge};
 #[cfg(test)]
@@ -308,11 +313,12 @@ use model::study::Studied;
 
 /// Loads up to a capacity of 10,000 with the latency of each; each is served, and handed over 1 us late.
 #[cfg(test)]
-fn loads(of: &[(u64, u64)]) -> Vec<(u64, Forge)> {
+fn loads(of: &[(u64, u64)]) -> Vec<(u64, Fixture)> {
     let load = |(iops, latency_ns): &(u64, u64)| {
         let depth_seen = *iops as f64 * *latency_ns as f64 / 1e9;
-        let forge = Forge { ops: *iops, latency_ns: Some(*latency_ns), depth_seen, ..Forge::honest_open() };
-        (*iops, forge)
+        let fixture =
+            Fixture { ops: *iops, latency_ns: Some(*latency_ns), depth_seen, ..Fixture::honest_open() };
+        (*iops, fixture)
     };
     of.iter().map(load).collect()
 }
@@ -327,15 +333,18 @@ fn curve_of(report: &Report) -> &LoadCurve {
 }
 
 #[cfg(test)]
-fn judged(loads: &[(u64, Forge)]) -> Report {
-    judge(&curve(&Forge::honest(), loads), &Judging::default())
+fn judged(loads: &[(u64, Fixture)]) -> Report {
+    judge(&curve(&Fixture::honest(), loads), &Judging::default())
 }
 
 #[test]
-fn the_highest_load_that_keeps_the_promise_is_the_headline() {
+fn the_highest_load_that_meets_the_target_is_the_headline() {
     let report = judged(&loads(&MEASURED));
     let load = curve_of(&report);
-    assert_eq!(load.promise.as_ref().map(|p| (p.kept_iops, p.broken_iops)), Some((Some(7_000), Some(9_000))));
+    assert_eq!(
+        load.latency_target.as_ref().map(|p| (p.met_iops, p.missed_iops)),
+        Some((Some(7_000), Some(9_000)))
+    );
     assert_eq!((report.headline.value, report.headline.unit.as_str()), (Some(7_000.0), "IOPS"));
     assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
     assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
@@ -353,11 +362,13 @@ fn the_highest_load_that_keeps_the_promise_is_the_headline() {
 #[test]
 fn overload_is_shown_as_such_and_voids_itself_alone() {
     let mut with = loads(&MEASURED);
-    with[3] =
-        (12_000, Forge { ops: 10_000, latency_ns: Some(90_000), depth_seen: 0.9, ..Forge::honest_open() });
+    with[3] = (
+        12_000,
+        Fixture { ops: 10_000, latency_ns: Some(90_000), depth_seen: 0.9, ..Fixture::honest_open() },
+    );
     let report = judged(&with);
     let point = curve_of(&report).points.last().unwrap();
-    assert_eq!((point.state, point.kept, point.mean_ns), (LoadState::Overload, Some(false), None));
+    assert_eq!((point.state, point.met, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
     let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
     assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
@@ -370,13 +381,13 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
 }
 
 #[test]
-fn what_voids_a_load_takes_it_out_of_the_promise() {
+fn what_voids_a_load_takes_it_out_of_the_answer() {
     let mut with = loads(&MEASURED);
     with[2].1.errors = 1;
     let report = judged(&with);
     let load = curve_of(&report);
-    assert_eq!((load.points[2].state, load.points[2].kept), (LoadState::Void, None));
-    assert_eq!(load.promise.as_ref().and_then(|p| p.kept_iops), Some(5_000));
+    assert_eq!((load.points[2].state, load.points[2].met), (LoadState::Void, None));
+    assert_eq!(load.latency_target.as_ref().and_then(|p| p.met_iops), Some(5_000));
     assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("70 %")), "{:?}", report.counts);
     assert_eq!(exit_code(&report), 1, "it stands below the first word");
 }
@@ -384,21 +395,21 @@ fn what_voids_a_load_takes_it_out_of_the_promise() {
 #[test]
 fn percentiles_that_are_our_own_lateness_are_withheld_and_said() {
     let mut with = loads(&MEASURED);
-    with[3].1 = Forge { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
+    with[3].1 = Fixture { open_loop: Some((9_000.0, Some(1_000_000))), depth_seen: 9.0, ..with[3].1.clone() };
     let report = judged(&with);
     let load = curve_of(&report);
     assert_eq!((load.points[3].state, load.points[3].percentiles_ns["99"]), (LoadState::Late, None));
     assert!(load.sentence.contains("--depth") && load.sentence.contains("lateness"), "{}", load.sentence);
-    assert_eq!(load.points[3].kept, None, "it neither met the target nor missed it");
+    assert_eq!(load.points[3].met, None, "it neither met the target nor missed it");
 }
 
 #[test]
 fn a_load_above_the_first_miss_is_no_answer() {
     let odd = [(2_000, 100_000), (5_000, 1_500_000), (7_000, 400_000), (9_000, 2_000_000)];
     let report = judged(&loads(&odd));
-    let promise = curve_of(&report).promise.as_ref().unwrap();
+    let latency_target = curve_of(&report).latency_target.as_ref().unwrap();
     assert_eq!(
-        (promise.kept_iops, promise.broken_iops),
+        (latency_target.met_iops, latency_target.missed_iops),
         (Some(2_000), Some(5_000)),
         "{}",
         report.verdict_reason
@@ -407,14 +418,14 @@ fn a_load_above_the_first_miss_is_no_answer() {
 }
 
 #[test]
-fn without_a_promise_a_latency_is_quoted_with_its_load() {
-    let mut record = curve(&Forge::honest(), &loads(&MEASURED));
+fn without_a_target_a_latency_is_quoted_with_its_load() {
+    let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
     let arrivals = model::job::Arrivals::Poisson;
-    super::promise(&mut record, Promise { quantile: 0.99, latency_ns: None, arrivals });
+    super::latency_target(&mut record, LatencyTarget { quantile: 0.99, latency_ns: None, arrivals });
     let report = judge(&record, &Judging::default());
     assert_eq!(report.headline.name, "p99 at 70 % of capacity (7,000/s), 4K random read, direct");
     assert!((report.headline.value.unwrap() / 400.0 - 1.0).abs() < 0.01 && report.headline.unit == "us");
-    assert!(curve_of(&report).points.iter().all(|p| p.kept.is_none()));
+    assert!(curve_of(&report).points.iter().all(|p| p.met.is_none()));
     record.runs.retain(|r| r.start.offered_iops != Some(7_000));
     let report = judge(&record, &Judging::default());
     assert_eq!((report.headline.value, exit_code(&report)), (None, 1));
@@ -422,7 +433,7 @@ fn without_a_promise_a_latency_is_quoted_with_its_load() {
 }
 
 #[test]
-fn a_promise_that_nothing_keeps_has_no_number_and_says_why() {
+fn a_target_that_nothing_meets_has_no_number_and_says_why() {
     let report = judged(&loads(&[(2_000, 3_000_000), (5_000, 4_000_000)]));
     assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
     assert!(report.verdict_reason.contains("No load") && report.verdict_reason.contains("2,000"));
@@ -433,12 +444,12 @@ fn a_promise_that_nothing_keeps_has_no_number_and_says_why() {
 
 #[test]
 fn a_curve_that_was_cut_off_keeps_its_loads_and_a_forged_one_does_not_panic() {
-    let whole = curve(&Forge::honest(), &loads(&MEASURED));
-    for kept in 0..whole.runs.len() {
+    let whole = curve(&Fixture::honest(), &loads(&MEASURED));
+    for met in 0..whole.runs.len() {
         let mut record = whole.clone();
-        record.runs.truncate(kept);
+        record.runs.truncate(met);
         let points = curve_of(&judge(&record, &Judging::default())).points.len();
-        assert_eq!(points, kept.saturating_sub(3).div_ceil(3), "{kept} runs");
+        assert_eq!(points, met.saturating_sub(3).div_ceil(3), "{met} runs");
     }
     let mut forged = whole;
     forged.runs.iter_mut().for_each(|r| r.start.offered_iops = Some(0));

@@ -9,7 +9,7 @@ mod limit;
 mod profile;
 mod sweep;
 
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use model::check_id::CheckId;
 use model::finding::Finding;
 use model::record::Record;
@@ -23,17 +23,21 @@ pub(crate) use sweep::{first as first_of_grid, headline as headline_of_grid, und
 /// What the study of a record came to. `acting` are the findings that it is not there to show.
 pub(crate) fn studied(
     record: &Record,
-    answered: &[Answered],
+    answered: &[CaseAnswers],
     results: &[Measured],
     acting: &[Finding],
 ) -> Studied {
     match &record.header.plan.study {
         Study::Jobs => Studied::Jobs,
-        Study::Layers(ladder) => Studied::Layers(layers::layers(record, ladder, answered, results, acting)),
-        Study::Limit(promise) => Studied::Limit(limit::limit(record, promise, answered, results)),
+        Study::Layers(comparison) => {
+            Studied::Layers(layers::layers(record, comparison, answered, results, acting))
+        }
+        Study::Limit(latency_target) => {
+            Studied::Limit(limit::limit(record, latency_target, answered, results))
+        }
         Study::Sweep(grid) => Studied::Sweep(Box::new(sweep::sweep(record, grid, answered))),
-        Study::Interfaces(contest) => {
-            Studied::Interfaces(interfaces::api(record, contest, answered, results, acting))
+        Study::Interfaces(comparison) => {
+            Studied::Interfaces(interfaces::api(record, comparison, answered, results, acting))
         }
         Study::Profile(form) => Studied::Profile(profile::card(form, answered, results)),
     }
@@ -62,9 +66,9 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
 }
 
 /// Whether a finding is what the study is there to show.
-pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Finding) -> bool {
+pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
     match &record.header.plan.study {
-        Study::Layers(ladder) => layers::is_expected(ladder, answered, finding),
+        Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
         Study::Limit(_) => limit::is_expected(answered, finding),
         Study::Interfaces(_) => interfaces::is_expected(finding),
         Study::Jobs | Study::Sweep(_) | Study::Profile(_) => false,
@@ -72,7 +76,7 @@ pub(crate) fn is_expected(record: &Record, answered: &[Answered], finding: &Find
 }
 
 /// Accepts the expected findings, and says so.
-pub(crate) fn accept(record: &Record, answered: &[Answered], findings: &mut [Finding]) -> Option<String> {
+pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [Finding]) -> Option<String> {
     let mut ids: Vec<CheckId> = Vec::new();
     for finding in findings.iter_mut().filter(|f| is_expected(record, answered, f)) {
         finding.accepted = true;
@@ -101,22 +105,22 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
 
 /// Makes a record's question that of a load curve.
 #[cfg(test)]
-pub(crate) fn promise(record: &mut Record, promise: model::plan::Promise) {
-    record.header.plan.strategy = model::plan::Strategy::Limit(promise);
-    record.header.plan.study = Study::Limit(promise);
+pub(crate) fn latency_target(record: &mut Record, latency_target: model::plan::LatencyTarget) {
+    record.header.plan.strategy = model::plan::Strategy::Limit(latency_target);
+    record.header.plan.study = Study::Limit(latency_target);
 }
 
 #[cfg(test)]
-use crate::forge::{Forge, curve};
+use crate::fixture::{Fixture, curve};
 
 #[test]
 fn the_study_of_a_plan_survives_its_file_and_a_load_curve_is_told_by_the_strategy() {
-    let plan = curve(&Forge::honest(), &[(2_000, Forge::honest_open())]).header.plan;
+    let plan = curve(&Fixture::honest(), &[(2_000, Fixture::honest_open())]).header.plan;
     let json = serde_json::to_value(&plan).unwrap();
     assert!(json["strategy"]["limit"]["quantile"].is_number() && json.get("study").is_none(), "{json:#}");
     assert_eq!(serde_json::from_value::<model::plan::Plan>(json).unwrap(), plan);
-    let mut layers = Forge::honest().record().header.plan;
-    layers.study = Study::Layers(model::plan::Ladder::default());
+    let mut layers = Fixture::honest().record().header.plan;
+    layers.study = Study::Layers(model::plan::LayerComparison::default());
     let json = serde_json::to_value(&layers).unwrap();
     assert!(json["layers"]["rungs"].is_array() && json.get("sweep").is_none(), "{json:#}");
     assert_eq!(serde_json::from_value::<model::plan::Plan>(json).unwrap(), layers);

@@ -5,9 +5,11 @@
 //!
 //! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
 
-use crate::findings::Answered;
-use model::card::{Card, CardCell, CardRow, Form, FormRow, Look, Points, Score, Spot};
+use crate::findings::CaseAnswers;
 use model::report::{Measured, Verdict};
+use model::tool_layout::{
+    CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
+};
 
 /// What a row's rate counts in a score: read and write.
 struct Weight {
@@ -28,28 +30,28 @@ const OF_BOTH: [Weight; 3] =
     [weight("Seq", 0.1, 0.15), weight("4K", 2.0, 1.0), weight("4K-64Thrd", 1.5, 1.0)];
 
 /// Results under the tool's names, with a score where the tool has one.
-pub(super) fn card(form: &Form, answered: &[Answered], results: &[Measured]) -> Card {
-    let cell = |row: &FormRow, spot: &Option<Spot>| {
-        let spot = spot.as_ref()?;
-        let result = answered.iter().position(|a| a.case.at == spot.job && a.case.phase == spot.phase)?;
+pub(super) fn card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
+    let cell = |row: &LayoutRow, source: &Option<CellSource>| {
+        let source = source.as_ref()?;
+        let result = answered.iter().position(|a| a.case.at == source.job && a.case.phase == source.phase)?;
         Some(cell(result, results.get(result)?, row.latency))
     };
-    let row = |row: &FormRow| CardRow {
+    let row = |row: &LayoutRow| ToolRow {
         name: row.name.clone(),
         unit: if row.latency { "ms" } else { "MB/s" }.into(),
         read: cell(row, &row.read),
         write: cell(row, &row.write),
     };
-    let rows: Vec<CardRow> = form.rows.iter().map(row).collect();
-    let score = (form.look == Look::Score).then(|| Score {
+    let rows: Vec<ToolRow> = layout.rows.iter().map(row).collect();
+    let score = (layout.look == Look::Score).then(|| Score {
         read: points(&rows, &OF_READS),
         write: points(&rows, &OF_WRITES),
         total: points(&rows, &OF_BOTH),
     });
-    Card { tool: form.tool.clone(), rows, score, differs: form.differs.clone() }
+    ToolResults { tool: layout.tool.clone(), rows, score, differs: layout.differs.clone() }
 }
 
-fn cell(index: usize, result: &Measured, latency: bool) -> CardCell {
+fn cell(index: usize, result: &Measured, latency: bool) -> ToolCell {
     let told = result.total.is_some() && !result.void;
     let mut rates: Vec<f64> = result.runs.iter().map(|r| r.mb_per_s).filter(|_| told).collect();
     rates.sort_by(f64::total_cmp);
@@ -59,7 +61,7 @@ fn cell(index: usize, result: &Measured, latency: bool) -> CardCell {
         (false, [least, .., most]) => (median(&rates), Some([*least, *most])),
         (false, _) => (median(&rates), None),
     };
-    CardCell { result: index, value, range, verdict: result.verdict }
+    ToolCell { result: index, value, range, verdict: result.verdict }
 }
 
 /// Of sorted values.
@@ -70,7 +72,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
 }
 
 /// The sum of what the rows count; withheld where one of them has no number.
-fn points(rows: &[CardRow], weights: &[Weight]) -> Points {
+fn points(rows: &[ToolRow], weights: &[Weight]) -> Points {
     let parts = weights.iter().flat_map(|w| {
         let row = rows.iter().find(|r| r.name == w.row);
         let sides = [
@@ -86,7 +88,7 @@ fn points(rows: &[CardRow], weights: &[Weight]) -> Points {
         let withheld = Some(format!("no number for {}", lacking.join(", ")));
         return Points { value: None, range: None, verdict: Verdict::Invalid, withheld };
     }
-    let sum = |of: &dyn Fn(&CardCell) -> Option<f64>| -> Option<f64> {
+    let sum = |of: &dyn Fn(&ToolCell) -> Option<f64>| -> Option<f64> {
         parts.iter().map(|(_, factor, cell)| Some(factor * of((*cell)?)?)).sum()
     };
     let least = sum(&|c| Some(c.range?[0]));
@@ -101,7 +103,7 @@ fn points(rows: &[CardRow], weights: &[Weight]) -> Points {
 }
 
 #[cfg(test)]
-use crate::{Judging, forge, forge::Forge, judge};
+use crate::{Judging, fixture, fixture::Fixture, judge};
 #[cfg(test)]
 use model::job::Pattern;
 #[cfg(test)]
@@ -109,15 +111,15 @@ use model::study::{Studied, Study};
 
 /// Rows of AS SSD at these MB/s, read and write.
 #[cfg(test)]
-fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Forge) -> Forge) -> Card {
+fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Fixture) -> Fixture) -> ToolResults {
     let names = ["Seq", "4K", "4K-64Thrd"];
-    let mut forges = Vec::new();
+    let mut fixtures = Vec::new();
     let mut rows = Vec::new();
     for (name, (read, write)) in names.iter().zip(rates) {
         for (read_percent, rate) in [(100, read), (0, write)] {
             let block_bytes = if *name == "Seq" { 16 << 20 } else { 4096 };
-            let honest = if read_percent == 100 { Forge::honest() } else { Forge::honest_write() };
-            let forge = Forge {
+            let honest = if read_percent == 100 { Fixture::honest() } else { Fixture::honest_write() };
+            let fixture = Fixture {
                 name: format!("{name} {read_percent}"),
                 pattern: if *name == "Seq" { Pattern::Sequential } else { Pattern::Random },
                 block_bytes,
@@ -125,15 +127,15 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Forge) -> Forge) -> Car
                 ops: (rate * 1e6 / f64::from(block_bytes)).round() as u64,
                 ..honest
             };
-            forges.push(change(forges.len(), forge));
+            fixtures.push(change(fixtures.len(), fixture));
         }
-        let at = |job| Some(Spot { job, phase: 0 });
-        let job = forges.len() - 2;
-        rows.push(FormRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
+        let at = |job| Some(CellSource { job, phase: 0 });
+        let job = fixtures.len() - 2;
+        rows.push(LayoutRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
     }
-    let mut record = forge::together(&forges);
-    let form = Form { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() };
-    record.header.plan.study = Study::Profile(form);
+    let mut record = fixture::together(&fixtures);
+    let layout = ToolLayout { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(layout);
     let report = judge(&record, &Judging::default());
     let Studied::Profile(card) = report.study else { panic!("no card: {:?}", report.study) };
     card
@@ -157,7 +159,7 @@ fn the_score_is_the_sum_of_the_tool() {
 #[test]
 fn a_void_number_takes_the_scores_away_that_rest_on_it() {
     // The fourth is the write of 4K.
-    let card = scored(RATES, |i, f| if i == 3 { Forge { errors: 1, ..f } } else { f });
+    let card = scored(RATES, |i, f| if i == 3 { Fixture { errors: 1, ..f } } else { f });
     let score = card.score.unwrap();
     assert!(score.read.value.is_some() && score.write.value.is_none() && score.total.value.is_none());
     assert_eq!(score.write.withheld.as_deref(), Some("no number for 4K write"));
@@ -167,7 +169,7 @@ fn a_void_number_takes_the_scores_away_that_rest_on_it() {
 #[test]
 fn a_renamed_number_keeps_its_score_and_lowers_its_word() {
     let card = scored(RATES, |i, f| {
-        if i == 0 { Forge { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
+        if i == 0 { Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
     });
     let score = card.score.unwrap();
     assert_eq!((score.read.verdict, score.total.verdict), (Verdict::Suspect, Verdict::Suspect));

@@ -3,7 +3,7 @@
 //! For: the part of a report that is about a grid. Not for: which cell is measured next ([`crate::strategy::sweep`], which this
 //! replays), nor for the figures and findings of single cells, which are those of any result.
 
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::stats::interval;
 use crate::stats::student;
 use crate::stats::welch::Shift;
@@ -13,16 +13,16 @@ use choice::choice;
 use model::job::Pattern;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
+use model::spec::axes::{AXES, Scale};
 use model::steadiness::Estimate;
 use model::sweep::{
     CellFigures, Chosen, Grid, Knee, Loss, Reference, SAME, Search as How, Setting, Sweep, Work,
 };
 use model::units::{MIB, show_block, show_share};
-use model::wish::axes::{AXES, Scale};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Spread of runs above which single ones say nothing of an axis.
+/// Variability of runs above which single ones say nothing of an axis.
 const MOST_SPREAD: f64 = 0.1;
 /// Runs of the reference from which a line through them says something.
 const FEWEST_LOOKS: usize = 4;
@@ -31,7 +31,7 @@ mod choice;
 mod in_order;
 
 /// The part of the report.
-pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[Answered]) -> Sweep {
+pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
     let plan = &record.header.plan;
     if let How::InOrder(until) = grid.search {
         return in_order::sweep(record, grid, until, answered);
@@ -95,8 +95,8 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     let choice = choice(grid, race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
     let by_winner = |lane: &Lane| ratio(winner?.told_by(), lane.told_by());
-    let losses = race.yardsticks.iter().filter_map(|lane| {
-        let name = grid.yardsticks.iter().find(|y| y.job == lane.job)?.name.clone();
+    let losses = race.baselines.iter().filter_map(|lane| {
+        let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
     });
     // Most cells were measured once: what they say of an axis is no better than a run.
@@ -112,7 +112,7 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         rivals: choice.rivals,
         runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
-        yardsticks: losses.collect(),
+        baselines: losses.collect(),
         spread: race.spread(),
         knees: best.map_or_else(Vec::new, |b| knees(b, &mine)),
     }

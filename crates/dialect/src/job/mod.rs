@@ -1,7 +1,7 @@
 //! Our own job file: TOML whose keys are the flags of `fathom run` without their dashes.
 //!
 //! For: `phase` tables, `stream` tables in them, `line` tables in those; a key at the top or in a phase is said for all that
-//! is inside, and one inside takes its place. Not for: what a key means, which is in [`model::wish::keys`].
+//! is inside, and one inside takes its place. Not for: what a key means, which is in [`model::spec::keys`].
 //!
 //! A level that is not written out is there once: a file without `phase` is one phase, a phase without `stream` is one
 //! stream. That is why the simplest job has no table at all.
@@ -11,7 +11,7 @@ mod timeline;
 mod value;
 
 use crate::trouble::{Mark, Trouble};
-use model::wish::{JobWish, Problem};
+use model::spec::{JobSpec, Problem};
 use toml::de::DeTable;
 
 /// Largest job file in bytes; a thousand streams with every key take a quarter of it.
@@ -29,7 +29,7 @@ pub const AT: &str = "at";
 ///
 /// # Errors
 /// Everything that is wrong with it, each with line, column and what to type instead.
-pub fn parse(name: &str, text: &str, also: impl Fn(&JobWish) -> Vec<Problem>) -> Result<JobWish, Trouble> {
+pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) -> Result<JobSpec, Trouble> {
     if text.len() > MAX_FILE_BYTES {
         // Only its beginning is shown: no terminal wants a megabyte.
         let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
@@ -63,12 +63,12 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
 
 /// Nothing that is known outside.
 #[cfg(test)]
-fn nothing(_: &JobWish) -> Vec<Problem> {
+fn nothing(_: &JobSpec) -> Vec<Problem> {
     Vec::new()
 }
 
 #[cfg(test)]
-fn read(text: &str) -> JobWish {
+fn read(text: &str) -> JobSpec {
     parse("job.toml", text, nothing).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -229,8 +229,8 @@ fn a_terminal_gets_colours_and_no_orders() {
 
 #[test]
 fn what_is_known_outside_is_pointed_at_too() {
-    let no_engine = |job: &JobWish| {
-        let asked = |s: &model::wish::StreamWish| s.engine.is_some();
+    let no_engine = |job: &JobSpec| {
+        let asked = |s: &model::spec::StreamSpec| s.engine.is_some();
         let found = job.phases.iter().position(|p| p.streams.iter().any(asked));
         let problem =
             |phase| Problem { keys: vec!["engine"], phase, stream: 0, message: "{engine x}: no".into() };
@@ -243,8 +243,8 @@ fn what_is_known_outside_is_pointed_at_too() {
 
 #[test]
 fn every_name_of_fio_is_told_and_what_is_told_is_read() {
-    use model::wish::foreign::Tool;
-    for key in model::wish::keys::KEYS {
+    use model::spec::foreign::Tool;
+    for key in model::spec::keys::KEYS {
         for foreign in key.elsewhere.iter().filter(|f| f.tool == Tool::Fio) {
             let text = format!("{} = \"{}\"\n", foreign.name, foreign.example);
             let trouble =

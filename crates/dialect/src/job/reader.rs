@@ -1,15 +1,15 @@
-//! From the tables of a job file to a wish, keeping where everything was said.
+//! From the tables of a job file to a spec, keeping where everything was said.
 //!
 //! For: levels, inheritance, unknown keys and wrong types. Not for: values (crate `model`) nor times (`timeline`).
 
 use super::value::{kind, moment, text};
 use super::{AT, PHASE, STREAM, timeline};
 use crate::trouble::Mark;
-use model::wish::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
-use model::wish::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
-use model::wish::line::LINE_KEYS;
-use model::wish::meant::{self, Meant};
-use model::wish::{JobWish, LineWish, PhaseWish, Problem, StreamWish, words};
+use model::spec::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
+use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
+use model::spec::line::LINE_KEYS;
+use model::spec::meant::{self, Meant};
+use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, parsers};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,8 +22,8 @@ const LIKENESS: f64 = 0.4;
 /// A level of a file: what was said in it and around it, and where.
 #[derive(Clone, Default)]
 pub(super) struct Level {
-    pub(super) phase: PhaseWish,
-    stream: StreamWish,
+    pub(super) phase: PhaseSpec,
+    stream: StreamSpec,
     /// Values by their keys.
     pub(super) spans: BTreeMap<&'static str, Range<usize>>,
     /// The table itself.
@@ -55,7 +55,7 @@ struct Part {
 
 #[derive(Default)]
 struct Reader {
-    job: JobWish,
+    job: JobSpec,
     marks: Vec<Mark>,
     streams: usize,
 }
@@ -64,8 +64,8 @@ struct Reader {
 pub(super) fn read(
     table: &DeTable<'_>,
     file: &str,
-    also: impl Fn(&JobWish) -> Vec<Problem>,
-) -> Result<JobWish, Vec<Mark>> {
+    also: impl Fn(&JobSpec) -> Vec<Problem>,
+) -> Result<JobSpec, Vec<Mark>> {
     let start = 0..file.find('\n').unwrap_or(file.len());
     if table.is_empty() {
         return Err(vec![Mark::new(start, "the file says nothing; type at least rw = \"randread\"")]);
@@ -157,7 +157,7 @@ impl Reader {
         Part { level, streams: levels }
     }
 
-    /// A stream of which nothing is said is a slip, not a wish for defaults alone.
+    /// A stream of which nothing is said is a slip, not a request for defaults alone.
     fn stream_is_said(&mut self, level: &Level) {
         let about_it = |key: &Key| {
             !matches!(key.set, Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_)) && key.name != TARGET
@@ -278,10 +278,10 @@ impl Reader {
     fn list(
         &mut self,
         key: &Key,
-        add: fn(&mut StreamWish, &str) -> Result<(), String>,
+        add: fn(&mut StreamSpec, &str) -> Result<(), String>,
         value: &DeValue<'_>,
         span: Range<usize>,
-        stream: &mut StreamWish,
+        stream: &mut StreamSpec,
     ) {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
@@ -305,7 +305,7 @@ impl Reader {
     }
 
     /// Lines as tables, or in the one word that the flag takes.
-    fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamWish) {
+    fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.lines.clear();
         let one = [value];
         let list: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
@@ -319,7 +319,7 @@ impl Reader {
         for value in list {
             let line = match value.get_ref() {
                 DeValue::Table(table) => self.line(table),
-                DeValue::String(text) => LineWish::parse(text),
+                DeValue::String(text) => LineSpec::parse(text),
                 other => Err(format!(
                     "`line` is a table, not {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
                     kind(other)
@@ -332,8 +332,8 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, table: &DeTable<'_>) -> Result<LineWish, String> {
-        let mut line = LineWish::unsaid();
+    fn line(&mut self, table: &DeTable<'_>) -> Result<LineSpec, String> {
+        let mut line = LineSpec::unsaid();
         let before = self.marks.len();
         for (name, value) in table {
             let word = name.get_ref().as_ref();
@@ -360,7 +360,7 @@ impl Reader {
 fn stream_name(value: &DeValue<'_>, level: &mut Level) -> Result<(), String> {
     let said =
         text(value).ok_or_else(|| format!("`name` is text, not {}; type it in quotes", kind(value)))?;
-    level.stream.name = Some(words::name(&said).map_err(|why| format!("`name`: {why}"))?);
+    level.stream.name = Some(parsers::name(&said).map_err(|why| format!("`name`: {why}"))?);
     Ok(())
 }
 

@@ -9,8 +9,8 @@
 use super::AT;
 use super::reader::Level;
 use crate::trouble::Mark;
+use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use model::units::show_ns;
-use model::wish::limits::{MAX_TIME_NS, MIN_TIME_NS};
 
 /// Gives phases the lengths that follow from `at`, or says what does not fit.
 pub(super) fn settle(phases: &mut [Level]) -> Vec<Mark> {

@@ -10,7 +10,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use rustix::fs::{OFlags, copy_file_range};
 use std::fs::File;
@@ -36,7 +36,7 @@ pub(super) struct CopyFileRange {
 }
 
 impl Call for CopyFileRange {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let bare = spec.options.contains_key("bare");
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let stride = u64::from(spec.slot_bytes).next_multiple_of(4096);
@@ -80,7 +80,7 @@ impl Call for CopyFileRange {
 }
 
 /// An unnamed file in the directory of the target, on its file system.
-fn beside(spec: &Spec) -> io::Result<File> {
+fn beside(spec: &WorkerSpec) -> io::Result<File> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, why));
     let Some(first) = spec.files.first() else { return refuse("it has no target".into()) };
     let device = first.file.metadata()?;

@@ -5,7 +5,7 @@
 
 use super::streams::{Library, Streams};
 use crate::interface::Granted;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::fs::File;
 use std::io;
 use sys::fstream::Stream;
@@ -13,7 +13,7 @@ use sys::fstream::Stream;
 pub(super) type Fstream = Streams<Stream>;
 
 impl Library for Stream {
-    fn opener(_: &Spec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
+    fn opener(_: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
         Ok((Self::new, Granted::default()))
     }
 }

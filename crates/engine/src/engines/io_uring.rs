@@ -7,13 +7,13 @@ use super::targets::flush_of;
 use crate::facts::{EngineOption, Number};
 use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::io;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 use sys::clock::Clock;
-use sys::ring::{Pages, Ring, TaskWork, Thread, Wishes};
+use sys::ring::{Pages, Ring, RingOptions, TaskWork, Thread};
 use sys::stable::Flush;
 
 /// Its options.
@@ -65,31 +65,31 @@ pub(super) struct Uring {
 impl Engine for Uring {
     type Time = Clock;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
-        let wishes = wishes(spec)?;
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
+        let options = options(spec)?;
         let nop = spec.options.contains_key("nop");
-        let polling = if wishes.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
+        let polling = if options.poll { polling::check(spec, "iopoll")? } else { Granted::default() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let (ring, mut granted) =
-            Ring::new(arena, std::mem::take(&mut spec.files), &wishes).map_err(|e| explain(&e, &wishes))?;
+            Ring::new(arena, std::mem::take(&mut spec.files), &options).map_err(|e| explain(&e, &options))?;
         granted.fallbacks.extend(polling.fallbacks);
-        for (wished, word) in [
-            (wishes.poll, "polled completions"),
+        for (asked, word) in [
+            (options.poll, "polled completions"),
             (nop, "nop: no bytes are moved"),
-            (wishes.pages == Pages::Drop, "RWF_DONTCACHE"),
+            (options.pages == Pages::Drop, "RWF_DONTCACHE"),
         ] {
-            if wished {
+            if asked {
                 granted.used.push(word.into());
             }
         }
         let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call), nop };
-        if wishes.poll {
+        if options.poll {
             engine.try_reads(
                 spec.slot_bytes,
                 "option iopoll: this target cannot be polled; leave the option out",
             )?;
         }
-        if wishes.pages == Pages::Drop {
+        if options.pages == Pages::Drop {
             let why = "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE; leave \
                        the option out";
             engine.try_reads(spec.slot_bytes, why)?;
@@ -165,8 +165,8 @@ impl Uring {
     }
 }
 
-/// The wishes behind the options.
-fn wishes(spec: &Spec) -> io::Result<Wishes> {
+/// The options behind the options.
+fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
     let has = |name: &str| spec.options.contains_key(name);
     for (one, other) in
         [("deferred", "interrupt"), ("nop", "dontcache"), ("nop", "iopoll"), ("iopoll", "dontcache")]
@@ -180,7 +180,7 @@ fn wishes(spec: &Spec) -> io::Result<Wishes> {
         let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    Ok(Wishes {
+    Ok(RingOptions {
         poll: has("iopoll"),
         thread: match spec.options.get("sqpoll") {
             None => Thread::None,
@@ -199,8 +199,8 @@ fn wishes(spec: &Spec) -> io::Result<Wishes> {
 }
 
 /// Names the likely cause where the kernel refuses a ring.
-fn explain(error: &io::Error, wishes: &Wishes) -> io::Error {
-    let cause = match (error.kind(), wishes.thread, wishes.task_work) {
+fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
+    let cause = match (error.kind(), options.thread, options.task_work) {
         // It has its own words already.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
         (io::ErrorKind::PermissionDenied, ..) => {
@@ -209,7 +209,7 @@ fn explain(error: &io::Error, wishes: &Wishes) -> io::Error {
         }
         (io::ErrorKind::Unsupported, ..) => "this kernel has no io_uring; type --engine sync",
         (io::ErrorKind::OutOfMemory, ..) => {
-            "no memory for a ring of this depth, or more than may be locked; type a smaller --depth, or raise ulimit -l"
+            "no memory for a ring of this depth, or more than may be locked; use a smaller --depth, or raise ulimit -l"
         }
         (io::ErrorKind::InvalidInput, Thread::On(_), _) => {
             "option sqpoll: no such CPU, or not one that this process may use; type sqpoll alone or a number from nproc's range"

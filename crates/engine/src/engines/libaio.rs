@@ -6,7 +6,7 @@
 use super::targets::{flush_of, no_range};
 use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::io;
 use sys::aio::Aio;
@@ -23,7 +23,7 @@ pub(super) struct Libaio {
 impl Engine for Libaio {
     type Time = Clock;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         no_range(spec)?;
         let slots = spec.slots();
         let arena = Arena::new(slots, spec.slot_bytes as usize)?;
@@ -78,14 +78,14 @@ impl Queue for Libaio {
 fn explain(error: &io::Error, slots: usize) -> io::Error {
     let cause = match error.kind() {
         io::ErrorKind::WouldBlock => format!(
-            "the system's asynchronous operations are used up: {slots} more do not fit; type a smaller --depth, or raise sysctl \
+            "the system's asynchronous operations are used up: {slots} more do not fit; use a smaller --depth, or raise sysctl \
              fs.aio-max-nr above fs.aio-nr + {slots}"
         ),
         io::ErrorKind::Unsupported => {
             "this kernel was built without asynchronous I/O (CONFIG_AIO); type --engine io_uring or sync"
                 .into()
         }
-        io::ErrorKind::OutOfMemory => "no memory for this depth; type a smaller --depth".into(),
+        io::ErrorKind::OutOfMemory => "no memory for this depth; use a smaller --depth".into(),
         _ => "the kernel refuses asynchronous I/O; type --engine sync".into(),
     };
     io::Error::new(error.kind(), format!("{cause} ({error})"))

@@ -11,7 +11,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::{Kind, SyncCall};
 use std::io;
 use sys::arena::Arena;
@@ -85,7 +85,7 @@ enum Sync {
 }
 
 impl Call for Mmap {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
         if has("sequential") && has("random") {
             let why = "options sequential and random exclude each other; leave one out";
@@ -166,7 +166,7 @@ fn explain(error: &io::Error) -> io::Error {
         Some(rustix::io::Errno::INVAL) => "an empty file cannot be mapped; give it a size first",
         Some(rustix::io::Errno::NODEV) => "files of this file system cannot be mapped; type --engine sync",
         Some(rustix::io::Errno::NOMEM) => {
-            "the file does not fit the address space or the memory limit; type a smaller --size"
+            "the file does not fit the address space or the memory limit; use a smaller --size"
         }
         _ => "the file cannot be mapped; type --engine sync",
     };

@@ -32,10 +32,10 @@ pub use crate::facts::{EngineOption, Number};
 use crate::interface::{Engine, Granted, Queue};
 use crate::link::Task;
 use crate::outcome::Outcome;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use crate::worker;
 use model::job::{Cache, Kind};
-use model::wish::limits::MAX_DEPTH;
+use model::spec::limits::MAX_DEPTH;
 use one::{Call, One};
 use std::io;
 use std::ops::Deref;
@@ -57,7 +57,7 @@ pub struct Entry {
     /// Runs a worker with it.
     pub(crate) run: fn(&mut Task) -> Outcome,
     /// Opens it for whoever is not the hot loop.
-    pub(crate) open: fn(&mut Spec) -> Opened,
+    pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
 
 /// An engine of any type, as it was opened.
@@ -77,7 +77,7 @@ impl Entry {
     }
 }
 
-fn open<E: Engine + 'static>(spec: &mut Spec) -> Opened {
+fn open<E: Engine + 'static>(spec: &mut WorkerSpec) -> Opened {
     let (engine, granted) = E::open(spec)?;
     Ok((Box::new(engine), granted))
 }

@@ -4,7 +4,7 @@
 
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::io;
 use sys::clock::Clock;
 
@@ -17,7 +17,7 @@ pub(super) struct Null {
 impl Engine for Null {
     type Time = Clock;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let data = vec![0; spec.slot_bytes as usize];
         Ok((Self { clock: spec.clock, queued: Vec::with_capacity(spec.slots()), data }, Granted::default()))
     }

@@ -4,14 +4,14 @@
 
 use crate::interface::{Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::io;
 use sys::clock::Clock;
 
 /// A call that carries one operation and returns when it is done.
 pub(super) trait Call: Sized {
     /// As [`Engine::open`].
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)>;
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
     /// The data of a slot.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];
     /// Carries an operation; the answer is the bytes moved or given back, 0 for a sync.
@@ -29,7 +29,7 @@ pub(super) struct One<C> {
 impl<C: Call> Engine for One<C> {
     type Time = Clock;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let clock = spec.clock;
         let (call, granted) = C::open(spec)?;
         Ok((Self { call, clock, queued: None, done: None }, granted))

@@ -3,7 +3,7 @@
 //! For: refusing to poll where the kernel would quietly wait for an interrupt instead. Not for: switching polling on.
 
 use crate::interface::Granted;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::fs::{File, read_to_string};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 ///
 /// # Errors
 /// A text that names the option, the cause and the cure.
-pub(super) fn check(spec: &Spec, option: &str) -> io::Result<Granted> {
+pub(super) fn check(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
     let refuse =
         |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, format!("option {option}: {why}")));
     if !spec.cache.is_direct() {

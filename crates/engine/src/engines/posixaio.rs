@@ -6,7 +6,7 @@
 use super::targets::{flush_of, no_range};
 use crate::interface::{self, Done, Engine, Granted, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::io;
 use sys::arena::Arena;
@@ -23,7 +23,7 @@ pub(super) struct Posixaio {
 impl Engine for Posixaio {
     type Time = Clock;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         no_range(spec)?;
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let aio = PosixAio::new(arena, std::mem::take(&mut spec.files));

@@ -9,7 +9,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -34,7 +34,7 @@ pub(super) struct RustStd {
 }
 
 impl Call for RustStd {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let bytes = match spec.options.get("buffer").copied().flatten() {
             Some(0) => Some(DEFAULT_BYTES),
             Some(b) if b > MOST_BYTES => {

@@ -9,7 +9,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use sys::arena::Arena;
@@ -36,7 +36,7 @@ pub(super) struct Rw {
 }
 
 impl Call for Rw {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let said = spec.options.get("vectors").copied().flatten();
         let vectors = said.map_or(Some(1), |n| usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n)));
         let vectors = vectors.ok_or_else(|| {

@@ -9,7 +9,7 @@ use super::positions::Positions;
 use super::targets::Targets;
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use rustix::fs::sendfile;
 use std::fs::File;
@@ -25,7 +25,7 @@ pub(super) struct Sendfile {
 }
 
 impl Call for Sendfile {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let memory = MemoryFile::new(spec.slots(), spec.slot_bytes as usize)?;
         let (positions, place) = (Positions::of(spec.files.len()), Positions::of(1));
         Ok((Self { memory, targets: Targets::take(spec)?, positions, place }, Granted::default()))

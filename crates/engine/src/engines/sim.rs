@@ -7,7 +7,7 @@
 use crate::facts::{EngineOption, Number};
 use crate::interface::{Done, Engine, Granted, Queue, Time};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::collections::VecDeque;
 use std::io;
 
@@ -53,7 +53,7 @@ impl Time for Virtual {
 impl Engine for Sim {
     type Time = Virtual;
 
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let flying = VecDeque::with_capacity(spec.slots());
         let servers = match spec.options.get(SERVERS).copied().flatten() {
             Some(0) => {

@@ -11,7 +11,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -42,7 +42,7 @@ pub(super) struct Splice {
 }
 
 impl Call for Splice {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let wanted = spec.options.get("pipe").copied().flatten();
         let pipe = Pipe::new(wanted).map_err(|e| explain(&e, wanted))?;
         let mut granted = Granted::default();

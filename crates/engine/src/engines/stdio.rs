@@ -6,7 +6,7 @@
 use super::streams::{Library, Streams};
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use std::fs::File;
 use std::io;
 use sys::stdio::{Calls, Stream};
@@ -32,7 +32,7 @@ const MOST_BYTES: u64 = 1 << 30;
 pub(super) type Stdio = Streams<Stream>;
 
 impl Library for Stream {
-    fn opener(spec: &Spec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
+    fn opener(spec: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
         let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()));
         let has = |name: &str| spec.options.contains_key(name);
         let calls = match (has("getc"), has("getc-unlocked")) {

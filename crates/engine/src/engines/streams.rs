@@ -8,7 +8,7 @@ use super::one::Call;
 use super::targets::Targets;
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) trait Library: Buffered + Sized {
     ///
     /// # Errors
     /// What of the options cannot be.
-    fn opener(spec: &Spec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)>;
+    fn opener(spec: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)>;
 }
 
 /// The call made of a library.
@@ -34,7 +34,7 @@ pub(super) struct Streams<S> {
 }
 
 impl<S: Library> Call for Streams<S> {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let targets = Targets::take(spec)?;
         let (open, granted) = S::opener(spec)?;

@@ -8,7 +8,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
@@ -74,7 +74,7 @@ enum Renewal {
 }
 
 impl Call for Sync {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
         let ahead = spec.options.get("readahead").copied().flatten();
         if ahead.is_some_and(|a| a == 0 || a > MOST_AHEAD) {
@@ -160,7 +160,7 @@ fn renew(file: &File, bytes: u64, renewal: Renewal) -> io::Result<()> {
 }
 
 /// Lengths of files that can become new.
-fn lengths(spec: &Spec) -> io::Result<Vec<Option<u64>>> {
+fn lengths(spec: &WorkerSpec) -> io::Result<Vec<Option<u64>>> {
     let of = |file: &File| {
         let about = file.metadata()?;
         if about.is_file() {

@@ -3,7 +3,7 @@
 //! For: the last lock before a write, and the trims and syncs that these engines share. Not for: moving bytes.
 
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::SyncCall;
 use rustix::fs::FallocateFlags;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(super) struct Targets {
 
 impl Targets {
     /// Takes the files of a spec.
-    pub(super) fn take(spec: &mut Spec) -> io::Result<Self> {
+    pub(super) fn take(spec: &mut WorkerSpec) -> io::Result<Self> {
         let files = std::mem::take(&mut spec.files);
         let devices = files.iter().map(|f| Ok(f.file.metadata()?.file_type().is_block_device()));
         let devices = devices.collect::<io::Result<_>>()?;
@@ -89,7 +89,7 @@ pub(super) fn flush_of(call: SyncCall) -> Flush {
 ///
 /// # Errors
 /// Where the spec asks for sync_file_range.
-pub(super) fn no_range(spec: &Spec) -> io::Result<()> {
+pub(super) fn no_range(spec: &WorkerSpec) -> io::Result<()> {
     if spec.sync_call != SyncCall::SyncFileRange {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use super::{ENGINES, Entry, Opened};
 use crate::facts::Number;
 use crate::interface::{Done, Queue};
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::{Cache, Kind, SyncCall};
 use model::payload;
 use std::fs::File;
@@ -28,14 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Calibrated once: it takes 20 ms.
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
-fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> Spec {
-    let plain =
-        Spec::plain(engine, vec![Box::new(Nothing)], files, 0, *CLOCK).unwrap_or_else(|e| panic!("{e}"));
-    Spec { depth: engine.max_depth.min(16), slot_bytes: SLOT_BYTES, cache, ..plain }
+fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> WorkerSpec {
+    let plain = WorkerSpec::plain(engine, vec![Box::new(Nothing)], files, 0, *CLOCK)
+        .unwrap_or_else(|e| panic!("{e}"));
+    WorkerSpec { depth: engine.max_depth.min(16), slot_bytes: SLOT_BYTES, cache, ..plain }
 }
 
 /// Opens the engine of a spec, as its line in the table says.
-fn open(mut spec: Spec) -> Opened {
+fn open(mut spec: WorkerSpec) -> Opened {
     let entry = super::find(spec.engine.name).unwrap_or_else(|| panic!("no engine {}", spec.engine.name));
     (entry.open)(&mut spec)
 }
@@ -98,7 +98,7 @@ fn everywhere(mut story: impl FnMut(&'static Entry, &'static str, Cache)) {
     }
 }
 
-fn opened(spec: Spec) -> Option<Box<dyn Queue>> {
+fn opened(spec: WorkerSpec) -> Option<Box<dyn Queue>> {
     let name = spec.engine.name;
     match open(spec) {
         Ok((engine, _)) => Some(engine),

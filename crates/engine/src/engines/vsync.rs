@@ -8,7 +8,7 @@ use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
 use crate::source::Op;
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::Kind;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -56,7 +56,7 @@ pub(super) struct Vsync {
 }
 
 impl Call for Vsync {
-    fn open(spec: &mut Spec) -> io::Result<(Self, Granted)> {
+    fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
         let mut granted = if has("hipri") { polling::check(spec, "hipri")? } else { Granted::default() };
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
@@ -69,17 +69,17 @@ impl Call for Vsync {
             let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let wished: Vec<(&str, ReadWriteFlags)> =
+        let asked: Vec<(&str, ReadWriteFlags)> =
             [("hipri", ReadWriteFlags::HIPRI), ("nowait", ReadWriteFlags::NOWAIT), ("dontcache", DONTCACHE)]
                 .into_iter()
                 .filter(|(name, _)| has(name))
                 .collect();
-        let read_flags = wished.iter().map(|(_, flag)| *flag).collect();
+        let read_flags = asked.iter().map(|(_, flag)| *flag).collect();
         let dsync = if has("dsync") { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let mut call =
             Self { arena, targets: Targets::take(spec)?, read_flags, write_flags: read_flags | dsync, retry };
-        for (name, flag) in wished {
+        for (name, flag) in asked {
             call.try_reads(name, flag)?;
         }
         Ok((call, granted))

@@ -106,13 +106,13 @@ impl Lengths {
         let lengths = match sizes {
             Sizes::Fixed(size) => Self::Fixed(*size),
             Sizes::Range(least, most) => {
-                let wish = if align > 0 { align } else { u64::from(*least) };
+                let unit_bytes = if align > 0 { align } else { u64::from(*least) };
                 let nothing = || {
                     format!(
-                        "no multiple of {wish} bytes lies between {least} and {most} bytes; widen the range of sizes"
+                        "no multiple of {unit_bytes} bytes lies between {least} and {most} bytes; widen the range of sizes"
                     )
                 };
-                let unit = wish.checked_next_multiple_of(target_align.max(1));
+                let unit = unit_bytes.checked_next_multiple_of(target_align.max(1));
                 let unit = unit.and_then(|u| u32::try_from(u).ok()).filter(|u| *u > 0).ok_or_else(nothing)?;
                 let (low, high) = (least.div_ceil(unit).max(1), most / unit);
                 if low > high {

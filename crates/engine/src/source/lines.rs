@@ -9,8 +9,8 @@
 
 use super::common::Head;
 use super::draw::{Choice, Kinds, Lengths};
+use super::next_offset::NextOffset;
 use super::span::{Span, Target};
-use super::spot::Spot;
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
 use model::job::{self, Kind, Order, Sharing, Start, Steps};
@@ -54,7 +54,7 @@ pub(super) struct File {
 /// One line on one target.
 pub(super) struct Place {
     pub(super) span: Span,
-    pub(super) spot: Spot,
+    pub(super) next_offset: NextOffset,
     pub(super) walk: Walk,
 }
 
@@ -128,7 +128,7 @@ impl Lines {
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
         let size = u64::from(op.length);
-        let start = match place.spot.draw(place.span.align, size, &mut self.rng) {
+        let start = match place.next_offset.draw(place.span.align, size, &mut self.rng) {
             Some(start) => start,
             None => place.walk.next(file.last, size),
         };
@@ -232,8 +232,9 @@ impl Place {
         let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
         let fixed = least == most && line.reply_bytes == 0;
         let walk = Walk::new(span, steps, least, fixed, who, head);
-        let spot = Spot::new(&told.order, span, (least, most), target.index, who, &share.common)?;
-        Ok(Self { span, spot, walk })
+        let next_offset =
+            NextOffset::new(&told.order, span, (least, most), target.index, who, &share.common)?;
+        Ok(Self { span, next_offset, walk })
     }
 }
 

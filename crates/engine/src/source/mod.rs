@@ -4,7 +4,7 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
-//! `walk` is sequential order, `spot` the random ones with `zipf` and `scatter`; `span` is what they lie on,
+//! `walk` is sequential order, `next_offset` the random orders with `zipf` and `scatter`; `span` is what they lie on,
 //! and `placed` finds a span that is stored in pieces.
 
 mod alias;
@@ -12,12 +12,12 @@ mod common;
 mod draw;
 mod flush;
 mod lines;
+mod next_offset;
 mod pace;
 mod placed;
 mod plain;
 mod scatter;
 mod span;
-mod spot;
 mod walk;
 mod zipf;
 
@@ -32,10 +32,10 @@ pub use placed::{Pieces, Placed};
 use lines::Lines;
 use model::job::{Kind, Sharing, Stream};
 use model::payload::split_mix;
+use next_offset::NextOffset;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use span::Target;
-use spot::Spot;
 use std::sync::Arc;
 
 /// One operation to come. 32 bytes, copied and never shared.
@@ -164,12 +164,12 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
     }
     let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };
     let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
-    match &place.spot {
-        Spot::Walk => {
+    match &place.next_offset {
+        NextOffset::Walk => {
             let walk = place.walk.straight(size)?;
             Some(Box::new(plain::Sequential { first, walk, kinds, rng }))
         }
-        Spot::Uniform(uniform) => {
+        NextOffset::Uniform(uniform) => {
             let (align, count) = (place.span.align, uniform.count(size));
             Some(Box::new(plain::Random { first, align, count, kinds, rng }))
         }

@@ -15,7 +15,7 @@ pub use writing::{Writing, write};
 
 use crate::engines::Entry;
 use crate::source::{Op, Source};
-use crate::spec::Spec;
+use crate::spec::WorkerSpec;
 use model::job::{Cache, Options};
 use std::fs::File;
 use sys::clock::Clock;
@@ -46,13 +46,13 @@ fn carry_out(
     work: &mut dyn Work,
 ) -> Result<(), String> {
     let files = vec![OpenFile { file, writable: writes }];
-    let spec = Spec {
+    let spec = WorkerSpec {
         depth: through.depth.clamp(1, through.engine.max_depth),
         slot_bytes: block_bytes,
         writes,
         options: through.options.clone(),
         cache: through.cache,
-        ..Spec::plain(through.engine, vec![Box::new(Nothing)], files, 0, through.clock)?
+        ..WorkerSpec::plain(through.engine, vec![Box::new(Nothing)], files, 0, through.clock)?
     };
     drive::drive(through.engine, spec, work)
 }

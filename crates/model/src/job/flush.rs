@@ -16,6 +16,16 @@ pub struct Flush {
     pub drain: bool,
 }
 
+impl Flush {
+    /// `fdatasync after each write`, `fsync after every 8 writes`.
+    pub fn words(&self) -> String {
+        match self.every {
+            1 => format!("{} after each write", self.call.word()),
+            n => format!("{} after every {n} writes", self.call.word()),
+        }
+    }
+}
+
 /// A call that makes writes stable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 //! The workload language: what is to be done to targets, with nothing left to a default.
 //!
-//! For: jobs as plain data, a file for each thing that is said of one. Not for: what the user said (that is [`crate::wish`]) nor
+//! For: jobs as plain data, a file for each thing that is said of one. Not for: what the user said (that is [`crate::spec`]) nor
 //! how it is carried out (the engine).
 
 mod access;
@@ -19,7 +19,7 @@ pub use data::Data;
 pub use flush::{Flush, SyncCall};
 pub use kind::Kind;
 pub use order::{Order, Pattern, Start, Steps, Zone, ZoneSize};
-pub use pace::{Arrivals, Batch, Limit, Pace};
+pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
 

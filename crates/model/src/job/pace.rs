@@ -61,7 +61,7 @@ pub enum Arrivals {
 
 /// What ends a stream before its time, over all its workers, warm-up not counted. The first to be reached counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limit {
+pub struct StopRule {
     /// Operations submitted.
     pub operations: Option<u64>,
     /// Their bytes.

@@ -7,7 +7,7 @@ use super::cache::Cache;
 use super::data::Data;
 use super::flush::Flush;
 use super::kind::Kind;
-use super::pace::{Batch, Limit, Pace};
+use super::pace::{Batch, Pace, StopRule};
 use crate::units::{show_bytes, show_count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct Stream {
     pub data: Data,
     /// What ends the stream before its time.
     #[serde(default)]
-    pub limit: Limit,
+    pub limit: StopRule,
     /// Time from the phase's start to the stream's first operation.
     #[serde(default)]
     pub delay_ns: u64,
@@ -114,7 +114,7 @@ impl Stream {
             pace: Pace::Closed,
             flush: None,
             data: Data::default(),
-            limit: Limit::default(),
+            limit: StopRule::default(),
             delay_ns: 0,
             place: Placement::default(),
         }
@@ -166,7 +166,7 @@ impl Stream {
         }
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
         words.extend(pauses.then(|| "with pauses".into()));
-        words.extend(self.flush.map(|f| format!("{} every {}", f.call.word(), f.every)));
+        words.extend(self.flush.as_ref().map(Flush::words));
         words
     }
 

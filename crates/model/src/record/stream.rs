@@ -19,7 +19,7 @@ pub struct StreamEnd {
     pub depth_ns: u64,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, KindEnd>,
-    /// All operations handed over, warm-up and drain included: what the ledger is held against.
+    /// All operations handed over, warm-up and drain included: what the ledger is compared with.
     pub issued: BTreeMap<Kind, Issued>,
     /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
     #[serde(default)]
@@ -44,9 +44,9 @@ pub struct KindEnd {
     /// Bytes moved.
     pub bytes: u64,
     /// Latencies; its count is the number of operations that moved all their bytes. From the intended start in an open
-    /// loop, from the hand-over otherwise.
+    /// loop, from the submission otherwise.
     pub latency: Histogram,
-    /// In an open loop: from the hand-over to the completion, and from the intended start to the hand-over.
+    /// In an open loop: from the submission to the completion, and from the intended start to the submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenLoop>,
 }
@@ -54,9 +54,9 @@ pub struct KindEnd {
 /// The two parts of latency in an open loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenLoop {
-    /// From the hand-over to the completion.
+    /// From the submission to the completion.
     pub service: Histogram,
-    /// From the intended start to the hand-over.
+    /// From the intended start to the submission.
     pub lateness: Histogram,
 }
 

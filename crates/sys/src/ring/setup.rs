@@ -11,7 +11,7 @@ const THREAD_IDLE_MS: u32 = 1000;
 
 /// What is asked of a ring. The default is what measures best.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct RingOptions {
     /// Completions are polled for (`IORING_SETUP_IOPOLL`): direct I/O on a polling device only.
     pub poll: bool,
     /// A kernel thread takes submissions (`IORING_SETUP_SQPOLL`).
@@ -86,9 +86,9 @@ const THREAD: &[Step] = &[
     ("submission thread", |_| ()),
 ];
 
-/// Asks for the quickest ring that the wishes allow, and falls back where an older kernel knows less.
-pub(super) fn build(entries: u32, wishes: &Wishes, granted: &mut Granted) -> io::Result<IoUring> {
-    let steps: &[Step] = match (wishes.thread, wishes.task_work) {
+/// Asks for the quickest ring that the options allow, and falls back where an older kernel knows less.
+pub(super) fn build(entries: u32, options: &RingOptions, granted: &mut Granted) -> io::Result<IoUring> {
+    let steps: &[Step] = match (options.thread, options.task_work) {
         (Thread::None, TaskWork::Cooperative) => COOPERATIVE,
         (Thread::None, TaskWork::Deferred) => DEFERRED,
         (Thread::None, TaskWork::Interrupt) => &[INTERRUPT],
@@ -103,10 +103,10 @@ pub(super) fn build(entries: u32, wishes: &Wishes, granted: &mut Granted) -> io:
     for (name, apply) in steps {
         let mut builder = IoUring::builder();
         builder.setup_clamp();
-        if wishes.poll {
+        if options.poll {
             builder.setup_iopoll();
         }
-        match wishes.thread {
+        match options.thread {
             Thread::None => {}
             Thread::Anywhere => {
                 builder.setup_sqpoll(THREAD_IDLE_MS);

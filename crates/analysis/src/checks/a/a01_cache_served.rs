@@ -3,7 +3,7 @@
 //! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -14,7 +14,7 @@ use model::units::{show_bytes, show_share};
 const BIASED_ABOVE: f64 = 0.05;
 /// Share from which most of the number is not the device's.
 const RENAMED_FROM: f64 = 0.5;
-/// Share of compressed bytes from which device bytes can no longer be held against file bytes.
+/// Share of compressed bytes from which device bytes can no longer be compared with file bytes.
 const ENCODED_ABOVE: f64 = 0.01;
 
 pub(super) const CHECK: Check = Check {
@@ -35,9 +35,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { delivered: 0.02, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { delivered: 0.02, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -68,7 +68,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, None, "The rate is that of the device and of memory together.")
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "{} of the bytes read came from memory: {} were read, and the device delivered {}. {meaning}",
@@ -89,16 +89,16 @@ fn is_encoded(case: &Case) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
-    let at = |delivered| CHECK.severity(&Forge { delivered, ..Forge::honest() }.record());
+    let at = |delivered| CHECK.severity(&Fixture { delivered, ..Fixture::honest() }.record());
     assert_eq!(at(0.97), None);
     assert_eq!(at(0.9), Some(Severity::Biased));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.0), Some(Severity::Rename));
-    let said = |delivered| match CHECK.answer(&Forge { delivered, ..Forge::honest() }.record()) {
+    let said = |delivered| match CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record()) {
         Ok(Answer::Finding(f)) => f.sentence,
         other => panic!("{other:?}"),
     };
@@ -112,12 +112,12 @@ fn a_tenth_from_the_cache_biases_and_most_of_it_renames() {
 
 #[test]
 fn reads_of_others_do_not_hide_the_cache() {
-    let forged = Forge { delivered: 0.1, foreign_ios: 5_000, ..Forge::honest() };
-    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
+    let fixture = Fixture { delivered: 0.1, foreign_ios: 5_000, ..Fixture::honest() };
+    assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn compressed_files_cannot_be_judged_by_bytes() {
-    let forged = Forge { delivered: 0.6, encoded_share: 1.0, ..Forge::honest() };
-    assert!(CHECK.answer(&forged.record()).is_err());
+    let fixture = Fixture { delivered: 0.6, encoded_share: 1.0, ..Fixture::honest() };
+    assert!(CHECK.answer(&fixture.record()).is_err());
 }

@@ -3,7 +3,7 @@
 //! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -42,9 +42,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { cached_share: 0.9, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { cached_share: 0.9, ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -114,7 +116,7 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
 }
 
 fn found(sentence: String, numbers: Evidence) -> Answer {
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
         cure:
@@ -171,41 +173,41 @@ fn file_systems(case: &Case) -> String {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_device_that_saw_too_little_is_enough() {
-    let forged = Forge { delivered: 0.6, ..Forge::honest() };
-    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
-    let written = Forge { delivered: 0.6, ..Forge::honest_write() };
+    let fixture = Fixture { delivered: 0.6, ..Fixture::honest() };
+    assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
+    let written = Fixture { delivered: 0.6, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&written.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn buffered_io_is_not_asked() {
-    let forged = Forge { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Forge::honest() };
-    assert_eq!(CHECK.answer(&forged.record()), Ok(Answer::DoesNotApply));
+    let fixture = Fixture { cached_share: 0.9, cache: model::job::Cache::Buffered, ..Fixture::honest() };
+    assert_eq!(CHECK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn pages_tell_even_where_the_device_is_not_counted() {
-    let forged = Forge { cached_share: 0.9, stat_unreadable: true, ..Forge::honest() };
-    assert_eq!(CHECK.severity(&forged.record()), Some(Severity::Rename));
+    let fixture = Fixture { cached_share: 0.9, stat_unreadable: true, ..Fixture::honest() };
+    assert_eq!(CHECK.severity(&fixture.record()), Some(Severity::Rename));
 }
 
 #[test]
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
-    let forged = |kind, options, pages: u64| {
-        let mut record = Forge { kind, options, ..Forge::honest_write() }.record();
-        super::forged::snapshots(&mut record, |s| {
+    let fixture = |kind, options, pages: u64| {
+        let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
+        super::fixtures::snapshots(&mut record, |s| {
             let pages = if s.moment == Moment::Start { 0 } else { pages };
             s.files.insert("/proc/vmstat".into(), Ok(format!("nr_dirtied {pages}\nnr_written {pages}\n")));
         });
         CHECK.severity(&record)
     };
     // 11,000 writes of 4 KiB a run.
-    assert_eq!(forged("btrfs", "rw", 10_000), Some(Severity::Rename));
-    assert_eq!(forged("btrfs", "rw", 9_800), None);
-    assert_eq!(forged("btrfs", "rw,nodatasum", 10_000), None);
-    assert_eq!(forged("ext4", "rw", 10_000), None);
+    assert_eq!(fixture("btrfs", "rw", 10_000), Some(Severity::Rename));
+    assert_eq!(fixture("btrfs", "rw", 9_800), None);
+    assert_eq!(fixture("btrfs", "rw,nodatasum", 10_000), None);
+    assert_eq!(fixture("ext4", "rw", 10_000), None);
 }

@@ -3,7 +3,7 @@
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,10 +28,10 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let none = DirectIo { memory_align: 0, offset_align: 0 };
-        crate::forge::Forge { direct: Some(none), ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { direct: Some(none), ..crate::fixture::Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { direct: None, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { direct: None, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -41,7 +41,7 @@ fn look(case: &Case) -> Known<Answer> {
     let mut silent = None;
     for place in case.places() {
         if let Some(why) = place.without_direct() {
-            return Ok(Answer::Finding(Found {
+            return Ok(Answer::Finding(Detail {
                 severity: Severity::Rename,
                 sentence: format!(
                     "This file cannot do direct I/O ({why}), so what was measured went through the page cache."
@@ -63,12 +63,12 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_data_journal_and_tmpfs_are_refusals() {
-    let journal = Forge { options: "rw,data=journal", ..Forge::honest() };
+    let journal = Fixture { options: "rw,data=journal", ..Fixture::honest() };
     assert_eq!(CHECK.severity(&journal.record()), Some(Severity::Rename));
-    let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Forge::honest() };
+    let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&tmpfs.record()), Some(Severity::Rename));
 }

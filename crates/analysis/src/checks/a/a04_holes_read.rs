@@ -4,7 +4,7 @@
 //! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,9 +30,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { hole_share: 1.0, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { hole_share: 1.0, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -46,7 +46,7 @@ fn look(case: &Case) -> Known<Answer> {
     if hollow <= VOID_ABOVE {
         return Ok(Answer::Holds("Every byte that was read is stored on the disk.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "{} of this file {}: the kernel answered with zeros without asking the disk.",
@@ -73,19 +73,19 @@ fn hollow_share(maps: &[model::evidence::Extents]) -> Known<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn encoded_extents_are_no_holes_and_writes_are_not_asked() {
-    let encoded = Forge { encoded_share: 1.0, ..Forge::honest() };
+    let encoded = Fixture { encoded_share: 1.0, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&encoded.record()), Ok(Answer::Holds(..))));
-    let write = Forge { hole_share: 1.0, ..Forge::honest_write() };
+    let write = Fixture { hole_share: 1.0, ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&write.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn holes_that_come_while_it_is_read_are_found_too() {
-    let record = super::forged::extents(&Forge::honest(), |moment, e| {
+    let record = super::fixtures::extents(&Fixture::honest(), |moment, e| {
         if moment == model::evidence::Moment::Stop {
             e.hole_bytes = e.span_bytes / 2;
         }
@@ -96,6 +96,6 @@ fn holes_that_come_while_it_is_read_are_found_too() {
 
 #[test]
 fn a_block_device_has_no_holes_to_look_for() {
-    let device = Forge { role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
+    let device = Fixture { role: model::plan::Role::Device, no_fiemap: true, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&device.record()), Ok(Answer::DoesNotApply));
 }

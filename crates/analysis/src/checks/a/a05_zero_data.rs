@@ -3,7 +3,7 @@
 //! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -38,12 +38,12 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         with_zeros(
-            &crate::forge::Forge { role: model::plan::Role::Device, ..crate::forge::Forge::honest() },
+            &crate::fixture::Fixture { role: model::plan::Role::Device, ..crate::fixture::Fixture::honest() },
             64,
         )
     }),
     #[cfg(test)]
-    blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -63,7 +63,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
         sentence: format!(
             "{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
@@ -88,16 +88,16 @@ fn zeros_are_free(case: &Case) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn with_zeros(forge: &Forge, zeros: u64) -> model::record::Record {
-    super::forged::probe(forge, |p| p.as_mut().unwrap().zero_blocks = zeros)
+fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
+    super::fixtures::probe(fixture, |p| p.as_mut().unwrap().zero_blocks = zeros)
 }
 
 #[test]
 fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
-    let at = |zeros| CHECK.severity(&with_zeros(&Forge::honest(), zeros));
+    let at = |zeros| CHECK.severity(&with_zeros(&Fixture::honest(), zeros));
     assert_eq!(at(3), None);
     assert_eq!(at(4), Some(Severity::Biased));
     assert_eq!(at(31), Some(Severity::Biased));
@@ -106,7 +106,7 @@ fn three_zeros_of_64_are_nothing_some_bias_and_most_void() {
 
 #[test]
 fn a_spinning_disk_reads_zeros_like_anything_else() {
-    let mut record = with_zeros(&Forge::honest(), 64);
+    let mut record = with_zeros(&Fixture::honest(), 64);
     for layer in &mut record.header.hosts[0].places[0].layers {
         layer.queue.insert("rotational".into(), "1\n".into());
     }
@@ -117,8 +117,8 @@ fn a_spinning_disk_reads_zeros_like_anything_else() {
 
 #[test]
 fn few_blocks_say_too_little_and_holes_are_told_by_another() {
-    let few = super::forged::probe(&Forge::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
+    let few = super::fixtures::probe(&Fixture::honest(), |p| p.as_mut().unwrap().first_ns.truncate(15));
     assert!(CHECK.answer(&few).is_err_and(|why| why.contains("only 15")));
-    let holes = with_zeros(&Forge { hole_share: 1.0, ..Forge::honest() }, 64);
+    let holes = with_zeros(&Fixture { hole_share: 1.0, ..Fixture::honest() }, 64);
     assert_eq!(CHECK.answer(&holes), Ok(Answer::DoesNotApply));
 }

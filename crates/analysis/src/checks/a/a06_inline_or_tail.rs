@@ -3,7 +3,7 @@
 //! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,7 +30,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_inline(1 << 30)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -43,7 +43,7 @@ fn look(case: &Case) -> Known<Answer> {
     if part <= RENAMED_ABOVE {
         return Ok(Answer::Holds("The file has data blocks of its own.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!(
             "{} of the file lies inside its inode or in a block shared with others: no data block of its own was touched for \
@@ -58,7 +58,7 @@ fn look(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 fn with_inline(bytes: u64) -> model::record::Record {
-    super::forged::extents(&crate::forge::Forge::honest(), |_, e| e.inline_bytes = bytes)
+    super::fixtures::extents(&crate::fixture::Fixture::honest(), |_, e| e.inline_bytes = bytes)
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn a_tail_is_nothing_and_a_file_in_its_inode_is_no_file_on_disk() {
 
 #[test]
 fn a_block_device_has_no_inode() {
-    let device = crate::forge::Forge {
+    let device = crate::fixture::Fixture {
         role: model::plan::Role::Device,
         no_fiemap: true,
-        ..crate::forge::Forge::honest()
+        ..crate::fixture::Fixture::honest()
     };
     assert_eq!(CHECK.answer(&device.record()), Ok(Answer::DoesNotApply));
 }

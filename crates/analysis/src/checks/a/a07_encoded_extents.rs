@@ -4,7 +4,7 @@
 //! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -30,9 +30,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { encoded_share: 1.0, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { encoded_share: 1.0, ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -55,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
             &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence,
         cure: "Measure in a directory without compression and encryption.".into(),
@@ -75,11 +77,11 @@ fn encoded_share(case: &Case) -> Known<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
-    let at = |encoded_share| CHECK.answer(&Forge { encoded_share, ..Forge::honest() }.record());
+    let at = |encoded_share| CHECK.answer(&Fixture { encoded_share, ..Fixture::honest() }.record());
     assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
     assert!(f.sentence.contains("the disk did") && f.severity == Severity::Biased, "{}", f.sentence);
@@ -88,13 +90,13 @@ fn a_hundredth_is_nothing_and_more_is_named_with_its_bytes() {
 #[test]
 fn what_is_written_may_be_encoded_only_afterwards() {
     use model::evidence::Moment;
-    let late = super::forged::extents(&Forge::honest_write(), |moment, e| {
+    let late = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             e.encoded_bytes = e.span_bytes;
         }
     });
     assert_eq!(CHECK.severity(&late), Some(Severity::Biased));
-    let mut unseen = Forge::honest_write().record();
+    let mut unseen = Fixture::honest_write().record();
     unseen.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
     assert!(CHECK.answer(&unseen).is_err());
 }

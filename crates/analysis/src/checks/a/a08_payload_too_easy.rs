@@ -3,7 +3,7 @@
 //! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -40,10 +40,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| written(&crate::forge::Forge::honest_write(), Data::Zeros, [100.0, 100.0])),
+    fires: Some(|| written(&crate::fixture::Fixture::honest_write(), Data::Zeros, [100.0, 100.0])),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest_write().record();
+        let mut record = crate::fixture::Fixture::honest_write().record();
         record.runs.iter_mut().for_each(|r| r.end.as_mut().unwrap().streams[0].data = None);
         record
     },
@@ -71,7 +71,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "A compressor saves {} of what was written, and {} of its blocks are copies, {then}.",
@@ -105,11 +105,15 @@ fn compresses(case: &Case) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn written(forge: &Forge, data: Data, [compress_percent, dedup_percent]: [f64; 2]) -> model::record::Record {
-    let mut record = forge.record();
+fn written(
+    fixture: &Fixture,
+    data: Data,
+    [compress_percent, dedup_percent]: [f64; 2],
+) -> model::record::Record {
+    let mut record = fixture.record();
     record.header.plan.jobs[0].phases[0].streams[0].data = data;
     for run in &mut record.runs {
         run.end.as_mut().unwrap().streams[0].data = Some(Written { compress_percent, dedup_percent });
@@ -120,12 +124,12 @@ fn written(forge: &Forge, data: Data, [compress_percent, dedup_percent]: [f64; 2
 #[test]
 fn a_tenth_is_nothing_and_zeros_bias_or_void() {
     let own = || Data::Random { compress_percent: 0, dedup_percent: 0 };
-    let at = |data, shares| CHECK.severity(&written(&Forge::honest_write(), data, shares));
+    let at = |data, shares| CHECK.severity(&written(&Fixture::honest_write(), data, shares));
     assert_eq!(at(own(), [10.0, 5.0]), None);
     assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
     assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
     assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));
-    let btrfs = Forge { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Forge::honest_write() };
+    let btrfs = Fixture { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Fixture::honest_write() };
     let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
     assert_eq!(CHECK.severity(&record), Some(Severity::Void));
 }
@@ -133,17 +137,18 @@ fn a_tenth_is_nothing_and_zeros_bias_or_void() {
 #[test]
 fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
     let asked = || Data::Random { compress_percent: 50, dedup_percent: 0 };
-    let at = |shares| CHECK.severity(&written(&Forge::honest_write(), asked(), shares));
+    let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), asked(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
 }
 
 #[test]
 fn plain_memory_takes_zeros_as_it_takes_anything_and_zram_does_not() {
-    let tmpfs = written(&Forge { ram: Some("tmpfs"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
+    let tmpfs =
+        written(&Fixture { ram: Some("tmpfs"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
     assert_eq!(CHECK.answer(&tmpfs), Ok(Answer::DoesNotApply));
     let mut zram =
-        written(&Forge { ram: Some("zram0"), ..Forge::honest_write() }, Data::Zeros, [100.0, 100.0]);
+        written(&Fixture { ram: Some("zram0"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
     zram.header.hosts[0].places[0].layers[0].kind = LayerKind::Zram;
     assert_eq!(CHECK.severity(&zram), Some(Severity::Void));
 }

@@ -4,7 +4,7 @@
 //! volatile cache, which nobody can see from here.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -32,11 +32,17 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { delivered: 0.3, dirty_share: 0.7, ..crate::forge::Forge::honest_write() }
-            .record()
+        crate::fixture::Fixture {
+            delivered: 0.3,
+            dirty_share: 0.7,
+            ..crate::fixture::Fixture::honest_write()
+        }
+        .record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -61,14 +67,14 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Holds("What was written was at the device when the clock stopped.", numbers))
 }
 
-fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Found {
+fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
     let mut sentence =
         format!("{} of what was written was still in memory when the clock stopped.", show_share(in_memory));
     if let Some(rate) = rate_with_sync(case) {
         sentence += &format!(" Including the final sync the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
     }
-    Found {
+    Detail {
         severity: Severity::Rename,
         sentence,
         cure: "Type --cache direct or --cache sync, or measure for longer than memory can absorb.".into(),
@@ -98,12 +104,12 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_rate_with_the_sync_is_in_the_sentence() {
-    let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
-    let Ok(Answer::Finding(f)) = CHECK.answer(&forged.record()) else { panic!("silent") };
+    let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&fixture.record()) else { panic!("silent") };
     // 10,000 operations of 4 KiB in 1 s and 3 s of sync.
     assert_eq!(f.evidence.get("mb_per_s_with_sync").map(|r| (r * 100.0).round()), Some(1024.0));
     assert!(f.sentence.contains("10.2 MB/s"), "{}", f.sentence);
@@ -111,7 +117,7 @@ fn the_rate_with_the_sync_is_in_the_sentence() {
 
 #[test]
 fn reads_are_not_asked_and_dirty_pages_tell_without_counters() {
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
-    let dirty = Forge { dirty_share: 0.5, stat_unreadable: true, ..Forge::honest_write() };
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+    let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&dirty.record()), Some(Severity::Rename));
 }

@@ -5,7 +5,7 @@
 
 use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -39,8 +39,8 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| cancelled(20_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest_write().record();
-        super::forged::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
+        let mut record = crate::fixture::Fixture::honest_write().record();
+        super::fixtures::snapshots(&mut record, |s| drop(s.files.remove("/proc/self/io")));
         record
     },
 };
@@ -91,8 +91,8 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::Finding(found(sentence, numbers)))
 }
 
-fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Found {
-    Found {
+fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Detail {
+    Detail {
         severity: Severity::Void,
         sentence,
         cure: "Measure again, and let nobody delete or truncate the file meanwhile.".into(),
@@ -103,7 +103,7 @@ fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Found {
 
 /// Bytes of different blocks that the stream wrote, all runs together.
 fn different_bytes(case: &Case) -> Known<f64> {
-    let of = |ran: &crate::case::Ran| {
+    let of = |ran: &crate::case::CaseRun| {
         let written = ran.stream.issued.get(&Kind::Write).map_or(0, |i| i.bytes) as f64;
         Ok(written * (1.0 - coverage::repeats(case, written)?))
     };
@@ -111,14 +111,14 @@ fn different_bytes(case: &Case) -> Known<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::evidence::Moment;
 
 #[cfg(test)]
 fn cancelled(bytes: u64) -> model::record::Record {
-    let mut record = Forge::honest_write().record();
-    super::forged::snapshots(&mut record, |s| {
+    let mut record = Fixture::honest_write().record();
+    super::fixtures::snapshots(&mut record, |s| {
         let bytes = if s.moment == Moment::Synced { bytes } else { 0 };
         s.files
             .insert("/proc/self/io".into(), Ok(format!("write_bytes: 9\ncancelled_write_bytes: {bytes}\n")));
@@ -135,12 +135,12 @@ fn a_dropped_hundredth_is_nothing_and_more_is_never_written() {
 
 #[test]
 fn what_is_missing_at_the_device_after_the_sync_was_never_written() {
-    let lost = Forge { cache: model::job::Cache::Buffered, sync_works: false, ..Forge::honest_write() };
-    let buffered = |delivered| Forge { delivered, ..lost.clone() };
+    let lost = Fixture { cache: model::job::Cache::Buffered, sync_works: false, ..Fixture::honest_write() };
+    let buffered = |delivered| Fixture { delivered, ..lost.clone() };
     let at = |delivered| CHECK.severity(&buffered(delivered).record());
     assert_eq!(at(0.95), None);
     assert_eq!(at(0.8), Some(Severity::Void));
-    let encoded = Forge { encoded_share: 1.0, ..buffered(0.5) };
+    let encoded = Fixture { encoded_share: 1.0, ..buffered(0.5) };
     assert!(CHECK.answer(&encoded.record()).is_err());
 }
 

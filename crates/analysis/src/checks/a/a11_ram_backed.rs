@@ -3,7 +3,7 @@
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -23,7 +23,7 @@ pub(super) const CHECK: Check = Check {
                 disks, loop devices on files in memory, whose file is told by its device number also where its name was removed; \
                 and the `stat` file of every device at the end of the chain, from start to stop of every run.",
         formula: "Fires where all of the chain is memory. Where only some of its ends are, as of a RAID over a disk and a RAM \
-                disk, the requests that each end served are held against one another, and it fires where memory served more than 1 %: \
+                disk, the requests that each end served are compared with one another, and it fires where memory served more than 1 %: \
                 below lies the odd block of metadata. Where the chain could not be followed to its end it is not checked, and the \
                 result is suspect.",
         provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
@@ -34,10 +34,11 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { kind: "tmpfs", ram: Some("tmpfs"), ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..crate::fixture::Fixture::honest() }
+            .record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -45,7 +46,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     if let Some(ram) = case.ram() {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!("This target is memory ({ram}), not a disk."),
             cure: "Name a directory or device on the disk that you mean.".into(),
@@ -77,7 +78,7 @@ fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
     let names: Vec<&str> = memory.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
     let found = |sentence: String, part: &str, numbers| {
-        Ok(Answer::Finding(Found {
+        Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence,
             cure: "Name a directory or device that lies on disks alone.".into(),
@@ -125,12 +126,12 @@ fn served<'a>(case: &Case<'a>) -> Known<Vec<(&'a Layer, f64)>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Half of the requests to a loop device on a disk, and this share of all to one on memory.
 #[cfg(test)]
 fn half_in_memory(memory: f64) -> model::record::Record {
-    let mut record = Forge::honest_loop().record();
+    let mut record = Fixture::honest_loop().record();
     let place = &mut record.header.hosts[0].places[0];
     let mut twin = place.layers[0].clone();
     (twin.name, twin.ram, twin.below) = ("loop1".into(), Some("loop1 on tmpfs".into()), Vec::new());
@@ -153,7 +154,7 @@ fn an_end_of_the_chain_that_is_memory_is_told_with_its_share() {
     assert_eq!(f.renames, Some(Rename::Condition("50 % of it memory (loop1 on tmpfs)".into())));
     assert!(matches!(CHECK.answer(&half_in_memory(0.005)), Ok(Answer::Holds(..))));
     let mut uncounted = half_in_memory(0.5);
-    super::forged::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
+    super::fixtures::snapshots(&mut uncounted, |s| drop(s.files.remove("/sys/block/loop1/stat")));
     let Ok(Answer::Finding(f)) = CHECK.answer(&uncounted) else { panic!("silent") };
     assert!(f.sentence.contains("was not counted"), "{}", f.sentence);
 }

@@ -3,7 +3,7 @@
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
@@ -39,9 +39,13 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { leaf_share: Some(0.02), ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { leaf_share: Some(0.02), ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_loop() }.record(),
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_loop() }.record()
+    },
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -84,7 +88,7 @@ fn kept(
     (tops, leaves): (&[&Layer], &[&Layer]),
     all: &BlockStat,
     stored: bool,
-) -> Known<Option<Found>> {
+) -> Known<Option<Detail>> {
     let (top, leaf) = (case.counted(tops)?, case.counted(leaves)?);
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let (above, below) = (flow(&top, kind), flow(&leaf, kind));
@@ -146,7 +150,7 @@ fn found(
     ((top, above), (leaf, below)): ((String, BlockFlow), (String, BlockFlow)),
     part: f64,
     why: Why,
-) -> Found {
+) -> Detail {
     let word = kind.word();
     let (meaning, cure, medium) = match why {
         Why::Cache => (
@@ -168,7 +172,7 @@ fn found(
             format!("what is between {top} and {leaf}"),
         ),
     };
-    Found {
+    Detail {
         severity: Severity::Rename,
         sentence: format!(
             "{top} did {} of {word}s and {leaf} below it {} ({}): {meaning}.",
@@ -192,15 +196,19 @@ fn names(layers: &[&Layer]) -> String {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
-    let forge =
-        Forge { leaf_share: Some(0.0), role: model::plan::Role::Device, no_fiemap: true, ..Forge::honest() };
+    let fixture = Fixture {
+        leaf_share: Some(0.0),
+        role: model::plan::Role::Device,
+        no_fiemap: true,
+        ..Fixture::honest()
+    };
     let said = |holes: Option<u64>| {
-        let mut record = forge.record();
-        super::forged::snapshots(&mut record, |s| {
+        let mut record = fixture.record();
+        super::fixtures::snapshots(&mut record, |s| {
             for state in &mut s.targets {
                 let extents = |hole_bytes| model::evidence::Extents {
                     span_bytes: 100,
@@ -222,14 +230,14 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
 
 #[test]
 fn a_stack_that_passes_everything_on_holds_and_a_single_disk_is_not_asked() {
-    assert!(matches!(CHECK.answer(&Forge::honest_loop().record()), Ok(Answer::Holds(..))));
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert!(matches!(CHECK.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }
 
 /// An honest disk `vdb` beside a loop device that passes half of its bytes on; `times` as many go to `vdb`.
 #[cfg(test)]
 fn beside_a_disk(times: u64) -> model::record::Record {
-    let mut record = Forge { leaf_share: Some(0.5), ..Forge::honest() }.record();
+    let mut record = Fixture { leaf_share: Some(0.5), ..Fixture::honest() }.record();
     let place = &mut record.header.hosts[0].places[0];
     let mut disk = place.layers[1].clone();
     (disk.name, disk.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());

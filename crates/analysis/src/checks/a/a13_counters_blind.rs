@@ -16,7 +16,7 @@ pub(in crate::checks) const CHECK: Check = Check {
         reads: "The stat file and queue/iostats of every device that the file system talks to.",
         formula: "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no \
                 block device is known: FUSE, network file systems, zfs. There is no other finding: a number that could \
-                not be held against any device is never called valid.",
+                not be compared with any device is never called valid.",
         provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
         repair: "`echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the machine that has \
                 the disks as well.",
@@ -25,7 +25,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     #[cfg(test)]
     fires: None,
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -33,27 +33,27 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let device =
-        case.device().map_err(|why| format!("this number could not be held against the device: {why}"))?;
+        case.device().map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     let total = device.total();
     let numbers = evidence([("device_bytes", total.bytes as f64), ("device_ios", total.ios as f64)]);
     Ok(Answer::Holds("The kernel counted what the device did.", numbers))
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_switch_that_is_off_and_a_stack_without_devices_are_named() {
-    let off = CHECK.answer(&Forge { iostats_off: true, ..Forge::honest() }.record());
+    let off = CHECK.answer(&Fixture { iostats_off: true, ..Fixture::honest() }.record());
     assert!(off.is_err_and(|why| why.contains("iostats is 0")));
-    let fuse = CHECK.answer(&Forge { nothing_below: true, ..Forge::honest() }.record());
+    let fuse = CHECK.answer(&Fixture { nothing_below: true, ..Fixture::honest() }.record());
     assert!(fuse.is_err_and(|why| why.contains("fuse")));
 }
 
 #[test]
 fn memory_and_null_engines_have_no_device_to_count() {
-    let tmpfs = Forge { ram: Some("tmpfs"), ..Forge::honest() };
+    let tmpfs = Fixture { ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&tmpfs.record()), Ok(Answer::DoesNotApply));
-    let null = Forge { role: model::plan::Role::None, engine: "null", ..Forge::honest() };
+    let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
     assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
 }

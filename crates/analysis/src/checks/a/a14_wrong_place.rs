@@ -3,7 +3,7 @@
 //! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,10 +29,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| expecting("nvme1n1", &crate::forge::Forge::honest())),
+    fires: Some(|| expecting("nvme1n1", &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.hosts[0].places.clear();
         record
     },
@@ -78,7 +78,7 @@ fn is_on(place: &Place, name: &str) -> bool {
     place.layers.iter().any(|l| l.name == name || l.serial.as_deref().is_some_and(|s| s.trim() == name))
 }
 
-fn elsewhere(place: &Place, name: &str) -> Found {
+fn elsewhere(place: &Place, name: &str) -> Detail {
     let below: Vec<&str> = place.layers.iter().map(|l| l.name.as_str()).collect();
     let actual = match (&place.ram, below.is_empty()) {
         (Some(ram), _) => format!("in memory ({ram})"),
@@ -111,16 +111,16 @@ fn detour_of(place: &Place) -> Option<String> {
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: &str) -> Found {
-    Found { severity, sentence, cure: cure.into(), evidence: evidence([]), renames: None }
+fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
+    Detail { severity, sentence, cure: cure.into(), evidence: evidence([]), renames: None }
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn expecting(name: &str, forge: &Forge) -> model::record::Record {
-    let mut record = forge.record();
+fn expecting(name: &str, fixture: &Fixture) -> model::record::Record {
+    let mut record = fixture.record();
     record.header.plan.expect_device = Some(name.into());
     record
 }
@@ -128,28 +128,30 @@ fn expecting(name: &str, forge: &Forge) -> model::record::Record {
 #[test]
 fn any_layer_of_the_chain_will_do_and_so_will_a_serial_number() {
     for name in ["loop0", "vda"] {
-        let answer = CHECK.answer(&expecting(name, &Forge::honest_loop()));
+        let answer = CHECK.answer(&expecting(name, &Fixture::honest_loop()));
         assert!(matches!(answer, Ok(Answer::Holds(..))), "{answer:?}");
     }
-    let mut serial = expecting("S123", &Forge::honest());
+    let mut serial = expecting("S123", &Fixture::honest());
     serial.header.hosts[0].places[0].layers[0].serial = Some("S123 ".into());
     assert!(matches!(CHECK.answer(&serial), Ok(Answer::Holds(..))));
-    let Ok(Answer::Finding(f)) = CHECK.answer(&expecting("vdb", &Forge::honest())) else { panic!("silent") };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&expecting("vdb", &Fixture::honest())) else {
+        panic!("silent")
+    };
     assert!(f.severity == Severity::Void && f.sentence.contains("it is on vda, which is mounted at /"));
 }
 
 #[test]
 fn a_chain_that_ends_in_the_dark_is_not_checked_and_memory_is_elsewhere() {
-    let fuse = expecting("vda", &Forge { nothing_below: true, ..Forge::honest() });
+    let fuse = expecting("vda", &Fixture { nothing_below: true, ..Fixture::honest() });
     assert!(CHECK.answer(&fuse).is_err());
-    let tmpfs = expecting("vdb", &Forge { ram: Some("tmpfs"), kind: "tmpfs", ..Forge::honest() });
+    let tmpfs = expecting("vdb", &Fixture { ram: Some("tmpfs"), kind: "tmpfs", ..Fixture::honest() });
     assert_eq!(CHECK.severity(&tmpfs), Some(Severity::Void));
 }
 
 #[test]
 fn detours_are_worth_a_note_and_subvolumes_are_none() {
     let at = |kind, root: &str| {
-        let mut record = Forge { kind, ..Forge::honest() }.record();
+        let mut record = Fixture { kind, ..Fixture::honest() }.record();
         let fs = record.header.hosts[0].places[0].file_system.as_mut().unwrap();
         fs.root = root.into();
         CHECK.severity(&record)

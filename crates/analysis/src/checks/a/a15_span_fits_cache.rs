@@ -4,7 +4,7 @@
 //! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -32,11 +32,13 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], look),
     #[cfg(test)]
-    fires: Some(|| super::forged::spanning(64 << 20, &crate::forge::Forge::honest())),
+    fires: Some(|| super::fixtures::spanning(64 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let buffered =
-            crate::forge::Forge { cache: model::job::Cache::Buffered, ..crate::forge::Forge::honest() };
+        let buffered = crate::fixture::Fixture {
+            cache: model::job::Cache::Buffered,
+            ..crate::fixture::Fixture::honest()
+        };
         let mut record = buffered.record();
         record.header.hosts[0].memory_bytes = Err("unreadable".into());
         record
@@ -65,20 +67,20 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if span >= DRIVE_CACHE_BYTES {
         return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "Only {} were touched: the cache of a drive or of a controller could hold that.",
             show_bytes(span)
         ),
-        cure: "Type a larger --size, 4g or more for a single drive.".into(),
+        cure: "Use a larger --size, 4g or more for a single drive.".into(),
         evidence: numbers,
         renames: None,
     }))
 }
 
-fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Found {
-    Found {
+fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
+    Detail {
         severity: Severity::Biased,
         sentence: format!(
             "{} were touched through the page cache of a machine with {} of memory: it could hold all of it or most, and how \
@@ -117,25 +119,25 @@ fn counted(case: &Case, earlier: &Earlier) -> Counted {
 }
 
 #[cfg(test)]
-use super::forged::spanning;
+use super::fixtures::spanning;
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_gibibyte_is_enough_for_a_drive_and_less_is_worth_a_note() {
-    let at = |span| CHECK.severity(&spanning(span, &Forge::honest()));
+    let at = |span| CHECK.severity(&spanning(span, &Fixture::honest()));
     assert_eq!(at(1 << 30), None);
     assert_eq!(at((1 << 30) - 4096), Some(Severity::Note));
 }
 
 #[test]
 fn through_the_page_cache_it_biases_only_where_nobody_counted() {
-    let buffered = || Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
+    let buffered = || Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     // 1 GiB of 8: the device delivered all of it.
     assert!(matches!(CHECK.answer(&buffered().record()), Ok(Answer::Holds(..))));
-    let uncounted = Forge { stat_unreadable: true, ..buffered() };
+    let uncounted = Fixture { stat_unreadable: true, ..buffered() };
     assert_eq!(CHECK.severity(&uncounted.record()), Some(Severity::Biased));
     assert_eq!(CHECK.severity(&spanning(17 << 30, &uncounted)), None);
-    let cached = Forge { delivered: 0.3, ..buffered() };
+    let cached = Fixture { delivered: 0.3, ..buffered() };
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -27,15 +27,15 @@ pub(super) const CHECK: Check = Check {
                   through the page cache, which keeps what was read once. Where A01 fires already it says how much. Zipf, \
                   Pareto, normal and zoned offsets repeat by intention and are not asked.",
         provoke: "`fathom run --rw randread --size 16m DIR`.",
-        repair: "Type a larger --size, a shorter --time, or --random once, which visits every block once per pass. Accept it where \
+        repair: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass. Accept it where \
                  your real data are read over and over.",
     },
     ask: Ask::After(&[CheckId::A01], look),
     #[cfg(test)]
-    fires: Some(|| super::forged::spanning(16 << 20, &crate::forge::Forge::honest())),
+    fires: Some(|| super::fixtures::spanning(16 << 20, &crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
         access.lines.push(access.lines[0].clone());
         record
@@ -68,7 +68,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // The page cache keeps what was read once, and read-ahead may hide from A01 how much it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
@@ -76,21 +76,21 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(read),
             show_bytes(span)
         ),
-        cure: "Type a larger --size or a shorter --time; any cache below gains from repeats.".into(),
+        cure: "Use a larger --size or a shorter --time; any cache below gains from repeats.".into(),
         evidence: numbers,
         renames: None,
     }))
 }
 
 #[cfg(test)]
-use super::forged::spanning;
+use super::fixtures::spanning;
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
     // 45 MB are read in a run.
-    let at = |span| CHECK.severity(&spanning(span, &Forge::honest()));
+    let at = |span| CHECK.severity(&spanning(span, &Fixture::honest()));
     assert_eq!(at(100 << 20), None, "19 %");
     assert_eq!(at(90 << 20), Some(Severity::Note), "21 %");
 }
@@ -99,17 +99,17 @@ fn half_a_pass_at_random_is_nearly_new_and_a_pass_is_not() {
 fn the_page_cache_keeps_what_was_read_once_and_a01_may_say_so_itself() {
     let buffered = |delivered| {
         let cache = model::job::Cache::Buffered;
-        let forge = Forge { cache, delivered, ..Forge::honest() };
-        CHECK.answer(&spanning(16 << 20, &forge))
+        let fixture = Fixture { cache, delivered, ..Fixture::honest() };
+        CHECK.answer(&spanning(16 << 20, &fixture))
     };
-    assert!(matches!(buffered(1.0), Ok(Answer::Finding(Found { severity: Severity::Biased, .. }))));
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(Detail { severity: Severity::Biased, .. }))));
     assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn an_order_that_visits_each_block_once_repeats_nothing_and_zipf_is_not_asked() {
     let ordered = |order, span| {
-        let mut record = spanning(span, &Forge::honest());
+        let mut record = spanning(span, &Fixture::honest());
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = order;
         CHECK.answer(&record)
     };

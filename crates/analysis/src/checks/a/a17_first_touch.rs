@@ -4,7 +4,7 @@
 //! Not for: the page cache, which these reads go past.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use crate::stats::two_samples::{Compared, FEWEST, compare};
 use model::Known;
 use model::check_id::CheckId;
@@ -43,9 +43,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
-    fires: Some(|| again(&crate::forge::Forge::honest(), 20_000)),
+    fires: Some(|| again(&crate::fixture::Fixture::honest(), 20_000)),
     #[cfg(test)]
-    blind: || super::forged::probe(&crate::forge::Forge::honest(), |p| *p = Err("EINVAL".into())),
+    blind: || super::fixtures::probe(&crate::fixture::Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -85,7 +85,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The first read of a block took {}, the second {}, {} times {why}.",
@@ -111,12 +111,12 @@ fn median(times: &[u64]) -> f64 {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// The second reads take about this long; the first 80 us.
 #[cfg(test)]
-fn again(forge: &Forge, ns: u64) -> model::record::Record {
-    super::forged::probe(forge, |p| {
+fn again(fixture: &Fixture, ns: u64) -> model::record::Record {
+    super::fixtures::probe(fixture, |p| {
         for (i, again) in p.as_mut().unwrap().again_ns.iter_mut().enumerate() {
             *again = ns + 10 * (i as u64 % 5);
         }
@@ -125,7 +125,7 @@ fn again(forge: &Forge, ns: u64) -> model::record::Record {
 
 #[test]
 fn a_factor_of_two_either_way_is_needed() {
-    let at = |ns| CHECK.severity(&again(&Forge::honest(), ns));
+    let at = |ns| CHECK.severity(&again(&Fixture::honest(), ns));
     assert_eq!(at(41_000), None, "1.95 times");
     assert_eq!(at(39_000), Some(Severity::Biased));
     assert_eq!(at(155_000), None);
@@ -136,7 +136,7 @@ fn a_factor_of_two_either_way_is_needed() {
 fn a_burst_of_others_is_no_first_touch() {
     use model::evidence::Moment;
     let beside = |ios: u64| {
-        let mut record = again(&Forge::honest(), 20_000);
+        let mut record = again(&Fixture::honest(), 20_000);
         let mut idle = record.evidence[0].clone();
         idle.moment = Moment::IdleStart;
         // The disk's reads since the start of the machine are none until then.
@@ -155,7 +155,7 @@ fn a_burst_of_others_is_no_first_touch() {
 #[test]
 fn large_factors_of_few_blocks_may_be_chance_and_fewer_are_not_compared() {
     let some = |count: usize, slow: usize| {
-        super::forged::probe(&Forge::honest(), move |p| {
+        super::fixtures::probe(&Fixture::honest(), move |p| {
             let p = p.as_mut().unwrap();
             p.first_ns = (0..count).map(|i| if i < slow { 900_000 } else { 80_000 }).collect();
             p.again_ns = (0..count).map(|i| 30_000 + i as u64 * 20_000).collect();

@@ -3,7 +3,7 @@
 //! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,16 +29,16 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::After(&[CheckId::A01, CheckId::A02], look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge {
+        crate::fixture::Fixture {
             latency_ns: Some(900),
             depth: 1,
             depth_seen: 0.9,
-            ..crate::forge::Forge::honest()
+            ..crate::fixture::Fixture::honest()
         }
         .record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -52,7 +52,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if median >= FLOOR_NS {
         return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "Half of the reads took {} or less: no storage device is that fast.",
@@ -65,19 +65,19 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn what_is_renamed_already_is_not_voided_and_memory_is_not_asked() {
-    let fast = || Forge { latency_ns: Some(900), ..Forge::honest() };
-    let cached = Forge { delivered: 0.0, cached_share: 0.9, ..fast() };
+    let fast = || Fixture { latency_ns: Some(900), ..Fixture::honest() };
+    let cached = Fixture { delivered: 0.0, cached_share: 0.9, ..fast() };
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
-    let zram = Forge { ram: Some("zram0"), ..fast() };
+    let zram = Fixture { ram: Some("zram0"), ..fast() };
     assert_eq!(CHECK.answer(&zram.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn holes_are_faster_than_physics_too() {
-    let holes = Forge { latency_ns: Some(900), delivered: 0.0, hole_share: 1.0, ..Forge::honest() };
+    let holes = Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: 1.0, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&holes.record()), Some(Severity::Void));
 }

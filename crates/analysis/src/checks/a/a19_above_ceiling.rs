@@ -3,8 +3,8 @@
 //! For: rates against the links of the drives, or against copying in memory where the target is memory. Not for: links that run
 //! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -66,7 +66,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if rate <= ceiling.bytes_per_s {
         return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
@@ -117,18 +117,19 @@ fn through(layer: &Layer) -> Known<Ceiling> {
 
 /// Bytes per second of a kind in the window of the best run.
 fn best_rate(case: &Case, kind: Kind) -> f64 {
-    let of =
-        |ran: &Ran| crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9;
+    let of = |ran: &CaseRun| {
+        crate::case::share(ran.in_window(kind).bytes as f64, ran.stream.window_ns as f64) * 1e9
+    };
     case.runs.iter().map(of).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// 10,000 operations a second over such a link.
 #[cfg(test)]
 fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
-    let mut record = Forge { block_bytes, ..Forge::honest() }.record();
+    let mut record = Fixture { block_bytes, ..Fixture::honest() }.record();
     let device = &mut record.header.hosts[0].places[0].layers[0].device;
     device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
     record
@@ -172,12 +173,12 @@ fn a_sata_link_is_narrower_than_that_of_its_controller() {
 
 #[test]
 fn memory_is_held_against_copying_and_a_virtual_disk_against_nothing() {
-    let tmpfs = |block_bytes| Forge { block_bytes, ram: Some("tmpfs"), ..Forge::honest() };
+    let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
     // The forged self test copies 10 GB/s.
     assert!(matches!(CHECK.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.severity(&tmpfs(4 << 20).record()), Some(Severity::Void));
-    let mapped = Forge { engine: "mmap", ..tmpfs(4 << 20) };
+    let mapped = Fixture { engine: "mmap", ..tmpfs(4 << 20) };
     assert_eq!(CHECK.answer(&mapped.record()), Ok(Answer::DoesNotApply));
-    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
 }

@@ -3,7 +3,7 @@
 //! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,10 +36,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], look),
     #[cfg(test)]
-    fires: Some(|| spinning(&crate::forge::Forge::honest())),
+    fires: Some(|| spinning(&crate::fixture::Fixture::honest())),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("rotational");
         record
     },
@@ -82,7 +82,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (Severity::Biased, "a cache answered, or it is no such disk")
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
@@ -97,11 +97,11 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
-fn spinning(forge: &Forge) -> model::record::Record {
-    let mut record = forge.record();
+fn spinning(fixture: &Fixture) -> model::record::Record {
+    let mut record = fixture.record();
     for layer in &mut record.header.hosts[0].places[0].layers {
         layer.queue.insert("rotational".into(), "1\n".into());
     }
@@ -112,23 +112,23 @@ fn spinning(forge: &Forge) -> model::record::Record {
 fn half_a_turn_is_the_floor_and_a_virtual_disk_is_worth_a_note() {
     let at = |depth: u32, ns| {
         let depth_seen = f64::from(depth);
-        let forge = Forge { depth, depth_seen, latency_ns: Some(ns), ..Forge::honest() };
-        CHECK.severity(&spinning(&forge))
+        let fixture = Fixture { depth, depth_seen, latency_ns: Some(ns), ..Fixture::honest() };
+        CHECK.severity(&spinning(&fixture))
     };
     assert_eq!(at(1, 2_100_000), None);
     assert_eq!(at(1, 1_900_000), Some(Severity::Biased));
     assert_eq!(at(32, 17_000_000), None);
     assert_eq!(at(32, 15_000_000), Some(Severity::Biased));
-    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&spinning(&guest)), Some(Severity::Note));
 }
 
 #[test]
 fn small_spans_cannot_tell_and_flash_in_front_is_allowed() {
-    let mut small = spinning(&Forge::honest());
+    let mut small = spinning(&Fixture::honest());
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 256 << 20;
     assert!(CHECK.answer(&small).is_err());
-    assert!(matches!(CHECK.answer(&Forge::honest().record()), Ok(Answer::Holds(..))));
-    let sequential = Forge { pattern: Pattern::Sequential, ..Forge::honest() };
+    assert!(matches!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::Holds(..))));
+    let sequential = Fixture { pattern: Pattern::Sequential, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&spinning(&sequential)), Ok(Answer::DoesNotApply));
 }

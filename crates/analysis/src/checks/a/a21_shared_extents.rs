@@ -4,7 +4,7 @@
 //! allocate for the first time (B16), nor for files that were in pieces before (B15).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| stored(1 << 29, 1)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -82,7 +82,7 @@ fn look(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence,
         cure: "Measure a file without copies or snapshots, on btrfs one with chattr +C.".into(),
@@ -92,14 +92,14 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::evidence::Moment;
 
 /// A file of which so many bytes are shared, and its extents after a run.
 #[cfg(test)]
 fn stored(shared: u64, after: u64) -> model::record::Record {
-    super::forged::extents(&Forge::honest_write(), move |moment, e| {
+    super::fixtures::extents(&Fixture::honest_write(), move |moment, e| {
         e.shared_bytes = shared;
         if moment == Moment::Synced {
             e.count = after;
@@ -112,7 +112,7 @@ fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
     assert_eq!(CHECK.severity(&stored(10_000_000, 1)), None);
     let Ok(Answer::Finding(f)) = CHECK.answer(&stored(1 << 30, 958)) else { panic!("silent") };
     assert!(f.sentence.contains("grew from 1 to 958"), "{}", f.sentence);
-    let read = super::forged::extents(&Forge::honest(), |_, e| e.shared_bytes = e.span_bytes);
+    let read = super::fixtures::extents(&Fixture::honest(), |_, e| e.shared_bytes = e.span_bytes);
     assert_eq!(CHECK.answer(&read), Ok(Answer::DoesNotApply));
 }
 
@@ -120,14 +120,14 @@ fn a_shared_hundredth_is_nothing_and_more_is_redirected() {
 fn a_file_that_came_apart_was_not_overwritten_in_place() {
     assert_eq!(CHECK.severity(&stored(0, 16)), None);
     assert_eq!(CHECK.severity(&stored(0, 17)), Some(Severity::Biased));
-    let allocating = super::forged::extents(&Forge::honest_write(), |moment, e| {
+    let allocating = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {
             e.count = 900;
         }
     });
     assert_eq!(CHECK.severity(&allocating), None, "unwritten extents are split in place");
-    let compressed = super::forged::extents(&Forge::honest_write(), |moment, e| {
+    let compressed = super::fixtures::extents(&Fixture::honest_write(), |moment, e| {
         if moment == Moment::Synced {
             (e.count, e.encoded_bytes) = (8_192, e.span_bytes);
         }
@@ -137,7 +137,7 @@ fn a_file_that_came_apart_was_not_overwritten_in_place() {
 
 #[test]
 fn what_was_not_looked_at_afterwards_is_not_checked() {
-    let mut record = Forge::honest_write().record();
+    let mut record = Fixture::honest_write().record();
     record.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
     assert!(CHECK.answer(&record).is_err());
 }

@@ -5,7 +5,7 @@
 //! those charged to us beyond what we issued are the file system's (B03, B04).
 
 use crate::case::{Amount, Case};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -55,9 +55,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(EXPLAIN_MISSING, look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { delivered: 0.97, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { delivered: 0.97, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -86,14 +86,14 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             (true, None) => "What fathom issued and what the device did agree; its cgroup did not count.",
             (false, Some(_)) => "The device did all that was charged to fathom.",
             (false, None) => {
-                return Err("through the page cache, only what is charged to fathom can be held against the device, and \
+                return Err("through the page cache, only what is charged to fathom can be compared with the device, and \
                             its cgroup did not count"
                     .into());
             }
         };
         return Ok(Answer::Holds(holds, numbers));
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."
@@ -209,11 +209,11 @@ fn flow(stat: &model::evidence::BlockStat, kind: Kind) -> BlockFlow {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
-    let at = |delivered| CHECK.answer(&Forge { delivered, ..Forge::honest() }.record());
+    let at = |delivered| CHECK.answer(&Fixture { delivered, ..Fixture::honest() }.record());
     assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
     assert!(f.severity == Severity::Void && f.sentence.contains("of reads were issued"), "{}", f.sentence);
@@ -222,8 +222,8 @@ fn a_hundredth_is_nothing_three_are_a_contradiction_and_more_has_a_name() {
 
 /// Charges of the last snapshot turned into these.
 #[cfg(test)]
-fn charged(forge: &Forge, read_bytes: u64) -> model::record::Record {
-    let mut record = forge.record();
+fn charged(fixture: &Fixture, read_bytes: u64) -> model::record::Record {
+    let mut record = fixture.record();
     let stop = record.runs.last_mut().and_then(|r| r.evidence.last_mut()).unwrap();
     let file = stop.files.keys().find(|f| f.ends_with("io_service_bytes")).unwrap().clone();
     stop.files.insert(file, Ok(format!("254:0 Read {read_bytes}\n254:0 Write 0\nTotal {read_bytes}\n")));
@@ -232,7 +232,7 @@ fn charged(forge: &Forge, read_bytes: u64) -> model::record::Record {
 
 #[test]
 fn charges_must_be_those_of_the_device() {
-    let one = Forge { runs: 1, ..Forge::honest() };
+    let one = Fixture { runs: 1, ..Fixture::honest() };
     let issued = 11_000 * 4096_u64;
     let at = |bytes| CHECK.answer(&charged(&one, bytes));
     assert!(matches!(at(issued), Ok(Answer::Holds(..))));
@@ -254,8 +254,8 @@ fn what_was_charged_twice_is_no_contradiction_and_three_times_is() {
 fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
     let with = |pattern, ahead: u64| {
         let cache = model::job::Cache::Buffered;
-        let forge = Forge { runs: 1, cache, pattern, ..Forge::honest() };
-        let mut record = charged(&forge, 11_000 * 4096 + (ahead << 20));
+        let fixture = Fixture { runs: 1, cache, pattern, ..Fixture::honest() };
+        let mut record = charged(&fixture, 11_000 * 4096 + (ahead << 20));
         let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
         queue.insert("read_ahead_kb".into(), "8192\n".into());
         CHECK.severity(&record)
@@ -268,7 +268,7 @@ fn read_ahead_on_its_way_at_the_end_is_no_contradiction() {
 #[test]
 fn each_operation_is_at_least_one_request_or_merge() {
     let few = |merged, merges: u64| {
-        let mut record = Forge { merged, runs: 1, ..Forge::honest() }.record();
+        let mut record = Fixture { merged, runs: 1, ..Fixture::honest() }.record();
         let stop = record.runs[0].evidence.last_mut().unwrap();
         let text = stop.files.get("/sys/block/vda/stat").unwrap().clone().unwrap();
         let fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
@@ -290,24 +290,24 @@ fn each_operation_is_at_least_one_request_or_merge() {
 
 #[test]
 fn without_a_cgroup_two_are_compared_and_buffered_io_is_not_checked() {
-    let without = || Forge { cgroup: false, ..Forge::honest() };
+    let without = || Fixture { cgroup: false, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&without().record()), Ok(Answer::Holds(..))));
-    let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
+    let buffered = Fixture { cache: model::job::Cache::Buffered, ..without() };
     assert!(CHECK.answer(&buffered.record()).is_err());
 }
 
 #[test]
 fn traffic_of_others_and_compression_have_names_of_their_own() {
-    let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
+    let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&foreign.record()), Ok(Answer::Holds(..))));
-    let encoded = Forge { encoded_share: 1.0, delivered: 0.97, ..Forge::honest() };
+    let encoded = Fixture { encoded_share: 1.0, delivered: 0.97, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&encoded.record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn what_is_written_back_after_the_last_write_is_done_by_the_final_sync() {
-    let forge = Forge { cache: model::job::Cache::Buffered, runs: 1, ..Forge::honest_write() };
-    let mut record = forge.record();
+    let fixture = Fixture { cache: model::job::Cache::Buffered, runs: 1, ..Fixture::honest_write() };
+    let mut record = fixture.record();
     let charged = 1_u64 << 30;
     let evidence = &mut record.runs[0].evidence;
     let stop = evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();

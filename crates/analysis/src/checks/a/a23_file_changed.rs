@@ -3,8 +3,8 @@
 //! For: its identity, length, names, allocation and last change after preparation and at the edges of every
 //! attempt at a run, on the descriptor that fathom holds. Not for: holes by themselves (A04), nor dirty pages that were dropped (A10).
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -32,11 +32,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| changed(&crate::forge::Forge::honest(), |f| f.bytes = 4096)),
+    fires: Some(|| changed(&crate::fixture::Fixture::honest(), |f| f.bytes = 4096)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
-        super::forged::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
+        let mut record = crate::fixture::Fixture::honest().record();
+        super::fixtures::snapshots(&mut record, |s| s.targets.iter_mut().for_each(|t| t.file = None));
         record
     },
 };
@@ -111,7 +111,7 @@ fn look(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: change.severity(),
         sentence: change.sentence(path),
         cure: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own.".into(),
@@ -133,7 +133,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let never_written = !streams.filter(|s| s.targets.contains(&target)).any(|s| s.access.writes());
     let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
     let mut last = prepared.filter(|_| users).map(|s| state(s, target)).transpose()?;
-    let mut attempts: Vec<&Ran> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
+    let mut attempts: Vec<&CaseRun> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let mut out = Vec::new();
     for ran in attempts {
@@ -181,12 +181,12 @@ fn facts(state: &TargetState) -> Known<FileState> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// The record with a file that is another way at the end of its last run.
 #[cfg(test)]
-fn changed(forge: &Forge, change: impl Fn(&mut FileState)) -> model::record::Record {
-    let mut record = forge.record();
+fn changed(fixture: &Fixture, change: impl Fn(&mut FileState)) -> model::record::Record {
+    let mut record = fixture.record();
     let last = record.runs.last_mut().unwrap();
     let stops = last.evidence.iter_mut().filter(|s| s.moment != Moment::Start);
     stops.flat_map(|s| &mut s.targets).filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
@@ -195,8 +195,8 @@ fn changed(forge: &Forge, change: impl Fn(&mut FileState)) -> model::record::Rec
 
 #[test]
 fn length_and_identity_void_a_name_and_a_write_bias() {
-    let at = |forge: &Forge, change: fn(&mut FileState)| CHECK.severity(&changed(forge, change));
-    let (read, write) = (Forge::honest(), Forge::honest_write());
+    let at = |fixture: &Fixture, change: fn(&mut FileState)| CHECK.severity(&changed(fixture, change));
+    let (read, write) = (Fixture::honest(), Fixture::honest_write());
     assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
     assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Void));
     assert_eq!(at(&read, |f| f.inode += 1), Some(Severity::Void));
@@ -210,14 +210,14 @@ fn length_and_identity_void_a_name_and_a_write_bias() {
 
 #[test]
 fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
-    let later = |forge: &Forge, from: usize, change: fn(&mut FileState)| {
-        let mut record = forge.record();
+    let later = |fixture: &Fixture, from: usize, change: fn(&mut FileState)| {
+        let mut record = fixture.record();
         let files = record.runs[from..].iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
         files.filter_map(|t| t.file.as_mut()?.as_mut().ok()).for_each(change);
         record
     };
     let severity =
-        |role, from, change| CHECK.severity(&later(&Forge { role, ..Forge::honest() }, from, change));
+        |role, from, change| CHECK.severity(&later(&Fixture { role, ..Fixture::honest() }, from, change));
     for from in [0, 4] {
         assert_eq!(severity(Role::File, from, |f| f.device += 1), Some(Severity::Void), "from run {from}");
         assert_eq!(severity(Role::File, from, |f| f.bytes += 1), Some(Severity::Void), "from run {from}");
@@ -229,10 +229,10 @@ fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
         assert_eq!(severity(Role::Made, from, |f| f.device += 1), None, "resumed before run {from}");
     }
     // Between runs our own jobs wrote.
-    let write = Forge { role: Role::File, ..Forge::honest_write() };
+    let write = Fixture { role: Role::File, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
 
-    let mut record = changed(&Forge::honest(), |f| f.bytes += 1);
+    let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
     let mut again = record.runs.pop().unwrap();
     record.aside.push(again.clone());
     again.start.attempt += 1;
@@ -245,12 +245,12 @@ fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
 
 #[test]
 fn pieces_that_moved_while_it_was_read_are_found_and_a_device_is_not_asked() {
-    let moved = super::forged::extents(&Forge::honest(), |moment, e| {
+    let moved = super::fixtures::extents(&Fixture::honest(), |moment, e| {
         if moment == Moment::Stop {
             e.count = 2;
         }
     });
     assert_eq!(CHECK.severity(&moved), Some(Severity::Void));
-    let device = Forge { role: Role::Device, ..Forge::honest() }.record();
+    let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
     assert_eq!(CHECK.answer(&device), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use crate::kernel_text::{grown, keyed};
 use model::Known;
 use model::check_id::CheckId;
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     blind: || {
         let mut record = calls([0, 0]);
-        super::forged::snapshots(&mut record, |s| {
+        super::fixtures::snapshots(&mut record, |s| {
             s.files.remove(FILE);
             s.targets.clear();
         });
@@ -130,7 +130,7 @@ fn cached_bytes(state: &TargetState) -> Known<u64> {
 }
 
 fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity: Severity::Void,
         sentence,
         cure: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel.".into(),
@@ -140,14 +140,14 @@ fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Reads of the engine sync from the page cache, of which system calls moved so many in each run, and pages so many are there.
 #[cfg(test)]
 fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
-    let mut record = Forge { engine: "sync", delivered: 0.0, cache, ..Forge::honest() }.record();
-    super::forged::snapshots(&mut record, |s| {
+    let mut record = Fixture { engine: "sync", delivered: 0.0, cache, ..Fixture::honest() }.record();
+    super::fixtures::snapshots(&mut record, |s| {
         let moved = if s.moment == Moment::Start { 0 } else { moved };
         s.files.insert(FILE.into(), Ok(format!("rchar: {moved}\nwchar: 0\n")));
         s.targets.iter_mut().filter_map(|t| t.pages.as_mut().ok()).for_each(|p| p.cached = pages);
@@ -171,6 +171,6 @@ fn where_calls_are_not_counted_pages_must_explain_what_no_device_did() {
     };
     assert_eq!(at(10_000), None);
     assert_eq!(at(10), Some(Severity::Void));
-    let cold = Forge { cache: model::job::Cache::Buffered, ..Forge::honest() };
+    let cold = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&cold.record()), Ok(Answer::Holds(..))));
 }

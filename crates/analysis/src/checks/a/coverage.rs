@@ -48,7 +48,7 @@ fn beyond_one(passes: f64) -> f64 {
 
 #[cfg(test)]
 fn at(order: Order, workers: u32, passes: f64) -> Known<f64> {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     (stream.access.lines[0].order, stream.workers) = (order, workers);
     let cases = crate::case::cases(&record);

@@ -28,7 +28,7 @@ mod a23_file_changed;
 mod a24_unaccounted_reads;
 mod coverage;
 #[cfg(test)]
-mod forged;
+mod fixtures;
 
 use super::check::Check;
 

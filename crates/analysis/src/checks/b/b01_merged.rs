@@ -5,7 +5,7 @@
 
 use super::shared::{Requests, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,9 +35,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { merged: 4, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { merged: 4, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -58,7 +58,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let renamed = worst.ops_per_request() >= RENAMED_FROM;
     let disk = case.shared().map_or_else(|_| "DISK".into(), |l| names(&l));
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if renamed { Severity::Rename } else { Severity::Biased },
         sentence: format!(
             "Operations of {} were asked for, and the device got requests of {} on average: the kernel merged {} neighbouring {}s into each.",
@@ -88,11 +88,11 @@ fn round(bytes: f64) -> String {
 #[cfg(test)]
 use super::shared::merge_some;
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
-    let at = |part| CHECK.severity(&merge_some(Forge::honest().record(), part));
+    let at = |part| CHECK.severity(&merge_some(Fixture::honest().record(), part));
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.4), Some(Severity::Biased));
     assert_eq!(at(0.25), None);
@@ -100,8 +100,8 @@ fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
 
 #[test]
 fn buffered_operations_and_bytes_of_others_are_not_judged() {
-    let buffered = Forge { merged: 4, cache: model::job::Cache::Buffered, ..Forge::honest() };
+    let buffered = Fixture { merged: 4, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
-    let foreign = Forge { foreign_ios: 9_000, ..Forge::honest() };
+    let foreign = Fixture { foreign_ios: 9_000, ..Fixture::honest() };
     assert!(CHECK.answer(&foreign.record()).is_err());
 }

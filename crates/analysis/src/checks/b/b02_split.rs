@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,9 +36,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| split(crate::forge::Forge::honest().record(), 4)),
+    fires: Some(|| split(crate::fixture::Fixture::honest().record(), 4)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -74,7 +74,7 @@ fn look(case: &Case) -> Known<Answer> {
         let cure = "See max_segments and chunk_sectors of the device's queue, or take a smaller --bs.";
         (String::new(), cure.into())
     });
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the device's queue is deeper than asked.",
@@ -135,11 +135,11 @@ fn split(mut record: model::record::Record, by: u64) -> model::record::Record {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_limit_that_splits_is_named() {
-    let mut record = split(Forge { block_bytes: 4 << 20, ops: 200, ..Forge::honest() }.record(), 4);
+    let mut record = split(Fixture { block_bytes: 4 << 20, ops: 200, ..Fixture::honest() }.record(), 4);
     record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
@@ -153,19 +153,19 @@ fn the_limit_that_splits_is_named() {
 #[test]
 fn a_journal_beside_few_operations_is_no_split() {
     // 10 operations of 1 MiB and 40 requests of 4 KiB in each of five runs: the bytes agree within 2 %.
-    let few = Forge { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Forge::honest() };
+    let few = Fixture { ops: 10, block_bytes: 1 << 20, foreign_ios: 40, ..Fixture::honest() };
     assert!(CHECK.answer(&few.record()).is_err_and(|why| why.contains("too few")));
     // A hundred of each: too many for a journal, and nothing that would split.
-    let some = Forge { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Forge::honest() };
+    let some = Fixture { ops: 400, foreign_ios: 100, block_bytes: 1 << 20, ..Fixture::honest() };
     assert!(CHECK.answer(&some.record()).is_err_and(|why| why.contains("may be others'")));
-    let none = Forge { foreign_ios: 400, ..Forge::honest() };
+    let none = Fixture { foreign_ios: 400, ..Fixture::honest() };
     assert!(matches!(CHECK.answer(&none.record()), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn flushes_behind_stable_writes_are_no_pieces_of_them() {
     let stable = |flushes: u64| {
-        let mut record = crate::forge::Forge::honest_write().record();
+        let mut record = crate::fixture::Fixture::honest_write().record();
         let mut runs = 0;
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             runs += u64::from(snapshot.moment == model::evidence::Moment::Stop);

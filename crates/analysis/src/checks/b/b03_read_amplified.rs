@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -35,9 +35,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { delivered: 4.0, ..buffered() }.record()),
+    fires: Some(|| crate::fixture::Fixture { delivered: 4.0, ..buffered() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -73,7 +73,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Err("the run is too short to tell read-ahead at its end from reading too much".into());
     }
     let (ahead, disks) = (read_ahead::setting_bytes(case), names(&case.shared().unwrap_or_default()));
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The device read {} bytes for each byte that was asked for ({} for {}; read-ahead is up to {}).",
@@ -90,27 +90,27 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Bytes that are never held against anybody.
+/// Bytes that are never counted against anybody.
 fn allowed(case: &Case) -> u64 {
     ODD_BYTES.saturating_add(read_ahead::unread_bytes(case)).saturating_mul(case.runs.len() as u64)
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::job::Pattern;
 
 #[cfg(test)]
-fn buffered() -> Forge {
-    Forge { cache: model::job::Cache::Buffered, ..Forge::honest() }
+fn buffered() -> Fixture {
+    Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() }
 }
 
 #[test]
 fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
-    let at = |delivered| CHECK.severity(&Forge { delivered, ..buffered() }.record());
+    let at = |delivered| CHECK.severity(&Fixture { delivered, ..buffered() }.record());
     assert_eq!(at(1.2), Some(Severity::Biased));
     assert_eq!(at(1.09), None);
-    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { delivered: 4.0, ..buffered() }.record()) else {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { delivered: 4.0, ..buffered() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("read 4.00 bytes") && f.sentence.contains("128 KiB"), "{}", f.sentence);
@@ -118,7 +118,7 @@ fn a_fifth_too_much_biases_and_a_tenth_is_silent() {
 
 #[test]
 fn read_ahead_at_the_end_of_a_short_run_is_not_judged() {
-    let short = |pattern| Forge { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
+    let short = |pattern| Fixture { ops: 100, delivered: 1.5, pattern, block_bytes: 8192, ..buffered() };
     assert!(CHECK.answer(&short(Pattern::Sequential).record()).is_err_and(|why| why.contains("short")));
 }
 
@@ -131,8 +131,8 @@ fn what_the_kernel_charged_twice_was_not_read_twice() {
 
 #[test]
 fn reads_of_others_are_not_ours_and_without_a_cgroup_they_cannot_be_told() {
-    let foreign = Forge { foreign_ios: 9_000, ..buffered() };
+    let foreign = Fixture { foreign_ios: 9_000, ..buffered() };
     assert_eq!(CHECK.severity(&foreign.record()), None);
-    let unknown = Forge { cgroup: false, ..foreign };
+    let unknown = Fixture { cgroup: false, ..foreign };
     assert!(CHECK.answer(&unknown.record()).is_err());
 }

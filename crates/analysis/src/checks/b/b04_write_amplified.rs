@@ -4,8 +4,8 @@
 //! drive does inside itself.
 
 use super::shared::ODD_BYTES;
-use crate::case::{Case, Ran, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::case::{Case, CaseRun, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -36,9 +36,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { delivered: 1.8, ..synchronous() }.record()),
+    fires: Some(|| crate::fixture::Fixture { delivered: 1.8, ..synchronous() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -69,7 +71,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
     let kind = case.places().next().map_or("the file system", |p| p.kind());
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The device wrote {} bytes for each byte that was asked for ({} for {}): journal, metadata or copies of {kind} are part of this result.",
@@ -85,7 +87,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Bytes that the layers wrote from a run's start to the end of its final sync, less what they write in that time anyway.
-fn net_bytes(case: &Case, ran: &Ran, layers: &[&Layer]) -> Known<f64> {
+fn net_bytes(case: &Case, ran: &CaseRun, layers: &[&Layer]) -> Known<f64> {
     let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
     let bytes = written(layers, start, synced)?;
     let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
@@ -108,24 +110,24 @@ fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Synchronous writes, where D01 cannot tell a journal from others.
 #[cfg(test)]
-fn synchronous() -> Forge {
-    Forge { cache: model::job::Cache::DirectDsync, ..Forge::honest_write() }
+fn synchronous() -> Fixture {
+    Fixture { cache: model::job::Cache::DirectDsync, ..Fixture::honest_write() }
 }
 
 #[test]
 fn a_quarter_more_biases_and_a_tenth_more_is_silent() {
-    let at = |delivered| CHECK.severity(&Forge { delivered, ..synchronous() }.record());
+    let at = |delivered| CHECK.severity(&Fixture { delivered, ..synchronous() }.record());
     assert_eq!(at(1.3), Some(Severity::Biased));
     assert_eq!(at(1.15), None);
 }
 
 #[test]
 fn what_the_disk_writes_anyway_is_not_the_file_systems() {
-    let mut record = Forge { foreign_ios: 8_800, ..synchronous() }.record();
+    let mut record = Fixture { foreign_ios: 8_800, ..synchronous() }.record();
     assert_eq!(CHECK.severity(&record), Some(Severity::Biased));
     // While idle it wrote as much: 34 MiB in the 1.1 s of a run.
     let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
@@ -141,6 +143,6 @@ fn what_the_disk_writes_anyway_is_not_the_file_systems() {
 
 #[test]
 fn where_others_were_found_it_is_silent() {
-    let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
+    let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&others.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! is part of the workload.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,10 +36,11 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { depth_seen: 0.98, engine: "sync", ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { depth_seen: 0.98, engine: "sync", ..crate::fixture::Fixture::honest() }
+            .record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -106,7 +107,7 @@ fn cure(case: &Case) -> &'static str {
 }
 
 fn found(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
         cure: cure(case).into(),
@@ -121,20 +122,20 @@ pub(crate) fn one_at_a_time(case: &Case, reached: f64) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn thinking_at_depth_one_is_no_finding() {
-    let idle = Forge { depth: 1, depth_seen: 0.2, ..Forge::honest() };
+    let idle = Fixture { depth: 1, depth_seen: 0.2, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&idle.record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn operations_that_wait_above_the_device_are_found() {
-    let throttled = Forge { device_time_share: 0.1, ..Forge::honest() };
+    let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = CHECK.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
     // Four neighbours merged into each request: a quarter of the queue is all of it.
-    let merged = Forge { device_time_share: 0.9, merged: 4, ..Forge::honest() };
+    let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&merged.record()), None);
 }

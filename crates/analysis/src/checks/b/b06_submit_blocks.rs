@@ -4,7 +4,7 @@
 //! one operation at a time (B05), nor for what blocks inside the kernel.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,7 +13,7 @@ use model::units::{show_ns, show_share};
 
 /// Engines whose calls hand over and come back.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
-/// Share of an operation's latency that its own hand-over may take. A queue of depth d that is limited by the cost of
+/// Share of an operation's latency that its own submission may take. A queue of depth d that is limited by the cost of
 /// handing over alone shows 1/d, so depth two shows half of it and blocks nowhere.
 const FREE_UP_TO: f64 = 0.5;
 /// What clocks and means may add to that.
@@ -38,11 +38,14 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { latency_ns: Some(crate::forge::SUBMIT_NS), ..crate::forge::Forge::honest() }
-            .record()
+        crate::fixture::Fixture {
+            latency_ns: Some(crate::fixture::SUBMIT_NS),
+            ..crate::fixture::Fixture::honest()
+        }
+        .record()
     }),
     #[cfg(test)]
-    blind: || without_submit(&crate::forge::Forge::honest()),
+    blind: || without_submit(&crate::fixture::Fixture::honest()),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -64,7 +67,7 @@ fn look(case: &Case) -> Known<Answer> {
     if part <= limit {
         return Ok(Answer::Holds("Handing operations over did not wait for them.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "Handing over took {} of the {} of an operation ({}): it was carried out inside the call that hands it over, so this is not asynchronous here.",
@@ -83,7 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-/// Mean latency of reads and writes in ns, in an open loop from the hand-over on.
+/// Mean latency of reads and writes in ns, in an open loop from the submission on.
 fn latency_mean(case: &Case) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for ran in &case.runs {
@@ -97,11 +100,11 @@ fn latency_mean(case: &Case) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::{Forge, SUBMIT_NS};
+use crate::fixture::{Fixture, SUBMIT_NS};
 
 #[cfg(test)]
-fn without_submit(forge: &Forge) -> model::record::Record {
-    let mut record = forge.record();
+fn without_submit(fixture: &Fixture) -> model::record::Record {
+    let mut record = fixture.record();
     for run in &mut record.runs {
         let streams = run.end.iter_mut().flat_map(|e| &mut e.streams);
         streams.for_each(|s| s.submit.clear());
@@ -112,8 +115,8 @@ fn without_submit(forge: &Forge) -> model::record::Record {
 #[test]
 fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not() {
     let at = |depth, latency| {
-        let forge = Forge { depth, latency_ns: Some(latency), ..Forge::honest() };
-        CHECK.severity(&forge.record())
+        let fixture = Fixture { depth, latency_ns: Some(latency), ..Fixture::honest() };
+        CHECK.severity(&fixture.record())
     };
     assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
     assert_eq!(at(2, 2 * SUBMIT_NS), None);
@@ -122,9 +125,9 @@ fn a_call_as_long_as_the_operation_blocks_and_half_of_it_at_depth_two_does_not()
 
 #[test]
 fn engines_that_wait_and_calls_that_fill_the_queue_are_not_asked() {
-    let sync = Forge { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Forge::honest() };
+    let sync = Fixture { engine: "sync", latency_ns: Some(SUBMIT_NS), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&sync.record()), Ok(Answer::DoesNotApply));
-    let mut full = Forge::honest().record();
+    let mut full = Fixture::honest().record();
     full.header.plan.jobs[0].phases[0].streams[0].batch.submit = 32;
     assert_eq!(CHECK.answer(&full), Ok(Answer::DoesNotApply));
 }

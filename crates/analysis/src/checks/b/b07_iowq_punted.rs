@@ -2,8 +2,8 @@
 //!
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -74,7 +74,7 @@ fn look(case: &Case) -> Known<Answer> {
         let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was handed over.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence,
         cure: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue."
@@ -85,7 +85,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// How many of the kernel's workers were seen in a run.
-fn workers_of(ran: &Ran) -> Known<usize> {
+fn workers_of(ran: &CaseRun) -> Known<usize> {
     let mut seen: Option<BTreeSet<&str>> = None;
     for snapshot in ran.run.evidence.iter().filter(|s| s.files.contains_key(THREADS)) {
         seen.get_or_insert_default().extend(workers(snapshot.text(THREADS)?));
@@ -108,11 +108,11 @@ fn workers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn with_threads(text: &str) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(THREADS.into(), Ok(text.into()));
     }
@@ -121,7 +121,7 @@ fn with_threads(text: &str) -> model::record::Record {
 
 #[cfg(test)]
 fn without_threads() -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     record.runs.iter_mut().flat_map(|r| &mut r.evidence).for_each(|s| drop(s.files.remove(THREADS)));
     record
 }
@@ -150,7 +150,7 @@ fn a_sync_has_workers_of_its_own_and_other_engines_are_not_asked() {
 
 #[test]
 fn a_run_without_a_look_is_not_checked() {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     record.runs[1].evidence.iter_mut().for_each(|s| drop(s.files.remove(THREADS)));
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("too short")));
 }

@@ -3,7 +3,7 @@
 //! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -42,7 +42,7 @@ fn look(case: &Case) -> Known<Answer> {
     let mut polls = None;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
-            return Ok(Answer::Finding(Found {
+            return Ok(Answer::Finding(Detail {
                 severity: Severity::Void,
                 sentence: format!(
                     "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
@@ -62,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 fn polled(says: Option<&str>) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].options.insert("iopoll".into(), None);
     let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
     queue.remove("io_poll");

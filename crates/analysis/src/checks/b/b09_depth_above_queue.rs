@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| queue(&[("nr_requests", "4\n")], &[("mq", "1")])),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("nr_requests");
         record
     },
@@ -61,7 +61,7 @@ fn look(case: &Case) -> Known<Answer> {
     if depth <= takes as f64 {
         return Ok(Answer::Holds("The device's queue held all operations in flight.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "{} operations were in flight on average, and the queue of {name} takes {}: the rest waited in software.",
@@ -86,11 +86,11 @@ fn capacity(layer: &Layer) -> Known<u64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn queue(of_queue: &[(&str, &str)], of_device: &[(&str, &str)]) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let layer = &mut record.header.hosts[0].places[0].layers[0];
     layer.queue.extend(of_queue.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
     layer.device.extend(of_device.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
@@ -111,7 +111,7 @@ fn every_hardware_queue_takes_its_share_and_a_loop_device_is_a_queue_too() {
     let at = |requests, queues| CHECK.severity(&queue(&[("nr_requests", requests)], &[("mq", queues)]));
     assert_eq!(at("8", "4"), None);
     assert_eq!(at("8", "3"), Some(Severity::Note));
-    let mut narrow = Forge::honest_loop().record();
+    let mut narrow = Fixture::honest_loop().record();
     narrow.header.hosts[0].places[0].layers[0].queue.insert("nr_requests".into(), "2".into());
     let Ok(Answer::Finding(f)) = CHECK.answer(&narrow) else { panic!("silent") };
     assert!(f.sentence.contains("queue of loop0 takes 8"), "{}", f.sentence);

@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -22,7 +22,7 @@ pub(super) const CHECK: Check = Check {
         reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Direct I/O alone is \
                 asked.",
         formula: "A note where a disk has one hardware queue, several workers use it, and they reach 200,000 operations per \
-                  second: there the queue's lock, about a microsecond for each hand-over and each completion, is a good part of \
+                  second: there the queue's lock, about a microsecond for each submission and each completion, is a good part of \
                   the time.",
         provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an empty image \
                   (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
@@ -59,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
@@ -74,8 +74,8 @@ fn look(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 fn one_queue(ops: u64, workers: u32) -> model::record::Record {
-    let forge = crate::forge::Forge { ops, workers, runs: 1, ..crate::forge::Forge::honest() };
-    let mut record = forge.record();
+    let fixture = crate::fixture::Fixture { ops, workers, runs: 1, ..crate::fixture::Fixture::honest() };
+    let mut record = fixture.record();
     record.header.hosts[0].places[0].layers[0].device.insert("mq".into(), "1".into());
     record
 }

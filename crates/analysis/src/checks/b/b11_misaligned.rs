@@ -5,7 +5,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -33,10 +33,12 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { block_bytes: 512, ..crate::forge::Forge::honest_write() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { block_bytes: 512, ..crate::fixture::Fixture::honest_write() }.record()
+    }),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest_write().record();
+        let mut record = crate::fixture::Fixture::honest_write().record();
         record.header.hosts[0].places[0].layers[0].queue.remove("physical_block_size");
         record
     },
@@ -70,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         "the disk reads more than is asked"
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if writes { Severity::Biased } else { Severity::Note },
         sentence: format!(
             "Operations do not lie on the physical blocks of {}, so {effect}: {}.",
@@ -168,16 +170,16 @@ fn of_extents(case: &Case, block: u64) -> Known<Option<String>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages() {
-    let at = |forge: Forge| CHECK.severity(&forge.record());
-    assert_eq!(at(Forge { block_bytes: 6144, ..Forge::honest_write() }), Some(Severity::Biased));
-    assert_eq!(at(Forge { block_bytes: 512, ..Forge::honest() }), Some(Severity::Note));
-    assert_eq!(at(Forge { block_bytes: 8192, ..Forge::honest_write() }), None);
+    let at = |fixture: Fixture| CHECK.severity(&fixture.record());
+    assert_eq!(at(Fixture { block_bytes: 6144, ..Fixture::honest_write() }), Some(Severity::Biased));
+    assert_eq!(at(Fixture { block_bytes: 512, ..Fixture::honest() }), Some(Severity::Note));
+    assert_eq!(at(Fixture { block_bytes: 8192, ..Fixture::honest_write() }), None);
     assert_eq!(
-        at(Forge { block_bytes: 512, cache: model::job::Cache::Buffered, ..Forge::honest_write() }),
+        at(Fixture { block_bytes: 512, cache: model::job::Cache::Buffered, ..Fixture::honest_write() }),
         None
     );
 }
@@ -185,7 +187,7 @@ fn small_writes_bias_small_reads_are_a_note_and_the_page_cache_makes_whole_pages
 #[test]
 fn an_offset_a_partition_and_extents_count_too() {
     let with = |change: fn(&mut model::record::Record)| {
-        let mut record = Forge::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         change(&mut record);
         match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => f.sentence,
@@ -222,8 +224,8 @@ fn an_offset_a_partition_and_extents_count_too() {
 
 #[test]
 fn without_a_map_a_file_is_not_checked_and_a_device_needs_none() {
-    let file = Forge { no_fiemap: true, ..Forge::honest_write() };
+    let file = Fixture { no_fiemap: true, ..Fixture::honest_write() };
     assert!(CHECK.answer(&file.record()).is_err());
-    let device = Forge { role: model::plan::Role::Device, ..file };
+    let device = Fixture { role: model::plan::Role::Device, ..file };
     assert!(matches!(CHECK.answer(&device.record()), Ok(Answer::Holds(..))));
 }

@@ -3,7 +3,7 @@
 //! For: every run of the job, those that errors ended included. Not for: why a device fails.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,9 +30,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { errors: 7, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { errors: 7, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -57,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
         .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno_words(*e)))
         .collect();
     let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "{} operations failed{which} and {} were short: failed I/O is often the fastest I/O.",
@@ -94,13 +94,13 @@ fn errno_words(errno: i32) -> String {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn short_operations_void_too_and_errors_are_named() {
-    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { errors: 7, ..Forge::honest() }.record()) else {
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { errors: 7, ..Fixture::honest() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("EIO"), "{}", f.sentence);
-    assert_eq!(CHECK.severity(&Forge { short: 1, ..Forge::honest() }.record()), Some(Severity::Void));
+    assert_eq!(CHECK.severity(&Fixture { short: 1, ..Fixture::honest() }.record()), Some(Severity::Void));
 }

@@ -5,8 +5,8 @@
 
 mod drawn;
 
-use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, asked_depth, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use drawn::Drawn;
 use model::Known;
 use model::check_id::CheckId;
@@ -37,7 +37,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| mixed(70)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// How far one figure of one run is from what was drawn.
@@ -62,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
     if worst.times <= 1.0 {
         return Ok(Answer::Holds("Directions and sizes were those that were asked for.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: worst.sentence.clone(),
         cure: "This is a fault of fathom or of an engine that loses operations; please report it with the session file.".into(),
@@ -72,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// Shares and sizes of one run; nothing where nothing completed.
-fn of_run(ran: &Ran, drawn: &Drawn, edges: f64) -> Vec<Off> {
+fn of_run(ran: &CaseRun, drawn: &Drawn, edges: f64) -> Vec<Off> {
     let amount = |kind| ran.in_window(kind);
     let drawable = [Kind::Read, Kind::Write, Kind::Trim];
     let all: f64 = drawable.iter().map(|k| amount(*k).ops as f64).sum();
@@ -130,7 +130,7 @@ use model::job::Sizes;
 /// The honest reads, while the plan asked for this share of reads.
 #[cfg(test)]
 fn mixed(read_percent: u8) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].mix.read_percent = read_percent;
     record
 }
@@ -159,7 +159,7 @@ fn chance_is_silent_and_two_per_cent_are_found() {
 #[test]
 fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
     let at = |sizes: Sizes| {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].sizes.read = sizes;
         CHECK.severity(&record)
     };
@@ -172,11 +172,11 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
 
 #[test]
 fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
     assert_eq!(CHECK.severity(&with_writes(record.clone(), 10_000, 512)), None);
     assert_eq!(CHECK.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biased));
-    let mut lines = crate::forge::Forge::honest().record();
+    let mut lines = crate::fixture::Fixture::honest().record();
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);

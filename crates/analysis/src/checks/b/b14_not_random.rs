@@ -5,7 +5,7 @@
 
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,9 +35,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::B01], look),
     #[cfg(test)]
-    fires: Some(|| super::shared::merge_some(crate::forge::Forge::honest().record(), 0.05)),
+    fires: Some(|| super::shared::merge_some(crate::fixture::Fixture::honest().record(), 0.05)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -62,7 +62,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
@@ -78,11 +78,11 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Random offsets that the session before drew from the same seed.
-fn drawn_before(case: &Case) -> Option<Known<Found>> {
+fn drawn_before(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
     let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
     let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
-    Some(session.clone().map(|session| Found {
+    Some(session.clone().map(|session| Detail {
         severity: Severity::Biased,
         sentence: format!(
             "Seed {} drew the offsets of session {session} too: where caches below still hold its blocks, these were answered by them.",
@@ -108,36 +108,36 @@ fn by_chance(case: &Case) -> f64 {
 #[cfg(test)]
 use super::shared::merge_some;
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_twentieth_merged_biases_a_hundredth_is_silent_and_half_is_another_size() {
-    let at = |part| CHECK.severity(&merge_some(Forge::honest().record(), part));
+    let at = |part| CHECK.severity(&merge_some(Fixture::honest().record(), part));
     assert_eq!(at(0.05), Some(Severity::Biased));
     assert_eq!(at(0.01), None);
-    assert_eq!(CHECK.answer(&merge_some(Forge::honest().record(), 0.5)), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&merge_some(Fixture::honest().record(), 0.5)), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn neighbours_by_chance_in_a_small_span_and_near_orders_are_no_finding() {
-    let mut small = merge_some(Forge::honest().record(), 0.2);
+    let mut small = merge_some(Fixture::honest().record(), 0.2);
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
     assert_eq!(CHECK.severity(&small), None);
-    let mut normal = merge_some(Forge::honest().record(), 0.2);
+    let mut normal = merge_some(Fixture::honest().record(), 0.2);
     normal.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = Order::Normal(1.0);
     assert_eq!(CHECK.answer(&normal), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_few_merges_beside_few_operations_are_a_journals() {
-    let few = merge_some(Forge { ops: 300, ..Forge::honest_write() }.record(), 0.1);
+    let few = merge_some(Fixture { ops: 300, ..Fixture::honest_write() }.record(), 0.1);
     assert_eq!(CHECK.severity(&few), None);
 }
 
 #[test]
 fn a_seed_of_the_session_before_biases_what_is_drawn_and_an_unread_history_is_not_checked() {
     let again = |said: Result<&str, &str>| {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.plan.seed_again = Some(said.map(Into::into).map_err(Into::into));
         record
     };

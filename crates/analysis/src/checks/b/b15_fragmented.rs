@@ -3,7 +3,7 @@
 //! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -37,7 +37,9 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| pieces(2_000, "0")),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_sequential() }.record(),
+    blind: || {
+        crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_sequential() }.record()
+    },
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -61,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
     if worst.count <= PIECES || mean_piece(worst) >= limit {
         return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if spins { Severity::Biased } else { Severity::Note },
         sentence: format!(
             "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
@@ -96,12 +98,12 @@ fn spins(case: &Case) -> Known<bool> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A gibibyte in so many pieces on a disk that says this of its rotation.
 #[cfg(test)]
 fn pieces(count: u64, rotational: &str) -> model::record::Record {
-    let mut record = Forge::honest_sequential().record();
+    let mut record = Fixture::honest_sequential().record();
     record.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), rotational.into());
     for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         if let Some(Ok(extents)) = &mut state.extents {
@@ -127,5 +129,5 @@ fn a_virtual_disk_that_says_it_spins_is_not_believed_and_random_is_not_asked() {
     assert_eq!(CHECK.severity(&record), None);
     record.header.hosts[0].virtual_by = Err("not known".into());
     assert!(CHECK.answer(&record).is_err());
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }

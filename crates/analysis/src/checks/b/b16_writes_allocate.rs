@@ -4,7 +4,7 @@
 //! for copies that a file system makes of shared blocks (A21).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
@@ -31,9 +31,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { hole_share: 0.5, ..crate::forge::Forge::honest_write() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { hole_share: 0.5, ..crate::fixture::Fixture::honest_write() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_fiemap: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || crate::fixture::Fixture { no_fiemap: true, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -52,7 +54,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if worst <= RENAMED_ABOVE {
         return Ok(Answer::Holds("Writes overwrote blocks that were there.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!(
             "{} of the file had no written blocks before the run, so writes also allocated them; overwriting a file is another test.",
@@ -77,18 +79,18 @@ fn after(case: &Case) -> Option<Vec<Extents>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn two_per_cent_of_holes_rename_and_half_a_per_cent_is_silent() {
-    let at = |hole_share| CHECK.severity(&Forge { hole_share, ..Forge::honest_write() }.record());
+    let at = |hole_share| CHECK.severity(&Fixture { hole_share, ..Fixture::honest_write() }.record());
     assert_eq!(at(0.02), Some(Severity::Rename));
     assert_eq!(at(0.005), None);
 }
 
 #[test]
 fn allocated_and_never_written_counts_as_well_and_reads_are_not_asked() {
-    let mut record = Forge::honest_write().record();
+    let mut record = Fixture::honest_write().record();
     for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         if let Some(Ok(extents)) = &mut state.extents {
             extents.unwritten_bytes = extents.span_bytes;
@@ -96,6 +98,6 @@ fn allocated_and_never_written_counts_as_well_and_reads_are_not_asked() {
     }
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.renames, Some(Rename::Condition("allocating".into())));
-    let read = Forge { hole_share: 1.0, ..Forge::honest() };
+    let read = Fixture { hole_share: 1.0, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

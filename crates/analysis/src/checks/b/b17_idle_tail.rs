@@ -2,8 +2,8 @@
 //!
 //! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
 
-use crate::case::{Case, Ran, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -40,11 +40,11 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| uneven(&[2_750, 2_750, 2_750, 1_000], 0)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_cpu_times: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// What the workers of one run have in common, or not.
-struct Spread {
+struct Imbalance {
     /// Operations of the least busy by those of the busiest, 1 where chance explains the difference.
     least: f64,
     /// ns and share of the run that the first was done before the last, 0 where waking and draining explain it.
@@ -53,9 +53,10 @@ struct Spread {
 }
 
 fn look(case: &Case) -> Known<Answer> {
-    let spreads: Vec<Spread> = case.runs.iter().map(|ran| spread(case, ran)).collect::<Known<_>>()?;
-    let least = spreads.iter().map(|s| s.least).min_by(f64::total_cmp);
-    let tail = spreads.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
+    let imbalances: Vec<Imbalance> =
+        case.runs.iter().map(|ran| imbalance(case, ran)).collect::<Known<_>>()?;
+    let least = imbalances.iter().map(|s| s.least).min_by(f64::total_cmp);
+    let tail = imbalances.iter().max_by(|a, b| a.tail.total_cmp(&b.tail));
     let (Some(least), Some(tail)) = (least, tail) else { return Err(crate::case::no_run()) };
     let numbers =
         evidence([("least_by_most_ops", least), ("tail_share", tail.tail), ("tail_ns", tail.tail_ns)]);
@@ -76,7 +77,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         return Ok(Answer::Holds("All workers loaded the target all the time.", numbers));
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence,
         cure: "Give every worker a CPU of its own (--cpus, --pin), or ask for more --depth instead of --workers.".into(),
@@ -85,7 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-fn spread(case: &Case, ran: &Ran) -> Known<Spread> {
+fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
     let workers: Vec<&WorkerEnd> = ran.end.workers.iter().filter(|w| w.stream == case.index).collect();
     let walls = workers.iter().map(|w| w.wall_ns);
     let (Some(first), Some(last)) = (walls.clone().min(), walls.max()) else {
@@ -105,7 +106,7 @@ fn spread(case: &Case, ran: &Ran) -> Known<Spread> {
     let tail_ns = if gap > explained { gap as f64 } else { 0.0 };
     let by_chance = DEVIATIONS * (fewest as f64 + most as f64).sqrt();
     let differs = (most - fewest) as f64 > by_chance;
-    Ok(Spread {
+    Ok(Imbalance {
         least: if differs { share(fewest as f64, most as f64) } else { 1.0 },
         tail_ns,
         tail: share(tail_ns, last as f64),
@@ -116,7 +117,7 @@ fn spread(case: &Case, ran: &Ran) -> Known<Spread> {
 #[cfg(test)]
 fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
     let workers = ops.len() as u32;
-    let mut record = crate::forge::Forge { workers, ..crate::forge::Forge::honest() }.record();
+    let mut record = crate::fixture::Fixture { workers, ..crate::fixture::Fixture::honest() }.record();
     for end in record.runs.iter_mut().flat_map(|r| &mut r.end) {
         end.workers.iter_mut().zip(ops).for_each(|(w, n)| w.ops = *n);
         end.workers.last_mut().into_iter().for_each(|w| w.wall_ns -= early_ns);

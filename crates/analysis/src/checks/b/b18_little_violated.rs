@@ -2,8 +2,8 @@
 //!
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
-use crate::case::{Case, Ran, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, asked_depth, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -37,10 +37,10 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { latency_ns: Some(2_000_000), ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { latency_ns: Some(2_000_000), ..crate::fixture::Fixture::honest() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// Both sides of Little's law in one run.
@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
@@ -95,7 +95,7 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-fn sides(ran: &Ran, asked: f64) -> Option<Sides> {
+fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
     // In an open loop latency begins before an operation is in flight; its service time is the part that counts here.
     let in_flight = |k: &KindEnd| k.open.as_ref().map_or_else(|| k.latency.clone(), |o| o.service.clone());
     let parts: Vec<Histogram> =
@@ -125,19 +125,19 @@ fn sides(ran: &Ran, asked: f64) -> Option<Sides> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_shortfall_of_a_tenth_is_found_and_one_per_cent_is_not() {
     // 31.5 in flight and 10,000 operations a second: 3.15 ms.
-    let at = |latency| Forge { latency_ns: Some(latency), ..Forge::honest() };
+    let at = |latency| Fixture { latency_ns: Some(latency), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&at(2_800_000).record()), Some(Severity::Void));
     assert_eq!(CHECK.severity(&at(3_120_000).record()), None);
 }
 
 #[test]
 fn few_slow_operations_across_the_edges_are_no_contradiction() {
-    let slow = Forge { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Forge::honest() };
+    let slow = Fixture { ops: 40, depth_seen: 20.0, latency_ns: Some(400_000_000), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&slow.record()), None);
 }
 
@@ -145,7 +145,7 @@ fn few_slow_operations_across_the_edges_are_no_contradiction() {
 fn a_stall_across_the_edge_of_the_window_is_not_checked_and_no_contradiction() {
     // Depth 1 for a second, of which one operation that ended behind the window had eight tenths.
     let mut record =
-        Forge { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Forge::honest() }
+        Fixture { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Fixture::honest() }
             .record();
     assert_eq!(CHECK.severity(&record), Some(Severity::Void));
     let issued = record

@@ -4,7 +4,7 @@
 //! system itself sends through the page cache (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -28,7 +28,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A02], look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { dirty_share: 0.01, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { dirty_share: 0.01, ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
     blind: || pages_unknown(),
 };
@@ -63,7 +65,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn found(sentence: String, dirty: u64) -> Answer {
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence,
         cure:
@@ -82,11 +84,11 @@ fn buffered_beside(case: &Case) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn pages_unknown() -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for state in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         state.pages = Err("Operation not permitted (os error 1)".into());
     }
@@ -95,22 +97,22 @@ fn pages_unknown() -> model::record::Record {
 
 #[test]
 fn a_few_dirty_pages_bias_clean_ones_do_not_and_many_are_the_file_systems() {
-    let at = |forge: Forge| CHECK.answer(&forge.record());
-    assert!(matches!(at(Forge { dirty_share: 0.01, ..Forge::honest() }), Ok(Answer::Finding(_))));
-    assert!(matches!(at(Forge { cached_share: 0.01, ..Forge::honest() }), Ok(Answer::Holds(..))));
-    assert_eq!(at(Forge { dirty_share: 0.5, ..Forge::honest() }), Ok(Answer::DoesNotApply));
+    let at = |fixture: Fixture| CHECK.answer(&fixture.record());
+    assert!(matches!(at(Fixture { dirty_share: 0.01, ..Fixture::honest() }), Ok(Answer::Finding(_))));
+    assert!(matches!(at(Fixture { cached_share: 0.01, ..Fixture::honest() }), Ok(Answer::Holds(..))));
+    assert_eq!(at(Fixture { dirty_share: 0.5, ..Fixture::honest() }), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn streams_that_disagree_about_a_target_are_found_and_mincore_is_no_witness() {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let streams = &mut record.header.plan.jobs[0].phases[0].streams;
     let mut other = streams[0].clone();
     other.cache = model::job::Cache::Buffered;
     streams.push(other);
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("--cache buffered"), "{}", f.sentence);
-    let mut mincore = Forge::honest().record();
+    let mut mincore = Fixture::honest().record();
     for state in mincore.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets) {
         state.pages.as_mut().unwrap().dirty = None;
     }

@@ -5,7 +5,7 @@
 
 use super::shared::ODD_BYTES;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,10 +35,10 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| reading(0.5)),
     #[cfg(test)]
     blind: || {
-        crate::forge::Forge {
+        crate::fixture::Fixture {
             stat_unreadable: true,
             cache: model::job::Cache::Buffered,
-            ..crate::forge::Forge::honest_write()
+            ..crate::fixture::Fixture::honest_write()
         }
         .record()
     },
@@ -86,7 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         (": the file system read what it needs for allocating, or a layer to change parts of what it stores".into(), String::new())
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate holds these reads.",
@@ -116,13 +116,13 @@ fn parts_of_pages(case: &Case, page: u64) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Buffered writes of 512 B, and reads of this share of their bytes that are charged to us.
 #[cfg(test)]
 fn reading(part: f64) -> model::record::Record {
     let cache = model::job::Cache::Buffered;
-    let mut record = Forge { block_bytes: 512, cache, ..Forge::honest_write() }.record();
+    let mut record = Fixture { block_bytes: 512, cache, ..Fixture::honest_write() }.record();
     let (mut runs, bytes) = (0, (11_000.0 * 512.0 * part) as u64);
     for run in &mut record.runs {
         for snapshot in &mut run.evidence {
@@ -152,6 +152,6 @@ fn reads_beside_writes_are_named_with_their_cause_and_the_odd_block_is_not() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&reading(1.0)) else { panic!("silent") };
     assert!(f.sentence.contains("a part of a page (4 KiB)"), "{}", f.sentence);
     assert!(matches!(CHECK.answer(&reading(0.04)), Ok(Answer::Holds(..))));
-    let direct = CHECK.answer(&Forge::honest_write().record());
+    let direct = CHECK.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
 }

@@ -12,7 +12,7 @@ use model::units::show_bytes;
 /// How near the device's bytes must be to the issued ones for its requests to be ours: a foreign twentieth moves the mean
 /// size of a request by no more than that.
 const SAME_BYTES: f64 = 0.05;
-/// Requests and merges per run that are never held against anybody: a journal's commit, the odd line of a log.
+/// Requests and merges per run that are never counted against anybody: a journal's commit, the odd line of a log.
 pub(super) const ODD_REQUESTS: u64 = 48;
 /// Bytes per run of the same.
 pub(super) const ODD_BYTES: u64 = 1 << 20;
@@ -46,7 +46,7 @@ impl Requests {
     }
 }
 
-/// Whether requests can be held against operations at all: through the page cache the kernel makes requests of its own.
+/// Whether requests can be compared with operations at all: through the page cache the kernel makes requests of its own.
 pub(super) fn one_to_one(case: &Case) -> bool {
     case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
 }

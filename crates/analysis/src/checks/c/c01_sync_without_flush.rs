@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -37,9 +37,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C02], look),
     #[cfg(test)]
-    fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 0, 0)),
+    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 0, 0)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || {
+        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -100,7 +102,7 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
         // What was measured asks for no durability; only the sync behind it is void.
         (Severity::Note, None)
     };
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity,
         sentence: format!("{sentence} What was synced can be lost with the power."),
         cure: "Write `write back` into queue/write_cache of the layers that say otherwise.".into(),
@@ -125,28 +127,28 @@ fn is_declared_safe(place: &Place, layer: &Layer) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn half_of_the_syncs_is_enough_and_less_is_not() {
-    let at = |n| CHECK.severity(&flushes::forged(&flushes::stable_writes(), "write back", n, 1));
+    let at = |n| CHECK.severity(&flushes::fixture(&flushes::stable_writes(), "write back", n, 1));
     assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
     // 32 in flight may share a flush.
-    let deep = Forge { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
-    let at = |n| CHECK.severity(&flushes::forged(&deep, "write back", n, 1));
+    let deep = Fixture { depth: 32, depth_seen: 31.0, ..flushes::stable_writes() };
+    let at = |n| CHECK.severity(&flushes::fixture(&deep, "write back", n, 1));
     assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
 }
 
 #[test]
 fn the_final_sync_alone_is_a_note() {
-    let plain = |n| CHECK.severity(&flushes::forged(&Forge::honest_write(), "write back", n, 1));
+    let plain = |n| CHECK.severity(&flushes::fixture(&Fixture::honest_write(), "write back", n, 1));
     assert_eq!((plain(0), plain(1)), (Some(Severity::Note), None));
 }
 
 #[test]
 fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
-    let on_loop = Forge { leaf_share: Some(1.0), ..flushes::stable_writes() };
-    let mut record = flushes::forged(&on_loop, "write back", 11_000, 1);
+    let on_loop = Fixture { leaf_share: Some(1.0), ..flushes::stable_writes() };
+    let mut record = flushes::fixture(&on_loop, "write back", 11_000, 1);
     assert_eq!(CHECK.severity(&record), None);
     let switch = |r: &mut model::record::Record, i: usize, key: &str, text: &str| {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
@@ -164,7 +166,7 @@ fn a_loop_device_or_a_disk_with_fua_cannot_be_write_through() {
 
 #[test]
 fn old_kernels_count_no_flushes_and_that_is_not_none() {
-    let mut record = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);
+    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
         let first: Option<Vec<String>> =
             text.as_ref().ok().map(|t| t.split_ascii_whitespace().take(11).map(str::to_owned).collect());

@@ -4,7 +4,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
+        crate::fixture::Fixture { options: "rw,relatime,nobarrier", ..flushes::stable_writes() }.record()
     }),
     #[cfg(test)]
     blind: || {
@@ -83,7 +83,7 @@ fn found(case: &Case, what: &str) -> Answer {
     } else {
         (Severity::Note, None)
     };
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity,
         sentence: format!("Syncs are skipped here: {what}. What was synced can be lost with the power."),
         cure: "Mount with barriers, and start without libraries that swallow syncs.".into(),
@@ -93,7 +93,7 @@ fn found(case: &Case, what: &str) -> Answer {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
@@ -105,14 +105,14 @@ fn a_library_is_as_good_as_an_option_and_words_that_only_look_alike_are_none() {
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     library(&mut record, "/usr/lib/libc.so.6\n");
     assert_eq!(CHECK.severity(&record), None);
-    let barrier = Forge { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
+    let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..flushes::stable_writes() };
     assert_eq!(CHECK.severity(&barrier.record()), None);
 }
 
 #[test]
 fn without_syncs_of_its_own_the_number_keeps_its_name_and_reads_are_not_asked() {
-    let plain = Forge { options: "rw,nobarrier", ..Forge::honest_write() };
+    let plain = Fixture { options: "rw,nobarrier", ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&plain.record()), Some(Severity::Note));
-    let read = Forge { options: "rw,nobarrier", ..Forge::honest() };
+    let read = Fixture { options: "rw,nobarrier", ..Fixture::honest() };
     assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

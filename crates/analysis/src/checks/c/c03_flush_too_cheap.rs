@@ -4,7 +4,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -38,10 +38,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::C01, CheckId::C02], look),
     #[cfg(test)]
-    fires: Some(|| flushes::forged(&flushes::stable_writes(), "write back", 11_000, 200)),
+    fires: Some(|| flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 200)),
     #[cfg(test)]
     blind: || {
-        let mut record = flushes::forged(&flushes::stable_writes(), "write back", 11_000, 2_000);
+        let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, 2_000);
         record.header.hosts[0].virtual_by = Err("cpuinfo: not found".into());
         record
     },
@@ -107,7 +107,7 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
             "the drive answered from its memory; only protection against power loss makes that right",
         )
     };
-    Ok(Some(Err(Answer::Finding(Found {
+    Ok(Some(Err(Answer::Finding(Detail {
         severity,
         sentence: format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
         cure: "Find out whether the cache below survives a power cut.".into(),
@@ -117,13 +117,13 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
 #[cfg(test)]
 fn at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
-    let mut record = flushes::forged(&flushes::stable_writes(), "write back", 11_000, ms);
+    let mut record = flushes::fixture(&flushes::stable_writes(), "write back", 11_000, ms);
     change(&mut record);
     CHECK.severity(&record)
 }
@@ -142,9 +142,9 @@ fn a_threshold_for_flash_one_for_platters_and_a_note_in_a_virtual_machine() {
 
 #[test]
 fn few_flushes_cannot_be_timed_by_whole_milliseconds() {
-    let few = flushes::forged(&Forge { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
+    let few = flushes::fixture(&Fixture { ops: 10, ..flushes::stable_writes() }, "write back", 11, 0);
     let why = CHECK.answer(&few);
     assert!(why.as_ref().is_err_and(|w| w.contains("too few")), "{why:?}");
-    let none = flushes::forged(&flushes::stable_writes(), "write back", 0, 0);
+    let none = flushes::fixture(&flushes::stable_writes(), "write back", 0, 0);
     assert_eq!(CHECK.answer(&none), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,9 +29,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]
-    fires: Some(|| flushes::forged(&crate::forge::Forge::honest_write(), "write back", 1, 1)),
+    fires: Some(|| flushes::fixture(&crate::fixture::Fixture::honest_write(), "write back", 1, 1)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || {
+        crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -46,7 +48,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
     if failed > 0 {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Biased,
             sentence: format!(
                 "The writes of {failed} of {} runs were never made stable: there is no final sync that succeeded.",
@@ -69,7 +71,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let each = syncs / case.runs.len() as f64;
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "The writes were acknowledged and may have been in the drive's volatile cache when the clock stopped; the sync \
@@ -83,25 +85,25 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn syncs_of_the_job_settle_it_and_a_failed_final_sync_is_no_note() {
     assert_eq!(
-        CHECK.severity(&flushes::forged(&Forge::honest_write(), "write back", 1, 1)),
+        CHECK.severity(&flushes::fixture(&Fixture::honest_write(), "write back", 1, 1)),
         Some(Severity::Note)
     );
     assert!(matches!(
-        CHECK.answer(&flushes::forged(&flushes::stable_writes(), "write back", 1, 1)),
+        CHECK.answer(&flushes::fixture(&flushes::stable_writes(), "write back", 1, 1)),
         Ok(Answer::Holds(..))
     ));
-    let failed = Forge { sync_ns: None, ..Forge::honest_write() };
+    let failed = Fixture { sync_ns: None, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&failed.record()), Some(Severity::Biased));
 }
 
 #[test]
 fn what_is_in_memory_is_said_by_another() {
-    let in_memory = Forge { delivered: 0.3, dirty_share: 0.7, ..Forge::honest_write() };
-    let record = flushes::forged(&in_memory, "write back", 1, 1);
+    let in_memory = Fixture { delivered: 0.3, dirty_share: 0.7, ..Fixture::honest_write() };
+    let record = flushes::fixture(&in_memory, "write back", 1, 1);
     assert_eq!(CHECK.answer(&record), Ok(Answer::DoesNotApply));
 }

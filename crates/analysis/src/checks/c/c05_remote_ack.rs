@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -60,7 +60,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let [writes, commits] = calls(case)?;
     if writes == 0 && commits == 0 && flushes::syncs_itself(case) && flushes::asked(case) > 0 {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!(
                 "{} syncs were asked for, and not one write was sent to the server.",
@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 fn note(sentence: String) -> Answer {
-    Answer::Finding(Found {
+    Answer::Finding(Detail {
         severity: Severity::Note,
         sentence,
         cure: "Ask the server whether it answers before or after its own storage has the data.".into(),
@@ -120,7 +120,7 @@ fn sent(snapshot: &Snapshot) -> Known<[u64; 2]> {
 #[cfg(test)]
 fn nfs(calls: Option<(u64, u64, u64)>) -> model::record::Record {
     let nothing_below = true;
-    let mut record = crate::forge::Forge { nothing_below, ..flushes::stable_writes() }.record();
+    let mut record = crate::fixture::Fixture { nothing_below, ..flushes::stable_writes() }.record();
     for fs in record.header.hosts[0].places.iter_mut().filter_map(|p| p.file_system.as_mut()) {
         fs.kind = "nfs4".into();
     }
@@ -153,8 +153,8 @@ fn a_server_is_a_note_and_nothing_sent_renames() {
 
 #[test]
 fn a_file_system_of_user_space_needs_no_counters() {
-    let fuse = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest_write() };
+    let fuse = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest_write() };
     assert_eq!(CHECK.severity(&fuse.record()), Some(Severity::Note));
-    let read = crate::forge::Forge { nothing_below: true, ..crate::forge::Forge::honest() };
+    let read = crate::fixture::Fixture { nothing_below: true, ..crate::fixture::Fixture::honest() };
     assert_eq!(CHECK.answer(&read.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,14 +4,14 @@
 //! machine's memory (A09 says that, with the same rate).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_ns, show_rate, show_share};
 
-/// Share of the measured time from which the sync belongs into it.
+/// Share of the measured time from which the sync belongs in it.
 const HIDDEN_ABOVE: f64 = 0.1;
 /// A sync below this is a commit of a journal and a flush, which even a spinning disk does in some turns; beside a short run it
 /// would look large.
@@ -24,7 +24,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
         formula: "Time of the final syncs by measured time, over all runs: above 10 % the rate is off by as much. Syncs below 50 ms \
-                  on average are never held against a run: that is a commit and a flush. Where A09 finds the writes in memory it \
+                  on average are never counted against a run: that is a commit and a flush. Where A09 finds the writes in memory it \
                   says so with the rate that includes the sync, and this check is silent.",
         provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop device that keeps its \
                   image in the page cache (`losetup --direct-io=off`), as a drive with a large volatile cache does.",
@@ -35,10 +35,10 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let sync_ns = Some(300_000_000);
-        crate::forge::Forge { sync_ns, ..crate::forge::Forge::honest_write() }.record()
+        crate::fixture::Fixture { sync_ns, ..crate::fixture::Fixture::honest_write() }.record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { sync_ns: None, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || crate::fixture::Fixture { sync_ns: None, ..crate::fixture::Fixture::honest_write() }.record(),
 };
 
 fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
@@ -60,7 +60,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= HIDDEN_ABOVE || each < FLOOR_NS {
         return Ok(Answer::Holds("The final sync was short beside the measured time.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
@@ -75,15 +75,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
-    let at =
-        |ms: u64| CHECK.severity(&Forge { sync_ns: Some(ms * 1_000_000), ..Forge::honest_write() }.record());
+    let at = |ms: u64| {
+        CHECK.severity(&Fixture { sync_ns: Some(ms * 1_000_000), ..Fixture::honest_write() }.record())
+    };
     assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
     // A window of 1 s can be forged no shorter, so the floor is tried on its own figures.
-    let mut record = Forge { sync_ns: Some(40_000_000), ..Forge::honest_write() }.record();
+    let mut record = Fixture { sync_ns: Some(40_000_000), ..Fixture::honest_write() }.record();
     for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         stream.window_ns = 300_000_000;
     }
@@ -92,6 +93,6 @@ fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
 
 #[test]
 fn what_was_in_memory_is_said_once() {
-    let forged = Forge { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Forge::honest_write() };
-    assert_eq!(CHECK.answer(&forged.record()), Ok(Answer::DoesNotApply));
+    let fixture = Fixture { delivered: 0.0, sync_ns: Some(3_000_000_000), ..Fixture::honest_write() };
+    assert_eq!(CHECK.answer(&fixture.record()), Ok(Answer::DoesNotApply));
 }

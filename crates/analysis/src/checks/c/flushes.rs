@@ -3,7 +3,7 @@
 //! For: the checks of this group. Not for: opinions. Flushes are looked up at the lowest layers only: the kernel counts them
 //! for devices with a queue of requests, and device mapper or RAID in between have none.
 
-use crate::case::{Case, Ran};
+use crate::case::{Case, CaseRun};
 use model::Known;
 use model::evidence::{BlockStat, Moment};
 use model::job::{Kind, SyncCall};
@@ -46,7 +46,7 @@ pub(super) fn syncs_itself(case: &Case) -> bool {
 
 /// Syncs of the stream, each of which has to reach the disk: calls, and writes that are stable before they complete.
 pub(super) fn asked(case: &Case) -> u64 {
-    let of = |ran: &Ran, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
+    let of = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
     let calls = if syncs_itself(case) && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
     let writes = case.stream.cache.is_sync().then_some(Kind::Write);
     let kinds = || calls.into_iter().chain(writes);
@@ -72,13 +72,13 @@ pub(super) fn counted(case: &Case, disk: &Layer, until: Moment) -> Known<[u64; 2
 
 /// A record whose disks have this cache, and per run so many flushes that take so many ms together.
 #[cfg(test)]
-pub(super) fn forged(
-    forge: &crate::forge::Forge,
+pub(super) fn fixture(
+    fixture: &crate::fixture::Fixture,
     write_cache: &str,
     flushes: u64,
     ms: u64,
 ) -> model::record::Record {
-    let mut record = forge.record();
+    let mut record = fixture.record();
     let places = record.header.hosts.iter_mut().flat_map(|h| &mut h.places);
     for layer in places.flat_map(|p| &mut p.layers) {
         layer.queue.insert("write_cache".into(), format!("{write_cache}\n"));
@@ -101,8 +101,8 @@ pub(super) fn forged(
 
 /// Ten thousand writes, each of them stable before it completes, one at a time.
 #[cfg(test)]
-pub(super) fn stable_writes() -> crate::forge::Forge {
-    use crate::forge::Forge;
+pub(super) fn stable_writes() -> crate::fixture::Fixture {
+    use crate::fixture::Fixture;
     let cache = model::job::Cache::DirectDsync;
-    Forge { cache, depth: 1, depth_seen: 0.95, runs: 2, ..Forge::honest_write() }
+    Fixture { cache, depth: 1, depth_seen: 0.95, runs: 2, ..Fixture::honest_write() }
 }

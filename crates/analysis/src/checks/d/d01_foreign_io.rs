@@ -4,7 +4,7 @@
 //! nor neighbours below a virtual disk (D18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use crate::traffic::{self, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
@@ -15,7 +15,7 @@ use model::units::{show_bytes, show_share};
 const BIASED_ABOVE: f64 = 0.05;
 /// Share from which the number is about the neighbours.
 const VOID_ABOVE: f64 = 0.30;
-/// Requests per run that are never held against anybody, as few bytes are not.
+/// Requests per run that are never counted against anybody, as few bytes are not.
 const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
     id: CheckId::D01,
@@ -28,7 +28,7 @@ pub(super) const CHECK: Check = Check {
         formula: "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged), as a \
                   share of the larger of what the disk did and what was issued: above 5 % biased, above 30 % void; the worst disk \
                   counts. Per run 48 \
-                  requests and 1 MiB are held against nobody: a commit, a log line. Writes may be multiplied by 1.5 for journal \
+                  requests and 1 MiB are counted against nobody: a commit, a log line. Writes may be multiplied by 1.5 for journal \
                   and inodes; synchronous writes and copy-on-write file systems without bound, so there only reads are judged. \
                   Below a loop device only what is charged tells, and writes are judged where nothing in the session writes, the making of a \
                   test file included: what is written back later is charged to nobody. Not checked where nothing is charged below a loop device, and below what \
@@ -39,9 +39,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { foreign_ios: 9_000, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { foreign_ios: 9_000, ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -52,7 +54,7 @@ fn look(case: &Case) -> Known<Answer> {
     let mut unseen = None;
     for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
         match traffic {
-            Ok(traffic) => seen.push(Seen::new(case, traffic, at > 0)),
+            Ok(traffic) => seen.push(ForeignIo::new(case, traffic, at > 0)),
             Err(why) => unseen = unseen.or(Some(why)),
         }
     }
@@ -74,14 +76,14 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// What others did on a disk, beside what was measured.
-struct Seen {
+struct ForeignIo {
     traffic: Traffic,
     below: bool,
     of_bytes: f64,
     of_ios: f64,
 }
 
-impl Seen {
+impl ForeignIo {
     fn new(case: &Case, traffic: Traffic, below: bool) -> Self {
         let runs = case.runs.len() as u64;
         let (foreign, total) = (traffic.all(), traffic.total);
@@ -118,11 +120,11 @@ impl Seen {
         ])
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> Detail {
         let disk = if self.below { &self.traffic.disks } else { "the device" };
         let what = if self.of_ios > self.of_bytes { "requests" } else { "traffic" };
         let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
-        Found {
+        Detail {
             severity: self.severity().unwrap_or(Severity::Note),
             sentence: format!(
                 "{} of {disk}'s {what} during the runs was not fathom's{how}: {} of {}.",
@@ -143,11 +145,11 @@ fn floored(part: u64, floor: u64, whole: u64) -> f64 {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn at(foreign_ios: u64) -> Option<Severity> {
-    CHECK.severity(&Forge { foreign_ios, ..Forge::honest() }.record())
+    CHECK.severity(&Fixture { foreign_ios, ..Fixture::honest() }.record())
 }
 
 #[test]
@@ -160,28 +162,28 @@ fn a_handful_is_nobody_some_bias_and_much_voids() {
 
 #[test]
 fn without_a_cgroup_it_is_inferred_for_direct_and_not_checked_for_buffered() {
-    let without = || Forge { cgroup: false, ..Forge::honest() };
-    let Ok(Answer::Finding(f)) = CHECK.answer(&Forge { foreign_ios: 9_000, ..without() }.record()) else {
+    let without = || Fixture { cgroup: false, ..Fixture::honest() };
+    let Ok(Answer::Finding(f)) = CHECK.answer(&Fixture { foreign_ios: 9_000, ..without() }.record()) else {
         panic!("silent")
     };
     assert!(f.sentence.contains("inferred"));
     assert!(matches!(CHECK.answer(&without().record()), Ok(Answer::Holds(..))));
-    let buffered = Forge { cache: model::job::Cache::Buffered, ..without() };
+    let buffered = Fixture { cache: model::job::Cache::Buffered, ..without() };
     assert!(CHECK.answer(&buffered.record()).is_err());
 }
 
 #[test]
 fn a_cgroup_that_does_not_count_is_no_witness() {
-    let idle = Forge { cgroup_counts_nothing: true, ..Forge::honest() };
+    let idle = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() };
     let Ok(Answer::Holds(sentence, _)) = CHECK.answer(&idle.record()) else { panic!("fires") };
     assert!(sentence.contains("inferred"));
 }
 
 #[test]
 fn the_journal_of_our_own_writes_is_not_foreign() {
-    let journal = Forge { foreign_ios: 4_000, ..Forge::honest_write() };
+    let journal = Fixture { foreign_ios: 4_000, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&journal.record()), None);
-    let others = Forge { foreign_ios: 30_000, ..Forge::honest_write() };
+    let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&others.record()), Some(Severity::Void));
 }
 
@@ -191,8 +193,8 @@ fn others_on_a_disk_below_count_as_much_and_the_topmost_is_named() {
         Ok(Answer::Finding(f)) => (f.severity, f.sentence),
         other => panic!("{other:?}"),
     };
-    let (severity, both) = sentence(Forge { foreign_ios: 9_000, ..Forge::honest_loop() }.record());
+    let (severity, both) = sentence(Fixture { foreign_ios: 9_000, ..Fixture::honest_loop() }.record());
     assert!(severity == Severity::Void && both.contains("of the device's traffic"), "{both}");
-    let (severity, below) = sentence(traffic::beside(&Forge::honest_loop(), 0, 9_000));
+    let (severity, below) = sentence(traffic::beside(&Fixture::honest_loop(), 0, 9_000));
     assert!(severity == Severity::Void && below.contains("of vda's traffic"), "{below}");
 }

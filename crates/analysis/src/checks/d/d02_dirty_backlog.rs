@@ -3,7 +3,7 @@
 //! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| with_dirt(200 << 10, 0)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(MEMINFO)));
         record
@@ -55,7 +55,7 @@ fn look(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_ABOVE {
         return Ok(Answer::Holds("Nothing from before was waiting to be written.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
         cure: "Type sync, stop what writes in the background, and measure again.".into(),
@@ -67,7 +67,7 @@ fn look(case: &Case) -> Known<Answer> {
 /// So many KiB dirty and in write back at every start.
 #[cfg(test)]
 fn with_dirt(dirty: u64, writeback: u64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let text = format!("MemTotal: 8388608 kB\nDirty: {dirty} kB\nWriteback: {writeback} kB\n");
         snapshot.files.insert(MEMINFO.into(), Ok(text));

@@ -4,7 +4,7 @@
 //! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -54,7 +54,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| with_thread("4711: ext4lazyinit")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(HOUSEKEEPERS)));
         record
@@ -102,7 +102,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
     let cure = "Wait until it has ended, and measure again.".into();
-    Answer::Finding(Found { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// A thread at work for one of our file systems.
@@ -162,7 +162,7 @@ use model::record::Record;
 
 #[cfg(test)]
 fn with_thread(line: &str) -> Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(HOUSEKEEPERS.into(), Ok(format!("12: kswapd0\n{line}\n")));
     }
@@ -172,7 +172,7 @@ fn with_thread(line: &str) -> Record {
 /// An idle watch of two seconds in which so many bytes were written.
 #[cfg(test)]
 fn idle(bytes: u64) -> Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
     {
         let mut snapshot = record.runs[0].evidence[0].clone();
@@ -212,7 +212,7 @@ fn a_thread_that_does_not_write_here_is_a_note() {
 #[test]
 fn blocks_given_back_are_a_note() {
     let after = |sectors: &str| {
-        let mut record = crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record();
+        let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
         let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();

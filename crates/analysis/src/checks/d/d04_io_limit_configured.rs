@@ -4,7 +4,7 @@
 //! a cloud, which no file shows; what they look like is D05 and D19.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -41,7 +41,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     fires: Some(|| limited("/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.hosts[0].facts.remove(LIMITS);
         record
     },
@@ -102,7 +102,7 @@ fn look(case: &Case) -> Known<Answer> {
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
     let cure = "Start fathom outside that cgroup, or lift the limit.".into();
-    Answer::Finding(Found { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.
@@ -193,7 +193,7 @@ fn maximum(key: &str) -> Option<(Kind, Of)> {
 /// The honest 10,000 reads a second under these limits.
 #[cfg(test)]
 fn limited(text: &str) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     record.header.hosts[0].facts.insert(LIMITS.into(), Ok(text.to_owned()));
     record
 }

@@ -5,8 +5,8 @@
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Earlier, Evidence, Found, Page, Rename, evidence};
-use crate::stalls;
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
+use crate::pressure;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -18,7 +18,7 @@ use model::units::{show_ns, show_share};
 const BIASED_ABOVE: f64 = 0.3;
 /// Share from which the number is about what lies above.
 const RENAMED_ABOVE: f64 = 0.7;
-/// Time per operation that is never held against anybody: entering the kernel, an interrupt, waking a thread up. On drives that
+/// Time per operation that is never counted against anybody: entering the kernel, an interrupt, waking a thread up. On drives that
 /// answer in some us it is a large share of little.
 const FLOOR_NS: f64 = 20e3;
 /// Share of the issued bytes that the device must have moved for its time to be about our operations.
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| with_device(0.1).record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// Where the time of operations went, per operation.
@@ -96,7 +96,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let split = split(case)?;
     let [least, most] = split.above();
     let mut numbers = split.numbers();
-    let pressure = stalls::waited(case, stalls::IO);
+    let pressure = pressure::waited(case, pressure::IO);
     numbers.extend(pressure.as_ref().ok().map(|p| ("io_pressure_share".to_owned(), *p)));
     if !split.is_above(most) {
         return Ok(Answer::Holds("Operations spent their time in the device, not above it.", numbers));
@@ -117,7 +117,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     };
     let renames =
         (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "{} of the waiting was neither inside the device ({} of the {} that an operation took) nor for a CPU; the rest was \
@@ -198,7 +198,7 @@ fn syncs(case: &Case) -> bool {
     case.stream.cache.is_sync() || case.stream.flush.is_some()
 }
 
-/// Count and sum of the latencies of these kinds in the windows; from the hand-over, also in an open loop.
+/// Count and sum of the latencies of these kinds in the windows; from the submission, also in an open loop.
 fn spent<'a>(streams: impl Iterator<Item = &'a StreamEnd>, kinds: &[Kind]) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for end in streams.flat_map(|s| kinds.iter().filter_map(|k| s.kinds.get(k))) {
@@ -221,17 +221,17 @@ fn cpu(case: &Case) -> Known<(f64, f64)> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// The honest record, nearly no CPU time, and this share of the latency inside the device.
 #[cfg(test)]
-fn with_device(device_time_share: f64) -> Forge {
-    Forge { device_time_share, cpu_share: 0.02, ..Forge::honest() }
+fn with_device(device_time_share: f64) -> Fixture {
+    Fixture { device_time_share, cpu_share: 0.02, ..Fixture::honest() }
 }
 
 #[cfg(test)]
-fn at(forge: &Forge) -> Option<Severity> {
-    CHECK.severity(&forge.record())
+fn at(fixture: &Fixture) -> Option<Severity> {
+    CHECK.severity(&fixture.record())
 }
 
 #[test]
@@ -241,12 +241,12 @@ fn a_third_above_biases_most_of_it_renames_and_the_usual_way_down_is_silent() {
     assert_eq!(at(&with_device(0.65)), Some(Severity::Biased));
     assert_eq!(at(&with_device(0.1)), Some(Severity::Rename));
     // Neighbours merged into one request share its time.
-    assert_eq!(at(&Forge { merged: 4, ..with_device(0.93) }), None);
+    assert_eq!(at(&Fixture { merged: 4, ..with_device(0.93) }), None);
 }
 
 #[test]
 fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
-    assert_eq!(at(&Forge { cpu_share: 0.5, ..with_device(0.4) }), None);
+    assert_eq!(at(&Fixture { cpu_share: 0.5, ..with_device(0.4) }), None);
     let mut record = with_device(0.4).record();
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok(worker.wall_ns / 2);
@@ -256,13 +256,13 @@ fn time_on_a_cpu_or_waiting_for_one_is_not_above() {
 
 #[test]
 fn small_reads_on_a_quick_drive_are_silent() {
-    let quick = |ns| Forge { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
+    let quick = |ns| Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
     assert_eq!((at(&quick(30_000)), at(&quick(60_000))), (None, Some(Severity::Biased)));
 }
 
 #[test]
 fn whole_milliseconds_decide_nothing() {
-    let few = Forge { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
+    let few = Fixture { ops: 10, latency_ns: Some(200_000), ..with_device(0.1) };
     let why = CHECK.answer(&few.record());
     assert!(why.as_ref().is_err_and(|w| w.contains("whole milliseconds")), "{why:?}");
 }
@@ -270,18 +270,18 @@ fn whole_milliseconds_decide_nothing() {
 #[test]
 fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
     use model::job::Cache;
-    let cached = Forge { delivered: 0.02, ..with_device(0.9) };
+    let cached = Fixture { delivered: 0.02, ..with_device(0.9) };
     assert_eq!(CHECK.answer(&cached.record()), Ok(Answer::DoesNotApply));
-    let buffered = Forge { cache: Cache::Buffered, ..with_device(0.1) };
+    let buffered = Fixture { cache: Cache::Buffered, ..with_device(0.1) };
     assert_eq!(CHECK.answer(&buffered.record()), Ok(Answer::DoesNotApply));
-    let neighbours = Forge { foreign_ios: 9_000, ..with_device(0.1) };
+    let neighbours = Fixture { foreign_ios: 9_000, ..with_device(0.1) };
     assert!(CHECK.answer(&neighbours.record()).is_err());
 }
 
 #[test]
 fn the_guess_follows_the_witnesses() {
-    let said = |change: &dyn Fn(&mut model::record::Record), forge: Forge| {
-        let mut record = forge.record();
+    let said = |change: &dyn Fn(&mut model::record::Record), fixture: Fixture| {
+        let mut record = fixture.record();
         change(&mut record);
         match CHECK.answer(&record) {
             Ok(Answer::Finding(f)) => (f.severity, f.sentence),
@@ -294,7 +294,7 @@ fn the_guess_follows_the_witnesses() {
     };
     let (severity, sentence) = said(&limit, with_device(0.1));
     assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");
-    let dsync = Forge {
+    let dsync = Fixture {
         cache: model::job::Cache::DirectDsync,
         read_percent: 0,
         sync_ns: Some(1_000_000),
@@ -302,7 +302,7 @@ fn the_guess_follows_the_witnesses() {
     };
     let (severity, sentence) = said(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
-    let (_, sentence) = said(&|r| stalls::forge(r, stalls::IO, 0.9), with_device(0.1));
+    let (_, sentence) = said(&|r| pressure::fixture(r, pressure::IO, 0.9), with_device(0.1));
     assert!(sentence.contains("counts it as waiting"), "{sentence}");
     let (_, sentence) = said(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");

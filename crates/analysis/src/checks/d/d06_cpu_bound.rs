@@ -3,7 +3,7 @@
 //! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,9 +31,9 @@ pub(in crate::checks) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { cpu_share: 0.99, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { cpu_share: 0.99, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { no_cpu_times: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { no_cpu_times: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -56,7 +56,7 @@ fn look(case: &Case) -> Known<Answer> {
         ),
         None => format!("A worker spent {} of its time on the CPU", show_share(busiest)),
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!("{why}: this is what the CPU can do, not the storage."),
         cure: "Ask for more --workers, or a larger --bs.".into(),
@@ -88,19 +88,19 @@ pub(crate) fn busiest(case: &Case) -> Option<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_rate_at_our_own_ceiling_is_ours() {
     // 10,000 a second are 0.1 ms each.
-    let near = Forge { tool_ns: Some([20.0, 90_000.0]), ..Forge::honest() };
+    let near = Fixture { tool_ns: Some([20.0, 90_000.0]), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&near.record()), Some(Severity::Rename));
-    let far = Forge { tool_ns: Some([20.0, 50_000.0]), ..Forge::honest() };
+    let far = Fixture { tool_ns: Some([20.0, 50_000.0]), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&far.record()), None);
 }
 
 #[test]
 fn the_null_engine_may_use_it_all() {
-    let null = Forge { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Forge::honest() };
+    let null = Fixture { role: model::plan::Role::None, engine: "null", cpu_share: 1.0, ..Fixture::honest() };
     assert_eq!(CHECK.answer(&null.record()), Ok(Answer::DoesNotApply));
 }

@@ -4,7 +4,7 @@
 //! engines that move no bytes.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,11 +31,11 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        let quick = crate::forge::Forge { latency_ns: Some(150), ..crate::forge::Forge::honest() };
-        crate::forge::Forge { depth: 1, depth_seen: 1.0, ..quick }.record()
+        let quick = crate::fixture::Fixture { latency_ns: Some(150), ..crate::fixture::Fixture::honest() };
+        crate::fixture::Fixture { depth: 1, depth_seen: 1.0, ..quick }.record()
     }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { tool_ns: None, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { tool_ns: None, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// Whether every worker makes the data of its next write while it waits for the present ones.
@@ -59,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
     if part <= OVERHEAD_FROM {
         return Ok(Answer::Holds("What fathom takes of each operation can be neglected.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "fathom itself takes {} of each operation, {} of its median of {}.",
@@ -75,20 +75,20 @@ fn look(case: &Case) -> Known<Answer> {
 
 #[test]
 fn data_made_while_the_device_works_cost_nothing() {
-    let slow = || crate::forge::Forge {
+    let slow = || crate::fixture::Fixture {
         tool_ns: Some([40_000.0, 250.0]),
         latency_ns: Some(180_000),
-        ..crate::forge::Forge::honest_write()
+        ..crate::fixture::Fixture::honest_write()
     };
     let severity = |record: &model::record::Record| CHECK.severity(record);
     assert_eq!(severity(&slow().record()), Some(Severity::Biased));
-    let ahead = |forge: crate::forge::Forge| {
-        let mut record = forge.record();
+    let ahead = |fixture: crate::fixture::Fixture| {
+        let mut record = fixture.record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
         workers.for_each(|w| w.used.push(PREPARES_AHEAD.into()));
         record
     };
     assert_eq!(severity(&ahead(slow())), None);
-    let slower = crate::forge::Forge { tool_ns: Some([190_000.0, 250.0]), ..slow() };
+    let slower = crate::fixture::Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow() };
     assert_eq!(severity(&ahead(slower)), Some(Severity::Biased));
 }

@@ -5,7 +5,7 @@
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -36,7 +36,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     fires: Some(|| waiting(0.2)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
         workers.for_each(|w| w.ready_ns = Err("schedstat: no such file".into()));
         record
@@ -65,7 +65,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         " Something else had it.".to_owned()
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "The workers waited {} of their time for a CPU, not for storage; the latencies hold that.{why}",
@@ -100,7 +100,7 @@ fn ready(case: &Case) -> Known<[f64; 2]> {
 /// The honest record with workers that waited this share of their time.
 #[cfg(test)]
 fn waiting(part: f64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok((worker.wall_ns as f64 * part) as u64);
     }

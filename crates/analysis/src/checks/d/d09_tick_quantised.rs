@@ -5,8 +5,8 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
-use crate::stalls;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::pressure;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -54,7 +54,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| at_a_tick(4_000_000, 0.01, 0.9)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 const NOT_AT_TICKS: &str = "Latencies do not gather at the kernel's tick.";
@@ -85,10 +85,10 @@ fn look(case: &Case) -> Known<Answer> {
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(most) = most else { return Ok(Answer::Holds(NOT_AT_TICKS, numbers)) };
     // Operations of a busy worker may all take 3 ms by themselves; only who waits for a CPU waits for a tick.
-    if stalls::waited(case, stalls::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
+    if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
@@ -129,10 +129,14 @@ fn gathered(whole: &[Histogram], ops: u64, hz: u32) -> Gathered {
 #[cfg(test)]
 fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> model::record::Record {
     let latency_ns = Some(latency_ns);
-    let forge =
-        crate::forge::Forge { latency_ns, device_time_share, runs: 1, ..crate::forge::Forge::honest() };
-    let mut record = forge.record();
-    stalls::forge(&mut record, stalls::CPU, ready);
+    let fixture = crate::fixture::Fixture {
+        latency_ns,
+        device_time_share,
+        runs: 1,
+        ..crate::fixture::Fixture::honest()
+    };
+    let mut record = fixture.record();
+    pressure::fixture(&mut record, pressure::CPU, ready);
     record
 }
 
@@ -159,6 +163,6 @@ fn a_broad_distribution_covers_ticks_and_what_lies_between() {
         }
     }
     assert_eq!(CHECK.severity(&record), None);
-    let few = crate::forge::Forge { ops: 50, runs: 1, ..crate::forge::Forge::honest() };
+    let few = crate::fixture::Fixture { ops: 50, runs: 1, ..crate::fixture::Fixture::honest() };
     assert!(CHECK.answer(&few.record()).is_err());
 }

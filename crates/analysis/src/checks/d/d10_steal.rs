@@ -3,7 +3,7 @@
 //! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::kernel_text::stolen_ticks;
 use model::Known;
 use model::check_id::CheckId;
@@ -27,7 +27,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of 10 ms, the eighth \
                 number being what the hypervisor took.",
-        formula: "Stolen time by all time over the runs: above 1 % biased, above 10 % void. One tick per run is not held against \
+        formula: "Stolen time by all time over the runs: above 1 % biased, above 10 % void. One tick per run is not counted against \
                   anybody, since the counter is rounded; below 100 ticks together it is not checked.",
         provoke: "stress-ng --cpu 0   # on the host, or in a guest beside this one; then here: fathom run --rw randread .",
         repair: "Measure when the host is idle, pin the guest's CPUs, or take an instance with CPUs of its own. Accept it with \
@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| stolen(10, 200)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence);
         snapshots.for_each(|s| drop(s.files.remove(STAT)));
         record
@@ -69,7 +69,7 @@ fn look(case: &Case) -> Known<Answer> {
         s if s > BIASED_ABOVE => Severity::Biased,
         _ => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
         cure: "Measure when the host is idle, or on an instance with CPUs of its own.".into(),
@@ -81,7 +81,7 @@ fn look(case: &Case) -> Known<Answer> {
 /// Runs in which so many ticks were stolen of so many.
 #[cfg(test)]
 fn stolen(steal: u64, all: u64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for (i, run) in record.runs.iter_mut().enumerate() {
         for snapshot in &mut run.evidence {
             let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);

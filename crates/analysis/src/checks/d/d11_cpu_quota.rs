@@ -3,7 +3,7 @@
 //! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -61,7 +61,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, None)
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "A CPU quota paused fathom {} times for {} together, {} of the runs' time.",
@@ -128,7 +128,7 @@ fn pauses(snapshot: &Snapshot) -> Known<(u64, u64)> {
 /// Runs in which there were so many pauses of so many us together.
 #[cfg(test)]
 pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for (i, run) in record.runs.iter_mut().enumerate() {
         for snapshot in &mut run.evidence {
             let times = i as u64 + u64::from(snapshot.moment == Moment::Stop);

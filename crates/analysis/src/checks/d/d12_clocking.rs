@@ -4,7 +4,7 @@
 //! (D17), nor CPUs at their end (D06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -80,7 +80,7 @@ fn look(case: &Case) -> Known<Answer> {
         waking?;
         return Ok(Answer::Holds("The CPUs run at full clock and sleep no deeper than is cheap.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!("Power saving is part of these latencies: {}.", words.join(", and ")),
         cure: "Type cpupower frequency-set -g performance, and measure again.".into(),
@@ -90,7 +90,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// ns that waking takes from the deepest state of sleep that is worth it between two operations, and the median that this was
-/// held against. `None` where no operation leaves a CPU the time, or no state is that cheap.
+/// compared with. `None` where no operation leaves a CPU the time, or no state is that cheap.
 fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let median = kinds.min().ok_or("no operation completed within a measured window")? as f64;
@@ -109,13 +109,13 @@ fn waking(case: &Case, sleeps: &str) -> Known<Option<(f64, f64)>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// One operation at a time, 100 us each, on a machine with this fact.
 #[cfg(test)]
 fn with(fact: &str, text: Result<&str, &str>) -> model::record::Record {
-    let forge = Forge { depth: 1, depth_seen: 1.0, latency_ns: Some(100_000), ..Forge::honest() };
-    let mut record = forge.record();
+    let fixture = Fixture { depth: 1, depth_seen: 1.0, latency_ns: Some(100_000), ..Fixture::honest() };
+    let mut record = fixture.record();
     let text = text.map(str::to_owned).map_err(str::to_owned);
     record.header.hosts[0].facts.insert(fact.into(), text);
     record
@@ -132,7 +132,7 @@ fn sleeps(second_us: u32) -> String {
 fn waking_counts_from_a_tenth_of_the_median_and_states_too_deep_are_not_reached() {
     assert_eq!(CHECK.severity(&with(SLEEPS, Ok(&sleeps(10)))), Some(Severity::Note));
     assert!(matches!(CHECK.answer(&with(SLEEPS, Ok(&sleeps(2)))), Ok(Answer::Holds(..))));
-    let mut deep = Forge::honest().record();
+    let mut deep = Fixture::honest().record();
     deep.header.hosts[0].facts.insert(SLEEPS.into(), Ok(sleeps(900)));
     assert!(matches!(CHECK.answer(&deep), Ok(Answer::Holds(..))), "a busy CPU does not sleep");
 }

@@ -3,8 +3,8 @@
 //! For: a machine that slept during a run, a counter that ran away from the kernel's clock, a clock that is coarse or dear.
 //! Not for: what our whole loop takes (D07).
 
-use crate::case::{Case, Ran, no_run};
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::case::{Case, CaseRun, no_run};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -50,7 +50,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| slept(10_000_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
         files.for_each(|f| drop(f.insert(SUSPENDED.into(), Err("Invalid argument (os error 22)".into()))));
         record
@@ -112,17 +112,17 @@ fn look(case: &Case) -> Known<Answer> {
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
     let cure = "Keep the machine awake, let the kernel use its time stamp counter (dmesg | grep -i tsc), and measure again.";
-    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
 }
 
 /// Longest sleep within a run. The text is the difference of two clocks read one after another, so it trembles by what lies
 /// between the reads, and may be a little less than before.
 fn slept_ns(case: &Case) -> Known<u64> {
-    let of = |ran: &Ran, moment| {
+    let of = |ran: &CaseRun, moment| {
         let text = ran.at(moment)?.text(SUSPENDED)?.trim();
         text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is no number: '{text}'"))
     };
-    let grew = |ran: &Ran| Ok(of(ran, Moment::Stop)?.saturating_sub(of(ran, Moment::Start)?));
+    let grew = |ran: &CaseRun| Ok(of(ran, Moment::Stop)?.saturating_sub(of(ran, Moment::Start)?));
     let each: Vec<u64> = case.runs.iter().map(grew).collect::<Known<_>>()?;
     each.into_iter().max().ok_or_else(no_run)
 }
@@ -139,14 +139,14 @@ fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
 /// A record of a machine that slept so long in its second run.
 #[cfg(test)]
 fn slept(ns: u64) -> Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().skip(1).flat_map(|r| &mut r.evidence).skip(1) {
         snapshot.files.insert(SUSPENDED.into(), Ok(format!("{ns}\n")));
     }
@@ -155,7 +155,7 @@ fn slept(ns: u64) -> Record {
 
 #[cfg(test)]
 fn drifted(ppm: Option<f64>) -> Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     record.end.as_mut().unwrap().clock_drift_ppm = ppm;
     record
 }
@@ -177,7 +177,7 @@ fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
     assert_eq!(CHECK.severity(&drifted(Some(20_000.0))), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&drifted(Some(600.0))), Ok(Answer::Holds(..))));
     assert!(CHECK.answer(&drifted(None)).is_err());
-    let mut killed = Forge::honest().record();
+    let mut killed = Fixture::honest().record();
     killed.end = None;
     assert!(CHECK.answer(&killed).is_err());
 }
@@ -185,7 +185,7 @@ fn drift_biases_then_voids_and_is_not_checked_where_nobody_looked() {
 #[test]
 fn a_dear_clock_counts_against_the_median_and_a_coarse_one_always() {
     let with = |cost_ps, latency_ns| {
-        let mut record = Forge { latency_ns: Some(latency_ns), ..Forge::honest() }.record();
+        let mut record = Fixture { latency_ns: Some(latency_ns), ..Fixture::honest() }.record();
         record.header.clock.cost_ps = cost_ps;
         record
     };

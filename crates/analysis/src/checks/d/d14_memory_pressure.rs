@@ -4,7 +4,7 @@
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::kernel_text::{grown, keyed, pressure_us};
 use model::Known;
 use model::check_id::CheckId;
@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| pressed(50_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
         files.for_each(|f| drop(f.insert(PRESSURE.into(), Err("not built into this kernel".into()))));
         record
@@ -110,7 +110,7 @@ fn found(
     cure: &str,
     evidence: crate::checks::check::Evidence,
 ) -> Answer {
-    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
 }
 
 /// The highest share of the limit of dirty pages at the stop of a run; `None` where our writes make none.
@@ -118,7 +118,7 @@ fn held_back(case: &Case) -> Known<Option<f64>> {
     if case.stream.cache.is_direct() || case.stream.cache.is_sync() || !case.does(Kind::Write) {
         return Ok(None);
     }
-    let of = |ran: &crate::case::Ran| {
+    let of = |ran: &crate::case::CaseRun| {
         let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
         let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
         Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))
@@ -128,14 +128,14 @@ fn held_back(case: &Case) -> Known<Option<f64>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
 /// What a file says at the stop of each run, out of the number of the run.
 #[cfg(test)]
-fn at_stop(forge: &Forge, file: &str, text: impl Fn(u64) -> String) -> Record {
-    let mut record = forge.record();
+fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Record {
+    let mut record = fixture.record();
     for run in &mut record.runs {
         for snapshot in run.evidence.iter_mut().filter(|s| s.moment == Moment::Stop) {
             snapshot.files.insert(file.into(), Ok(text(u64::from(run.start.repeat))));
@@ -147,7 +147,7 @@ fn at_stop(forge: &Forge, file: &str, text: impl Fn(u64) -> String) -> Record {
 /// A record in which tasks waited so many us in each second.
 #[cfg(test)]
 fn pressed(us: u64) -> Record {
-    at_stop(&Forge::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
+    at_stop(&Fixture::honest(), PRESSURE, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ fn waiting_for_memory_counts_from_a_percent_of_the_time() {
 
 #[test]
 fn swapping_counts_even_where_pressure_cannot_be_seen() {
-    let with = |pages| at_stop(&Forge::honest(), VMSTAT, |_| vmstat(pages, 0));
+    let with = |pages| at_stop(&Fixture::honest(), VMSTAT, |_| vmstat(pages, 0));
     let mut much = with(300);
     assert_eq!(CHECK.severity(&much), Some(Severity::Biased));
     assert!(matches!(CHECK.answer(&with(200)), Ok(Answer::Holds(..))));
@@ -176,9 +176,9 @@ fn swapping_counts_even_where_pressure_cannot_be_seen() {
 
 #[test]
 fn writers_are_held_back_only_where_they_are_ours_and_near_the_limit() {
-    let buffered = Forge { cache: model::job::Cache::Buffered, ..Forge::honest_write() };
-    let with = |forge: &Forge, dirty| at_stop(forge, VMSTAT, |_| vmstat(0, dirty));
+    let buffered = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest_write() };
+    let with = |fixture: &Fixture, dirty| at_stop(fixture, VMSTAT, |_| vmstat(0, dirty));
     assert_eq!(CHECK.severity(&with(&buffered, 80_000)), Some(Severity::Note));
     assert_eq!(CHECK.severity(&with(&buffered, 70_000)), None);
-    assert_eq!(CHECK.severity(&with(&Forge::honest_write(), 99_000)), None);
+    assert_eq!(CHECK.severity(&with(&Fixture::honest_write(), 99_000)), None);
 }

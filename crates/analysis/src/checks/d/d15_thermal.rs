@@ -3,7 +3,7 @@
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::thermometers::sensors;
 use model::Known;
@@ -34,7 +34,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| heated(NVME, 83_850)),
     #[cfg(test)]
-    blind: || crate::forge::Forge::honest().record(),
+    blind: || crate::fixture::Fixture::honest().record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -54,7 +54,7 @@ fn look(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The drive's sensor {which} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
@@ -87,7 +87,7 @@ fn hottest(case: &Case) -> Known<Option<(String, i64, i64)>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
 #[cfg(test)]
@@ -113,7 +113,7 @@ const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /// A record whose last stop is this warm.
 #[cfg(test)]
 fn heated(text: &str, millidegrees: i64) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(TEMPERATURES.into(), Ok(text.replace("NOW", "41850")));
     }
@@ -132,9 +132,9 @@ fn a_drive_near_its_limit_is_hot_and_one_below_or_a_cpu_is_not() {
 
 #[test]
 fn no_sensor_is_no_pass_and_a_virtual_disk_has_no_temperature() {
-    assert!(CHECK.answer(&Forge::honest().record()).is_err());
+    assert!(CHECK.answer(&Fixture::honest().record()).is_err());
     assert!(CHECK.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
-    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
     let mut through = heated(NVME, 84_000);
     through.header.hosts[0].virtual_by = Ok(Some("KVM".into()));

@@ -3,7 +3,7 @@
 //! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::link::link;
 use model::Known;
@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| linked(NVME_X2)),
     #[cfg(test)]
-    blind: || crate::forge::Forge::honest().record(),
+    blind: || crate::fixture::Fixture::honest().record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -74,7 +74,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         "that did not hold this rate back".to_owned()
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if held { Severity::Biased } else { Severity::Note },
         sentence: format!("The link to {} runs {how}; {so}.", layer.name),
         cure: "Reseat the drive or take another slot or cable, and look at lspci -vv (LnkSta).".into(),
@@ -84,7 +84,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A drive for four lanes of PCI Express 3.0 in a slot of two, as `/sys/block/nvme0n1/device/device/` shows it.
 #[cfg(test)]
@@ -105,7 +105,7 @@ const NVME_X4: &[(&str, &str)] = &[
 /// Reads of 64 KiB at 10,000 a second, 655 MB/s, over such a link.
 #[cfg(test)]
 fn linked(files: &[(&str, &str)]) -> model::record::Record {
-    let mut record = Forge { block_bytes: 65_536, ..Forge::honest() }.record();
+    let mut record = Fixture { block_bytes: 65_536, ..Fixture::honest() }.record();
     let device = &mut record.header.hosts[0].places[0].layers[0].device;
     device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
     record
@@ -137,6 +137,6 @@ fn sata_links_have_a_speed_and_a_limit() {
 fn a_link_that_is_not_shown_is_not_checked_and_a_virtual_disk_has_none() {
     let unknown = [NVME_X2[0], NVME_X2[1], NVME_X2[2], ("max_link_width", "Unknown")];
     assert!(CHECK.answer(&linked(&unknown)).is_err());
-    let guest = Forge { virtual_by: Ok(Some("KVM".into())), ..Forge::honest() };
+    let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&guest.record()), Ok(Answer::DoesNotApply));
 }

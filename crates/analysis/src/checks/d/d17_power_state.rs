@@ -3,8 +3,8 @@
 //! For: the first operations of each run against all later ones. Not for: CPUs that sleep (D12), nor slow starts that take
 //! longer than a moment (E03).
 
-use crate::case::{Case, Ran, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, no_run, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -21,7 +21,7 @@ const LEAST_NS: u64 = 1_000_000;
 const FEWEST_RUNS: usize = 3;
 /// What is so long that one run is enough: a disk that spins up. Nothing else makes only the first operation wait that long.
 const SPIN_UP_NS: u64 = 1_000_000_000;
-/// Intervals that the first one is held against.
+/// Intervals that the first one is compared with.
 const FEWEST_INTERVALS: usize = 5;
 /// Share of the window from which waking is no side matter of the mean.
 const BIASES_FROM: f64 = 0.05;
@@ -46,10 +46,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| woken(&crate::forge::Forge::honest(), 80_000_000, 5)),
+    fires: Some(|| woken(&crate::fixture::Fixture::honest(), 80_000_000, 5)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.runs.iter_mut().for_each(|r| r.intervals.clear());
         record
     },
@@ -87,7 +87,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     numbers.insert("share_of_windows".into(), of_window);
     let median = begins.iter().map(|b| b.median).max().unwrap_or(0);
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if of_window >= BIASES_FROM { Severity::Biased } else { Severity::Note },
         sentence: format!(
             "Each of {} began with an operation that took up to {}, where the median is {}: the drive had to wake. That is {} of \
@@ -103,7 +103,7 @@ fn look(case: &Case) -> Known<Answer> {
     }))
 }
 
-fn begin(case: &Case, ran: &Ran) -> Known<Begin> {
+fn begin(case: &Case, ran: &CaseRun) -> Known<Begin> {
     let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
     rows.sort_by_key(|i| i.start_ns);
     let moving = |i: &&Interval| {
@@ -120,12 +120,12 @@ fn begin(case: &Case, ran: &Ran) -> Known<Begin> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A record whose first runs begin with an operation that long.
 #[cfg(test)]
-fn woken(forge: &Forge, ns: u64, runs: usize) -> model::record::Record {
-    let mut record = forge.record();
+fn woken(fixture: &Fixture, ns: u64, runs: usize) -> model::record::Record {
+    let mut record = fixture.record();
     for run in record.runs.iter_mut().take(runs) {
         run.intervals[0].cells.values_mut().for_each(|c| c.4 = ns);
     }
@@ -134,7 +134,7 @@ fn woken(forge: &Forge, ns: u64, runs: usize) -> model::record::Record {
 
 #[test]
 fn every_run_must_begin_so_and_what_takes_long_biases() {
-    let honest = Forge::honest();
+    let honest = Fixture::honest();
     assert_eq!(CHECK.severity(&woken(&honest, 80_000_000, 5)), Some(Severity::Biased), "8 % of each second");
     assert_eq!(CHECK.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
     assert!(matches!(CHECK.answer(&woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
@@ -144,14 +144,14 @@ fn every_run_must_begin_so_and_what_takes_long_biases() {
 
 #[test]
 fn one_run_tells_only_a_disk_that_spins_up() {
-    let one = Forge { runs: 1, ..Forge::honest() };
+    let one = Fixture { runs: 1, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&woken(&one, 900_000_000, 1)), None);
     assert_eq!(CHECK.severity(&woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
 }
 
 #[test]
 fn few_intervals_tell_nothing() {
-    let mut record = woken(&Forge::honest(), 80_000_000, 5);
+    let mut record = woken(&Fixture::honest(), 80_000_000, 5);
     record.runs.iter_mut().for_each(|r| r.intervals.truncate(5));
     assert!(CHECK.answer(&record).is_err());
 }

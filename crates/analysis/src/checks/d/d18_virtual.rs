@@ -3,7 +3,7 @@
 //! For: saying so. Not for: guessing what the host does.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -29,12 +29,16 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        crate::forge::Forge { virtual_by: Ok(Some("KVM".into())), ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { virtual_by: Ok(Some("KVM".into())), ..crate::fixture::Fixture::honest() }
+            .record()
     }),
     #[cfg(test)]
     blind: || {
-        crate::forge::Forge { virtual_by: Err("cpuinfo: not found".into()), ..crate::forge::Forge::honest() }
-            .record()
+        crate::fixture::Fixture {
+            virtual_by: Err("cpuinfo: not found".into()),
+            ..crate::fixture::Fixture::honest()
+        }
+        .record()
     },
 };
 
@@ -45,7 +49,7 @@ fn look(case: &Case) -> Known<Answer> {
     let Some(by) = virtual_by(case)? else {
         return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "This is a virtual machine ({by}): the host's cache, its limits and its other guests cannot be seen from here."
@@ -76,9 +80,9 @@ pub(super) fn is_virtual(case: &Case) -> bool {
 
 #[test]
 fn a_driver_of_virtual_disks_tells_where_the_cpu_does_not() {
-    let unknown = || crate::forge::Forge {
+    let unknown = || crate::fixture::Fixture {
         virtual_by: Err("cpuinfo: not found".into()),
-        ..crate::forge::Forge::honest()
+        ..crate::fixture::Fixture::honest()
     };
     let mut record = unknown().record();
     record.header.hosts[0].places[0].layers[0].driver = Some("virtio_blk".into());

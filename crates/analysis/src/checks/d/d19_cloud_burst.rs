@@ -4,7 +4,7 @@
 //! disks, nor their shape (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,7 +28,7 @@ const WITHOUT_CREDIT: &str = "instance storage";
 const CREDIT_NS: f64 = 3600e9;
 /// How much the rate falls at least: base rates lie far below burst rates, noise does not take a fifth.
 const FALLS_TO: f64 = 0.8;
-/// Spread (standard deviation by mean) of a rate that a limiter holds: it is flat. Before the fall the disk may still be
+/// Variability (standard deviation by mean) of a rate that a limiter holds: it is flat. Before the fall the disk may still be
 /// limited by the workload, hence more.
 const FLAT_AFTER: f64 = 0.03;
 const FLAT_BEFORE: f64 = 0.1;
@@ -53,9 +53,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| forged("Amazon EC2\n", 3_000, 1_200, 30)),
+    fires: Some(|| fixture("Amazon EC2\n", 3_000, 1_200, 30)),
     #[cfg(test)]
-    blind: || forged("Amazon EC2\n", 3_000, 3_000, 30),
+    blind: || fixture("Amazon EC2\n", 3_000, 3_000, 30),
 };
 
 /// Where a rate falls, and the rates before and after, in operations per second.
@@ -94,7 +94,7 @@ fn look(case: &Case) -> Known<Answer> {
         ));
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
@@ -179,8 +179,8 @@ fn the_interval_in_which_it_falls_is_of_neither_plateau() {
 /// One long run of 60 intervals of a second on such a machine, with so many operations in each until this interval, and so
 /// many after it.
 #[cfg(test)]
-fn forged(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
-    let mut record = crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record();
+fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record::Record {
+    let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
     record.header.hosts[0].facts.insert(VENDOR.into(), Ok(vendor.into()));
     let row = record.runs[0].intervals[0].clone();
     let rows = (0..60_usize).map(|i| {
@@ -197,15 +197,15 @@ fn forged(vendor: &str, before: u64, after: u64, until: usize) -> model::record:
 
 #[test]
 fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
-    assert_eq!(CHECK.severity(&forged("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
-    assert!(CHECK.answer(&forged("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
-    assert!(CHECK.answer(&forged("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
-    assert!(matches!(CHECK.answer(&forged("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&fixture("Amazon EC2\n", 3_000, 2_300, 30)), Some(Severity::Biased));
+    assert!(CHECK.answer(&fixture("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
+    assert!(CHECK.answer(&fixture("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
+    assert!(matches!(CHECK.answer(&fixture("ACME\n", 3_000, 1_200, 30)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn a_rate_that_trembles_after_the_fall_is_no_limiter() {
-    let mut record = forged("Amazon EC2\n", 3_000, 1_200, 30);
+    let mut record = fixture("Amazon EC2\n", 3_000, 1_200, 30);
     for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
         row.cells.values_mut().for_each(|c| c.0 += 120);
     }
@@ -214,14 +214,14 @@ fn a_rate_that_trembles_after_the_fall_is_no_limiter() {
 
 #[test]
 fn an_hour_without_a_fall_holds_and_the_disk_inside_the_host_has_no_credit() {
-    let mut record = forged("Amazon EC2\n", 3_000, 3_000, 30);
+    let mut record = fixture("Amazon EC2\n", 3_000, 3_000, 30);
     let end = record.runs[0].end.as_mut().unwrap();
     end.streams[0].window_ns = 3_600_000_000_000;
     assert!(matches!(CHECK.answer(&record), Ok(Answer::Holds(..))));
-    let mut inside = forged("Amazon EC2\n", 3_000, 1_200, 30);
+    let mut inside = fixture("Amazon EC2\n", 3_000, 1_200, 30);
     inside.header.hosts[0].places[0].layers[0].model = Some("Amazon EC2 NVMe Instance Storage".into());
     assert!(matches!(CHECK.answer(&inside), Ok(Answer::Holds(..))));
-    let mut unknown = forged("ACME\n", 3_000, 1_200, 30);
+    let mut unknown = fixture("ACME\n", 3_000, 1_200, 30);
     unknown.header.hosts[0].facts.insert(VENDOR.into(), Err("no such file".into()));
     assert!(CHECK.answer(&unknown).is_err());
     unknown.header.hosts[0].places[0].layers[0].model = Some("MSFT NVMe Accelerator v1.0".into());

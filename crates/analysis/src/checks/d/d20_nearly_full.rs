@@ -3,7 +3,7 @@
 //! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
@@ -30,10 +30,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| with_free(&crate::forge::Forge::honest_write(), 5)),
+    fires: Some(|| with_free(&crate::fixture::Fixture::honest_write(), 5)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest_write().record();
+        let mut record = crate::fixture::Fixture::honest_write().record();
         let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
         states.for_each(|t| t.room = Some(Err("Permission denied (os error 13)".into())));
         record
@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         "the file was laid out in whatever gaps there were"
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if writes { Severity::Biased } else { Severity::Note },
         sentence: format!(
             "Only {} of the file system is free ({} of {}): {so}.",
@@ -78,12 +78,12 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A record of a file system of which so many percent are free.
 #[cfg(test)]
-fn with_free(forge: &Forge, percent: u64) -> model::record::Record {
-    let mut record = forge.record();
+fn with_free(fixture: &Fixture, percent: u64) -> model::record::Record {
+    let mut record = fixture.record();
     let states = record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
     states.for_each(|t| t.room = Some(Ok(Room { total_bytes: 100 << 30, free_bytes: percent << 30 })));
     record
@@ -91,20 +91,20 @@ fn with_free(forge: &Forge, percent: u64) -> model::record::Record {
 
 #[test]
 fn writes_are_biased_and_reads_noted_below_a_tenth() {
-    assert_eq!(CHECK.severity(&with_free(&Forge::honest_write(), 9)), Some(Severity::Biased));
-    assert_eq!(CHECK.severity(&with_free(&Forge::honest(), 9)), Some(Severity::Note));
-    assert!(matches!(CHECK.answer(&with_free(&Forge::honest_write(), 10)), Ok(Answer::Holds(..))));
+    assert_eq!(CHECK.severity(&with_free(&Fixture::honest_write(), 9)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_free(&Fixture::honest(), 9)), Some(Severity::Note));
+    assert!(matches!(CHECK.answer(&with_free(&Fixture::honest_write(), 10)), Ok(Answer::Holds(..))));
 }
 
 #[test]
 fn a_device_has_no_room_and_a_size_of_nothing_is_no_answer() {
-    let device = Forge { role: model::plan::Role::Device, ..Forge::honest_write() };
+    let device = Fixture { role: model::plan::Role::Device, ..Fixture::honest_write() };
     assert_eq!(CHECK.answer(&with_free(&device, 1)), Ok(Answer::DoesNotApply));
-    let mut network = with_free(&Forge::honest(), 0);
+    let mut network = with_free(&Fixture::honest(), 0);
     let states = network.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| &mut s.targets);
     states.for_each(|t| t.room = Some(Ok(Room::default())));
     assert!(CHECK.answer(&network).is_err());
-    let mut old = Forge::honest().record();
+    let mut old = Fixture::honest().record();
     old.runs
         .iter_mut()
         .flat_map(|r| &mut r.evidence)

@@ -3,7 +3,7 @@
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -56,7 +56,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The workers are at the memory node of the device.", numbers));
     }
     let list = |all: &BTreeSet<u32>| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "The workers and their memory may be at memory node {}, and the device is at {}: some operations cross between them.",
@@ -115,12 +115,12 @@ fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Workers placed so, on a machine of two sockets with a device at this node.
 #[cfg(test)]
 fn on_two_nodes(place: &Placement, device: &str) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let dir = "/sys/devices/system/node";
     let text = format!("{dir}/node0/cpulist: 0-15,32-47\n{dir}/node1/cpulist: 16-31,48-63\n");
     let machine = &mut record.header.hosts[0];
@@ -149,7 +149,7 @@ fn nodes_without_cpus_count_and_what_is_no_list_is_not_checked() {
     assert_eq!(nodes("/n/node2/cpulist: \n"), Ok(vec![(2, Vec::new())]));
     assert_eq!(nodes("/n/node0/cpulist: 0,4-7\n"), Ok(vec![(0, vec![(0, 0), (4, 7)])]));
     assert!(nodes("/n/node0/cpulist: 0-x\n").is_err() && nodes("/n/cpulist: 0\n").is_err());
-    let mut none = Forge::honest().record();
+    let mut none = Fixture::honest().record();
     none.header.hosts[0].facts.insert(NODES.into(), Ok(String::new()));
     assert!(CHECK.answer(&none).is_err());
 }

@@ -4,7 +4,7 @@
 //! worse, nor for counters that are off (A13) and caches declared away (C01).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -38,7 +38,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| set(&[("scheduler", "none mq-deadline [bfq]\n")], "1")),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].queue.clear();
         record
     },
@@ -70,7 +70,7 @@ fn look(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!("Settings of the block layer are not the kernel's own ({}).", words.join("; ")),
         cure: "Say them with the number, or write the defaults back to /sys/block/*/queue/.".into(),
@@ -132,13 +132,13 @@ fn active(text: &str) -> &str {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::job::Cache;
 
 #[cfg(test)]
-fn set_for(forge: &Forge, files: &[(&str, &str)], queues: &str) -> model::record::Record {
-    let mut record = forge.record();
+fn set_for(fixture: &Fixture, files: &[(&str, &str)], queues: &str) -> model::record::Record {
+    let mut record = fixture.record();
     let layer = &mut record.header.hosts[0].places[0].layers[0];
     layer.queue.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
     layer.device.insert("mq".into(), queues.into());
@@ -148,7 +148,7 @@ fn set_for(forge: &Forge, files: &[(&str, &str)], queues: &str) -> model::record
 /// An honest record whose disk has these settings and so many hardware queues.
 #[cfg(test)]
 fn set(files: &[(&str, &str)], queues: &str) -> model::record::Record {
-    set_for(&Forge::honest(), files, queues)
+    set_for(&Fixture::honest(), files, queues)
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn what_was_changed_is_listed_with_its_default() {
 #[test]
 fn settings_of_the_page_cache_matter_only_through_it() {
     let ahead = [("read_ahead_kb", "8192\n"), ("wbt_lat_usec", "0\n")];
-    let told = |forge: Forge| CHECK.severity(&set_for(&forge, &ahead, "4"));
-    assert_eq!(told(Forge::honest()), None);
-    assert_eq!(told(Forge { cache: Cache::Buffered, ..Forge::honest() }), Some(Severity::Note));
-    assert_eq!(told(Forge { cache: Cache::Buffered, ..Forge::honest_write() }), Some(Severity::Note));
+    let told = |fixture: Fixture| CHECK.severity(&set_for(&fixture, &ahead, "4"));
+    assert_eq!(told(Fixture::honest()), None);
+    assert_eq!(told(Fixture { cache: Cache::Buffered, ..Fixture::honest() }), Some(Severity::Note));
+    assert_eq!(told(Fixture { cache: Cache::Buffered, ..Fixture::honest_write() }), Some(Severity::Note));
     let usual = [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
-    let buffered = Forge { cache: Cache::Buffered, read_percent: 50, ..Forge::honest() };
+    let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
     assert_eq!(CHECK.severity(&set_for(&buffered, &usual, "4")), None);
 }

@@ -4,7 +4,7 @@
 //! kernel does not see, nor arrays that the target is not on.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -62,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
     if words.is_empty() {
         return blind.map_or(Ok(Answer::Holds("The arrays below were whole and at rest.", numbers)), Err);
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!("What lies below was not in order: {}.", words.join("; ")),
         cure: "Wait until it is whole and at rest (cat /proc/mdstat), and measure again.".into(),
@@ -122,7 +122,7 @@ fn in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 const WHOLE: &str = "Personalities : [raid1] [raid6] [raid5] [raid4]
@@ -155,7 +155,7 @@ unused devices: <none>
 
 #[cfg(test)]
 fn on_array_with(mdstat: Result<&str, &str>, files: &[(&str, &str)]) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let layer = &mut record.header.hosts[0].places[0].layers[0];
     (layer.name, layer.kind) = ("md0".into(), LayerKind::Raid);
     layer.device.extend(files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
@@ -179,7 +179,7 @@ fn members_that_lack_and_work_of_its_own_are_told_of_our_array_alone() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&on_array(RECOVERS)) else { panic!("silent") };
     assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
     assert!(matches!(CHECK.answer(&on_array(WHOLE)), Ok(Answer::Holds(..))), "md1 is not below");
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn the_state_before_the_runs_counts_where_the_summary_cannot_be_read() {
 #[test]
 fn a_cache_that_is_gone_is_told() {
     let with = |state: &str| {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());
         record
     };

@@ -3,8 +3,8 @@
 //! For: network file systems, those of a virtual machine's host, and FUSE; and what the NFS client answered from memory.
 //! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -49,10 +49,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| on_nfs(&Forge::honest(), Ok(0))),
+    fires: Some(|| on_nfs(&Fixture::honest(), Ok(0))),
     #[cfg(test)]
     blind: || {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].places.clear();
         record
     },
@@ -100,7 +100,7 @@ fn look(case: &Case) -> Known<Answer> {
             }
         }
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
         cure: "Measure where the disks are; or accept it, where the whole way is what you mean.".into(),
@@ -161,7 +161,7 @@ fn hits(case: &Case, fs: &FileSystem) -> Known<f64> {
 }
 
 /// Bytes that were read from the client, and those that it read from the server, in a run.
-fn moved(ran: &Ran, fs: &FileSystem) -> Known<[u64; 2]> {
+fn moved(ran: &CaseRun, fs: &FileSystem) -> Known<[u64; 2]> {
     let before = counts(ran.at(Moment::Start)?, fs)?;
     let after = counts(ran.at(Moment::Stop)?, fs)?;
     let grew =
@@ -185,7 +185,7 @@ fn counts(snapshot: &Snapshot, fs: &FileSystem) -> Known<[u64; 2]> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// The beginning of what a client of NFS 4.2 shows, with a mount of something else before it.
 #[cfg(test)]
@@ -205,8 +205,8 @@ fn mountstats(normal: u64, direct: u64, server: u64) -> String {
 
 /// A record on NFS, where this many percent were answered by the client.
 #[cfg(test)]
-fn on_nfs(forge: &Forge, hits: Result<u64, &str>) -> model::record::Record {
-    let mut record = Forge { kind: "nfs4", ..forge.clone() }.record();
+fn on_nfs(fixture: &Fixture, hits: Result<u64, &str>) -> model::record::Record {
+    let mut record = Fixture { kind: "nfs4", ..fixture.clone() }.record();
     record.header.hosts[0].places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     let mut asked = 0;
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
@@ -218,33 +218,33 @@ fn on_nfs(forge: &Forge, hits: Result<u64, &str>) -> model::record::Record {
 }
 
 #[cfg(test)]
-fn found(record: &model::record::Record) -> Found {
+fn found(record: &model::record::Record) -> Detail {
     let Ok(Answer::Finding(found)) = CHECK.answer(record) else { panic!("silent") };
     found
 }
 
 #[test]
 fn what_the_client_answered_is_told_from_a_twentieth_and_names_the_number_from_a_half() {
-    let few = found(&on_nfs(&Forge::honest(), Ok(4)));
+    let few = found(&on_nfs(&Fixture::honest(), Ok(4)));
     assert!(!few.sentence.contains("never left"), "{}", few.sentence);
     assert_eq!(few.renames, Some(Rename::Condition("through nfs4".into())));
-    let some = found(&on_nfs(&Forge::honest(), Ok(6)));
+    let some = found(&on_nfs(&Fixture::honest(), Ok(6)));
     assert!(some.sentence.contains("6.0 % of what was read never left"), "{}", some.sentence);
-    let most = found(&on_nfs(&Forge::honest(), Ok(90)));
+    let most = found(&on_nfs(&Fixture::honest(), Ok(90)));
     assert_eq!(most.renames, Some(Rename::Medium("page cache above nfs4".into())));
 }
 
 #[test]
 fn without_the_counters_of_nfs_it_is_still_remote_and_says_what_was_not_seen() {
-    let record = on_nfs(&Forge::honest(), Err("Permission denied"));
+    let record = on_nfs(&Fixture::honest(), Err("Permission denied"));
     assert!(found(&record).sentence.contains("was not seen: /proc/self/mountstats: Permission denied"));
-    let writes = found(&on_nfs(&Forge::honest_write(), Err("Permission denied")));
+    let writes = found(&on_nfs(&Fixture::honest_write(), Err("Permission denied")));
     assert!(!writes.sentence.contains("not seen:"), "{}", writes.sentence);
 }
 
 #[test]
 fn known_programs_are_told_by_what_they_do() {
-    let of = |kind| found(&Forge { kind, ..Forge::honest() }.record()).renames;
+    let of = |kind| found(&Fixture { kind, ..Fixture::honest() }.record()).renames;
     for (kind, name) in [
         ("fuse.sshfs", "over the network through fuse.sshfs"),
         ("fuse.gocryptfs", "encrypted through fuse.gocryptfs"),
@@ -257,11 +257,11 @@ fn known_programs_are_told_by_what_they_do() {
 #[test]
 fn programs_and_hosts_are_elsewhere_and_local_file_systems_are_not() {
     for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
-        let record = Forge { kind, ..Forge::honest() }.record();
+        let record = Fixture { kind, ..Fixture::honest() }.record();
         assert_eq!(CHECK.severity(&record), Some(Severity::Rename), "{kind}");
     }
     for kind in ["ext4", "xfs", "btrfs", "fusectl"] {
-        let record = Forge { kind, ..Forge::honest() }.record();
+        let record = Fixture { kind, ..Fixture::honest() }.record();
         assert!(matches!(CHECK.answer(&record), Ok(Answer::Holds(..))), "{kind}");
     }
 }

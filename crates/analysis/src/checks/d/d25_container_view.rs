@@ -4,7 +4,7 @@
 //! check says that for itself.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -32,10 +32,10 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| Forge { kind: "overlay", ..Forge::honest() }.record()),
+    fires: Some(|| Fixture { kind: "overlay", ..Fixture::honest() }.record()),
     #[cfg(test)]
     blind: || {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         record.header.hosts[0].facts.clear();
         record
     },
@@ -70,7 +70,7 @@ fn look(case: &Case) -> Known<Answer> {
         sentence +=
             &format!("{} it was refused {named}{more}", if overlay.is_some() { "; and" } else { ":" });
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: sentence + ".",
         cure: "Measure outside the container, or on a volume of it.".into(),
@@ -96,13 +96,13 @@ fn hidden(machine: &Machine) -> Vec<&str> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use model::kernel_files::{LIMITS, PRODUCT, SLEEPS, VENDOR};
 
 #[cfg(test)]
 fn refused(names: &[&str], why: &str) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let facts = &mut record.header.hosts[0].facts;
     names.iter().for_each(|name| drop(facts.insert((*name).into(), Err(why.into()))));
     record
@@ -127,6 +127,6 @@ fn a_long_list_is_cut_and_an_overlay_is_said_with_what_it_hides() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert!(f.sentence.contains("/data is on the layers of a container (overlay: its"), "{}", f.sentence);
     assert!(f.sentence.ends_with(" and 1 more."), "{}", f.sentence);
-    let tmpfs = Forge { kind: "tmpfs", ram: Some("tmpfs"), ..Forge::honest() };
+    let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&tmpfs.record()), None);
 }

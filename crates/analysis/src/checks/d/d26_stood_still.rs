@@ -4,7 +4,7 @@
 //! waiting for a CPU (D08), a quota (D11), nor a machine that slept and knows it (D13).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
     fires: Some(|| still(500_000_000)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest().record();
+        let mut record = crate::fixture::Fixture::honest().record();
         record
             .runs
             .iter_mut()
@@ -76,7 +76,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         format!(" ({times} times, at most {})", show_ns(longest as f64))
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: if part > VOID_ABOVE { Severity::Void } else { Severity::Biased },
         sentence: format!(
             "fathom itself stood still for {}{often}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
@@ -93,7 +93,7 @@ fn look(case: &Case) -> Known<Answer> {
 /// The honest record of a program that stood still for so long in one run.
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     let seen = model::record::Still { times: 1, longest_ns: ns, total_ns: ns };
     record.runs[0].end.as_mut().unwrap().still = Some(Ok(seen));
     record

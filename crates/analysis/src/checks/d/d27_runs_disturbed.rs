@@ -3,8 +3,8 @@
 //! For: what was decided of each run while it was measured, obeyed and never decided anew. Not for: the share of others in all
 //! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use crate::strategy::disturbed::Outside;
 use model::Known;
 use model::check_id::CheckId;
@@ -34,14 +34,14 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| disturbed(&[1])),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
     if !case.has_storage() {
         return Ok(Answer::DoesNotApply);
     }
-    let counting: Vec<&Ran> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
+    let counting: Vec<&CaseRun> = case.runs.iter().filter(|r| r.run.disturbed.is_some()).collect();
     let again = case.aside.iter().filter(|r| r.run.disturbed.is_some()).count();
     let numbers = evidence([
         ("disturbed_runs", counting.len() as f64),
@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
         ));
     }
     if again > 0 {
-        let aside: Vec<&Ran> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
+        let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence = format!("Others disturbed runs, which were measured again: {}.", words(&aside));
         return Ok(found(Severity::Note, sentence, "", numbers));
     }
@@ -78,12 +78,12 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 fn found(severity: Severity, sentence: String, cure: &str, evidence: Evidence) -> Answer {
-    Answer::Finding(Found { severity, sentence, cure: cure.into(), evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
 }
 
 /// `run 2 by 240 MB/s of others on vda`.
-fn words(runs: &[&Ran]) -> String {
-    let of = |ran: &&Ran| {
+fn words(runs: &[&CaseRun]) -> String {
+    let of = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;
         Some(format!("run {} by {}", ran.run.start.repeat.saturating_add(1), by.words()))
     };
@@ -98,7 +98,7 @@ fn words(runs: &[&Ran]) -> String {
 #[cfg(test)]
 fn disturbed(runs: &[usize]) -> model::record::Record {
     use model::record::disturbed::{Disturbance, Disturbed};
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
         record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
@@ -123,7 +123,7 @@ fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note(
 
 #[test]
 fn what_older_files_do_not_hold_is_not_checked() {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     let snapshots = record.runs.iter_mut().flat_map(|r| &mut r.evidence).chain(&mut record.evidence);
     snapshots.for_each(|s| drop(s.files.remove(model::kernel_files::LIMITS)));
     assert!(CHECK.answer(&record).is_err_and(|why| why.contains("limits")));

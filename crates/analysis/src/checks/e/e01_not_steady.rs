@@ -4,7 +4,7 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use crate::run_series::courses;
 use crate::stats::sample::mean;
 use crate::stats::series::Series;
@@ -42,7 +42,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)),
+    fires: Some(|| {
+        super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| 12_000.0 - 8_000.0 * t)
+    }),
     #[cfg(test)]
     blind: super::without_courses,
 };
@@ -68,7 +70,7 @@ fn look(case: &Case) -> Known<Answer> {
     if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
         let how = if share < 0.0 { "falling" } else { "rising" };
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Biased,
             sentence: format!(
                 "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
@@ -93,29 +95,28 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// A rate that did not become steady from round to round, though that was asked for: the number keeps that in its name.
-fn never(rounds: usize) -> Found {
-    Found {
+fn never(rounds: usize) -> Detail {
+    Detail {
         severity: Severity::Rename,
         sentence: format!(
             "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
         ),
-        cure:
-            "Type a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
-                .into(),
+        cure: "Use a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
+            .into(),
         evidence: evidence([("rounds", rounds as f64)]),
         renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
     }
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use crate::stats::known::flat;
 
 #[test]
 fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
     let drifting = |share: f64| {
-        super::shaped(&Forge::honest(), (100, 1), move |run, t| {
+        super::shaped(&Fixture::honest(), (100, 1), move |run, t| {
             let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
@@ -125,7 +126,7 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
     assert!(matches!(CHECK.answer(&drifting(-0.15)), Ok(Answer::Holds(..))));
     let one =
         super::shaped(
-            &Forge::honest(),
+            &Fixture::honest(),
             (100, 1),
             |run, t| if run == 0 { 12_000.0 - 6_000.0 * t } else { 9_000.0 },
         );
@@ -134,7 +135,7 @@ fn a_drift_in_most_runs_is_found_and_one_below_the_limit_holds() {
 
 #[test]
 fn what_should_become_steady_and_did_not_is_renamed() {
-    let mut record = Forge { runs: 4, ..Forge::honest() }.record();
+    let mut record = Fixture { runs: 4, ..Fixture::honest() }.record();
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
     assert_eq!(CHECK.severity(&record), Some(Severity::Rename));
     let report = crate::judge(&record, &crate::Judging::default());
@@ -144,7 +145,7 @@ fn what_should_become_steady_and_did_not_is_renamed() {
 
 #[test]
 fn what_never_settles_within_the_run_is_found() {
-    let record = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (120, 120), |_, t| {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (120, 120), |_, t| {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
@@ -158,7 +159,9 @@ fn what_never_settles_within_the_run_is_found() {
 #[test]
 fn a_minute_tells_more_than_a_second() {
     let drifting = |seconds| {
-        super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| 500.0 * (1.0 - 0.12 * t))
+        super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
+            500.0 * (1.0 - 0.12 * t)
+        })
     };
     assert_eq!(CHECK.severity(&drifting(1)), None);
     assert_eq!(CHECK.severity(&drifting(60)), Some(Severity::Biased));
@@ -169,9 +172,10 @@ fn noise_is_no_drift() {
     let mut alarms = 0;
     for seed in 0..150 {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
-            let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (40, 1), |_, t| {
-                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
-            });
+            let noisy =
+                super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (40, 1), |_, t| {
+                    4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+                });
             alarms += usize::from(CHECK.severity(&noisy).is_some());
         }
     }

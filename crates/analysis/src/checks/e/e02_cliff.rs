@@ -2,8 +2,8 @@
 //!
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
-use crate::case::{Case, Ran};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::case::{Case, CaseRun};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use crate::device_series::Course;
 use crate::run_series::courses;
 use crate::stats::change::{Change, Step};
@@ -44,7 +44,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         super::shaped(
-            &crate::forge::Forge::honest(),
+            &crate::fixture::Fixture::honest(),
             (25, 1),
             |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 },
         )
@@ -72,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(found(case, ran, course, &cliff)))
 }
 
-fn found(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Found {
+fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
     let step = cliff.largest();
     let second = course.second_of(step.at);
     let latencies = device(case, ran, course, cliff);
@@ -84,7 +84,7 @@ fn found(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Found {
     let others = if runs > 1 { format!(" ({count} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.in_words(course);
     let [a, b] = latencies.unwrap_or([f64::NAN; 2]);
-    Found {
+    Detail {
         severity,
         sentence: format!(
             "In run {} the rate was {levels}{others}: the mean describes {}. {cause}",
@@ -107,7 +107,7 @@ fn found(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Found {
 
 /// The topmost device's mean latency on the levels before and after the largest step, in ns. Looks at the step itself belong
 /// to both and are left out.
-fn device(case: &Case, ran: &Ran, course: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
+fn device(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
         return Err("no storage takes part".into());
     }
@@ -151,14 +151,14 @@ fn cause(step: &Step, latencies: &Known<[f64; 2]>) -> String {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use crate::stats::known::flat;
 
 #[cfg(test)]
-fn falling(ms_after: f64) -> Found {
+fn falling(ms_after: f64) -> Detail {
     let ops = 10_000;
-    let mut record = super::shaped(&Forge { runs: 1, ops, ..Forge::honest() }, (100, 10), |_, t| {
+    let mut record = super::shaped(&Fixture { runs: 1, ops, ..Fixture::honest() }, (100, 10), |_, t| {
         if t < 0.55 { 2_000.0 } else { 100.0 }
     });
     crate::device_series::look_inside(
@@ -184,7 +184,7 @@ fn the_device_tells_on_which_side_the_cause_is() {
 #[test]
 fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
     let stepped = |seconds, after: f64| {
-        super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (100, seconds), move |_, t| {
+        super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (100, seconds), move |_, t| {
             let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
             1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
         })
@@ -197,7 +197,7 @@ fn a_step_below_the_size_is_none_and_its_size_decides_what_it_does() {
 
 #[test]
 fn two_cliffs_are_told_with_three_levels() {
-    let record = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, 1), |_, t| match t {
+    let record = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 1), |_, t| match t {
         t if t < 0.3 => 20_000.0,
         t if t < 0.6 => 9_000.0,
         _ => 2_000.0,
@@ -211,12 +211,12 @@ fn two_cliffs_are_told_with_three_levels() {
 #[test]
 fn a_step_in_few_of_the_runs_biases_and_gives_no_name() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
-    assert_eq!(CHECK.severity(&super::shaped(&Forge::honest(), (25, 1), rate)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&super::shaped(&Fixture::honest(), (25, 1), rate)), Some(Severity::Biased));
 }
 
 #[test]
 fn without_counters_the_step_is_told_and_its_cause_is_not() {
-    let record = super::shaped(&Forge { stat_unreadable: true, ..Forge::honest() }, (25, 1), |_, t| {
+    let record = super::shaped(&Fixture { stat_unreadable: true, ..Fixture::honest() }, (25, 1), |_, t| {
         if t < 0.5 { 20_000.0 } else { 1_000.0 }
     });
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };

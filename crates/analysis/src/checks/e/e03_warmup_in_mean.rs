@@ -3,9 +3,9 @@
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::run_series::courses;
-use crate::stats::warm_up::beginning;
+use crate::stats::warm_up::warm_ups;
 use crate::steadiness::cliff;
 use model::Known;
 use model::check_id::CheckId;
@@ -31,7 +31,9 @@ pub(super) const CHECK: Check = Check {
     ask: Ask::Alone(look),
     #[cfg(test)]
     fires: Some(|| {
-        super::shaped(&crate::forge::Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + (-t / 0.07).exp()))
+        super::shaped(&crate::fixture::Fixture::honest(), (100, 1), |_, t| {
+            10_000.0 * (1.0 + (-t / 0.07).exp())
+        })
     }),
     #[cfg(test)]
     blind: super::without_courses,
@@ -42,8 +44,8 @@ fn look(case: &Case) -> Known<Answer> {
     if cliff(&courses).is_some() {
         return Ok(Answer::DoesNotApply);
     }
-    let found = beginning(&courses)
-        .ok_or("no run has a steady part that its beginning could be held against; measure longer")?;
+    let found = warm_ups(&courses)
+        .ok_or("no run has a steady part that its beginning could be compared with; measure longer")?;
     let (whole, rest, seconds) = (found.whole, found.rest, found.seconds);
     let moved = whole / rest - 1.0;
     let numbers = evidence([
@@ -55,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
     if !found.matters {
         return Ok(Answer::Holds("The beginning of the runs was like the rest.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "The first {seconds:.1} s were unlike the rest and count in the mean: with them it is {} IOPS, without them {} ({} {}).",
@@ -71,7 +73,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 #[cfg(test)]
 use crate::stats::known::flat;
 
@@ -80,10 +82,10 @@ fn a_warm_up_is_told_with_both_means_and_noise_is_none() {
     let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
     assert!((f.evidence["without_iops"] / 10_000.0 - 1.0).abs() < 0.02, "{:?}", f.evidence);
-    let weak = super::shaped(&Forge::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
+    let weak = super::shaped(&Fixture::honest(), (100, 1), |_, t| 10_000.0 * (1.0 + 0.3 * (-t / 0.07).exp()));
     assert_eq!(CHECK.severity(&weak), None);
     let alarms = (0..100).filter(|seed| {
-        let noisy = super::shaped(&Forge { runs: 1, ops: 100, ..Forge::honest() }, (25, 1), |_, t| {
+        let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, (25, 1), |_, t| {
             4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
         });
         CHECK.severity(&noisy).is_some()

@@ -3,7 +3,7 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::run_series::courses;
 use crate::stats::autocorrelation::{FEWEST, observations};
 use crate::stats::change::without_levels;
@@ -50,7 +50,7 @@ fn look(case: &Case) -> Known<Answer> {
     if seconds < LONG_S - 0.1 {
         return Err("the runs are too short for that: their stretches resemble one another".into());
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate goes in waves that are longer than they allow a mean of."
@@ -72,12 +72,12 @@ fn around_levels(course: &Series) -> Vec<f64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// One run with two slow waves in it.
 #[cfg(test)]
 fn waves(seconds: u64) -> model::record::Record {
-    super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, seconds), |_, t| {
+    super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, seconds), |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 9.0).sin())
     })
 }
@@ -86,7 +86,7 @@ fn waves(seconds: u64) -> model::record::Record {
 fn slow_waves_are_few_observations_and_quick_ones_many() {
     assert_eq!(CHECK.severity(&waves(20)), Some(Severity::Biased));
     assert!(CHECK.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
-    let quick = super::shaped(&Forge { runs: 1, ..Forge::honest() }, (100, 20), |_, t| {
+    let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, (100, 20), |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())
     });
     assert!(matches!(CHECK.answer(&quick), Ok(Answer::Holds(..))));

@@ -3,7 +3,7 @@
 //! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
@@ -25,9 +25,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { runs: 1, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -44,7 +44,7 @@ fn look(case: &Case) -> Known<Answer> {
         Study::Sweep(_) => "Measure a cell that matters with fathom run --runs 5",
         _ => "Type --runs 5",
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!("{count}: how much the number varies is not known, so it allows no comparison."),
         cure: format!("{more}; at least {FEWEST_RUNS} runs give an interval."),

@@ -3,13 +3,13 @@
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::figures::iops;
 use crate::run_series::courses;
 use crate::stats::autocorrelation::correlation_time;
 use crate::stats::interval::FEWEST_RUNS;
 use crate::stats::sample::{mean, median, variance};
-use crate::stats::sample_size::{self, ASKED, MOST_RUNS, Spread};
+use crate::stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
 use crate::stats::series::Series;
 use model::Known;
 use model::check_id::CheckId;
@@ -46,7 +46,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| uneven(&[9_000.0, 4_000.0, 10_000.0, 3_000.0, 9_500.0])),
     #[cfg(test)]
-    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -88,7 +88,7 @@ fn look(case: &Case) -> Known<Answer> {
         Ok(_) => " What varies within each run makes a part of that by chance.",
         Err(_) => "",
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
             "The runs differ by {} of their mean (standard deviation): {}{more} IOPS.{why}",
@@ -116,7 +116,7 @@ fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain = format!("{look} As they are, about {runs} runs in all would give {asked} (--runs {runs})");
     let best = within.zip(beside_s(case)).and_then(|(within, beside_s)| {
-        let spread = Spread { variance, within, seconds, beside_s };
+        let spread = Variability { variance, within, seconds, beside_s };
         sample_size::best_seconds(&spread)
     });
     match best {
@@ -145,12 +145,12 @@ fn uncertainty(course: &Series) -> f64 {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[cfg(test)]
 fn uneven(rates: &'static [f64]) -> model::record::Record {
-    let forge = Forge { runs: rates.len() as u32, ..Forge::honest() };
-    super::shaped(&forge, (20, 1), |run, _| rates[run as usize])
+    let fixture = Fixture { runs: rates.len() as u32, ..Fixture::honest() };
+    super::shaped(&fixture, (20, 1), |run, _| rates[run as usize])
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn five_per_cent_are_noted_and_a_quarter_biases() {
 fn the_sentence_and_the_cure_do_not_contradict_each_other() {
     // Runs that vary as much within themselves as from one to the next, and less.
     let said = |swing: f64| {
-        let forge = Forge { runs: 5, ..Forge::honest() };
+        let fixture = Fixture { runs: 5, ..Fixture::honest() };
         let rates = [9_000.0, 10_400.0, 9_600.0, 11_000.0, 10_000.0];
-        let record = super::shaped(&forge, (20, 1), |run, at| {
+        let record = super::shaped(&fixture, (20, 1), |run, at| {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
         match CHECK.answer(&record) {

@@ -1,10 +1,10 @@
-//! E07: latencies of two populations, which no mean describes.
+//! E07: latencies in two groups, which no mean describes.
 //!
 //! For: both medians and their shares. Not for: why there are two; where the page cache is known to be one of them it says so.
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::stats::bimodality::{FEWEST_OPS, modes};
 use model::Known;
 use model::check_id::CheckId;
@@ -31,7 +31,7 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| mixed(40)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 100, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -45,10 +45,10 @@ fn look(case: &Case) -> Known<Answer> {
         let Some(found) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let cached = if hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Biased,
             sentence: format!(
-                "The {}s are of two populations: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
+                "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
                 kind.word(),
                 show_share(1.0 - found.slow_share),
                 show_ns(found.fast_ns),
@@ -69,7 +69,7 @@ fn look(case: &Case) -> Known<Answer> {
     if judged == 0 {
         return Err(format!("no direction has the {FEWEST_OPS} operations that a shape takes"));
     }
-    Ok(Answer::Holds("Latencies are of one population.", evidence([])))
+    Ok(Answer::Holds("Latencies form one group.", evidence([])))
 }
 
 /// Whether the page cache is known to have answered a part.
@@ -79,12 +79,12 @@ fn hits(case: &Case) -> bool {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// Of 10,000 operations so many percent are slow.
 #[cfg(test)]
 fn mixed(slow_percent: u64) -> model::record::Record {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
         let latency = &mut end.streams[0].kinds.get_mut(&model::job::Kind::Read).unwrap().latency;
         latency.clear();
@@ -104,14 +104,14 @@ fn both_medians_are_told_and_a_tail_is_no_population() {
 
 #[test]
 fn two_levels_of_a_run_are_told_as_a_step() {
-    let stepped = super::shaped(&Forge::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
+    let stepped = super::shaped(&Fixture::honest(), (25, 1), |_, t| if t < 0.5 { 20_000.0 } else { 1_000.0 });
     assert_eq!(CHECK.answer(&stepped), Ok(Answer::DoesNotApply));
 }
 
 #[test]
 fn a_known_cache_is_named() {
     let mut record = mixed(40);
-    let cached = Forge { delivered: 0.4, ..Forge::honest() }.record();
+    let cached = Fixture { delivered: 0.4, ..Fixture::honest() }.record();
     for (run, other) in record.runs.iter_mut().zip(cached.runs) {
         run.evidence = other.evidence;
     }

@@ -5,7 +5,7 @@
 
 use super::TIMED;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -32,9 +32,11 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { ops: 200, runs: 1, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| {
+        crate::fixture::Fixture { ops: 200, runs: 1, ..crate::fixture::Fixture::honest() }.record()
+    }),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -47,7 +49,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("There are enough operations for the percentiles of the table.", numbers));
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
             "{} operations are too few for p{}, which would be the luck of single ones and is withheld.",
@@ -64,11 +66,11 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn ten_operations_beyond_are_enough_and_nine_are_not() {
-    let of = |ops| Forge { ops, runs: 1, ..Forge::honest() }.record();
+    let of = |ops| Fixture { ops, runs: 1, ..Fixture::honest() }.record();
     assert_eq!(CHECK.severity(&of(10_000)), None);
     assert_eq!(CHECK.severity(&of(9_990)), Some(Severity::Note));
     let Ok(Answer::Finding(f)) = CHECK.answer(&of(500)) else { panic!("silent") };

@@ -4,7 +4,7 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Evidence, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -48,7 +48,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| stalling(100_000_000, 200)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { ops: 100, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { ops: 100, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 /// What a stall-ridden distribution looks like.
@@ -93,11 +93,11 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
-            "While operations stalled nothing else was asked: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
-             the storage once asked; a user who comes at any moment meets {} in one case of a hundred.{}",
+            "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
+             the storage once asked; requests arriving at random would see a p99 of {}.{}",
             show_share(worst.share),
             show_count(worst.stalled as f64),
             show_count(worst.ops as f64),
@@ -145,12 +145,12 @@ fn stalls(kind: Kind, latencies: &Histogram) -> Option<Stalls> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// 50 us each, and every so many operations a stall.
 #[cfg(test)]
 fn stalling(stall_ns: u64, every: u64) -> model::record::Record {
-    let mut record = Forge { depth: 1, depth_seen: 0.9, ..Forge::honest() }.record();
+    let mut record = Fixture { depth: 1, depth_seen: 0.9, ..Fixture::honest() }.record();
     for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
         let latency = &mut end.streams[0].kinds.get_mut(&Kind::Read).unwrap().latency;
         latency.clear();
@@ -185,5 +185,5 @@ fn waiting_for_a_cpu_is_named() {
 
 #[test]
 fn an_open_loop_counts_the_waiting_itself() {
-    assert_eq!(CHECK.answer(&Forge::honest_open().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Fixture::honest_open().record()), Ok(Answer::DoesNotApply));
 }

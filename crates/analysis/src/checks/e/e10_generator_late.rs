@@ -1,9 +1,9 @@
 //! E10: an open loop whose own schedule slipped.
 //!
-//! For: lateness of hand-overs against the percentiles that they are part of. Not for: closed loops, which have no schedule.
+//! For: lateness of submissions against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::figures::{PERCENTILES, is_late};
 use crate::runs::falls_short;
 use model::Known;
@@ -17,15 +17,15 @@ pub(in crate::checks) const CHECK: Check = Check {
     name: "GENERATOR_LATE",
     belief: "operations arrived when the schedule said",
     page: Page {
-        reads: "fathom's own times: the intended start, the hand-over and the completion of every operation of an \
+        reads: "fathom's own times: the intended start, the submission and the completion of every operation of an \
                   open loop.",
-        formula: "A percentile is withheld where the lateness of the hand-over of the same rank is more than a tenth \
+        formula: "A percentile is withheld where the lateness of the submission of the same rank is more than a tenth \
                   of it: then it says more about fathom than about the storage. Where less than 99 % of the \
                   operations asked for were served within the windows, and more are missing than random arrivals vary \
                   by (three times the square root of their number), the latencies are void: what is left waits in a \
                   queue that grows with the length of the run.",
         provoke: "`fathom run --rate 1000000 --depth 1 DIR` asks for more than any disk serves; `taskset -c 0 fathom \
-                  run --rate 50000 --workers 8 DIR` makes hand-overs late.",
+                  run --rate 50000 --workers 8 DIR` makes submissions late.",
         repair: "Ask for a lower --rate, a larger --depth or more --workers. Accept it with --accept E10 where you \
                   want to see how it behaves beyond its capacity.",
     },
@@ -33,11 +33,12 @@ pub(in crate::checks) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| {
         let open_loop = Some((10_000.0, Some(1_000_000)));
-        crate::forge::Forge { open_loop, ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { open_loop, ..crate::fixture::Fixture::honest() }.record()
     }),
     #[cfg(test)]
     blind: || {
-        crate::forge::Forge { open_loop: Some((10_000.0, None)), ..crate::forge::Forge::honest() }.record()
+        crate::fixture::Fixture { open_loop: Some((10_000.0, None)), ..crate::fixture::Fixture::honest() }
+            .record()
     },
 };
 
@@ -60,7 +61,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let cure = "Ask for a lower --rate, a larger --depth or more --workers.".to_owned();
     if unserved {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Void,
             sentence: format!(
                 "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
@@ -73,7 +74,7 @@ fn look(case: &Case) -> Known<Answer> {
             renames: None,
         }));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
             "The schedule slipped by up to {} (99th percentile), more than a tenth of p{}, which are withheld.",
@@ -105,13 +106,13 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn what_is_not_served_voids_and_what_is_late_withholds() {
-    let overloaded = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
+    let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&overloaded.record()), Some(Severity::Void));
-    let late = Forge { open_loop: Some((10_000.0, Some(1_000_000))), ..Forge::honest() };
+    let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
     assert_eq!(CHECK.severity(&late.record()), Some(Severity::Biased));
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }

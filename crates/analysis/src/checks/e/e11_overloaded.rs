@@ -2,8 +2,8 @@
 //!
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
-use crate::case::{Case, Ran, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, no_run, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use crate::runs::falls_short;
 use crate::stats::sample::median;
@@ -41,7 +41,7 @@ pub(in crate::checks) const CHECK: Check = Check {
     fires: Some(|| growing(0.006)),
     #[cfg(test)]
     blind: || {
-        let mut record = crate::forge::Forge::honest_open().record();
+        let mut record = crate::fixture::Fixture::honest_open().record();
         record.runs.iter_mut().for_each(|r| r.intervals.clear());
         record
     },
@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("asked_iops", asked), ("too_much_share", worst), ("runs_overloaded", over.len() as f64)]);
     match over.first() {
-        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Found {
+        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Detail {
             severity: Severity::Void,
             sentence: format!(
                 "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
@@ -89,7 +89,7 @@ struct Growth {
     too_much: f64,
 }
 
-fn growth(ran: &Ran) -> Known<Growth> {
+fn growth(ran: &CaseRun) -> Known<Growth> {
     let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).0 > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
@@ -125,12 +125,12 @@ fn growth(ran: &Ran) -> Known<Growth> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// An open loop at a rate that is too high by a share.
 #[cfg(test)]
 fn growing(too_much: f64) -> model::record::Record {
-    let mut record = super::shaped(&Forge::honest_open(), (20, 1), |_, _| 10_000.0);
+    let mut record = super::shaped(&Fixture::honest_open(), (20, 1), |_, _| 10_000.0);
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         for cell in row.cells.values_mut() {
             cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;
@@ -152,7 +152,7 @@ fn a_backlog_that_grows_voids_and_a_ripple_does_not() {
 
 #[test]
 fn what_was_not_served_is_told_by_the_other_check() {
-    let unserved = Forge { open_loop: Some((20_000.0, Some(1_000))), ..Forge::honest() };
+    let unserved = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
     assert_eq!(CHECK.answer(&unserved.record()), Ok(Answer::DoesNotApply));
-    assert_eq!(CHECK.answer(&Forge::honest().record()), Ok(Answer::DoesNotApply));
+    assert_eq!(CHECK.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }

@@ -5,7 +5,7 @@
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::windows::{LEAST_NS, LEAST_OPS, TooLittle, too_little};
 use model::Known;
 use model::check_id::CheckId;
@@ -44,9 +44,9 @@ pub(super) const CHECK: Check = Check {
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
-    fires: Some(|| crate::forge::Forge { runs: 2, ..crate::forge::Forge::honest() }.record()),
+    fires: Some(|| crate::fixture::Fixture { runs: 2, ..crate::fixture::Fixture::honest() }.record()),
     #[cfg(test)]
-    blind: || crate::forge::Forge { runs: 0, ..crate::forge::Forge::honest() }.record(),
+    blind: || crate::fixture::Fixture { runs: 0, ..crate::fixture::Fixture::honest() }.record(),
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -79,13 +79,13 @@ fn look(case: &Case) -> Known<Answer> {
         };
         numbers.insert(number.0.into(), number.1);
         let severity = Severity::Biased;
-        return Ok(Answer::Finding(Found { severity, sentence, cure, evidence: numbers, renames: None }));
+        return Ok(Answer::Finding(Detail { severity, sentence, cure, evidence: numbers, renames: None }));
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
     {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Biased,
             sentence: format!(
                 "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
@@ -99,7 +99,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     // Windows end some us early or late.
     if seconds < SECONDS_FROM - 0.05 {
-        return Ok(Answer::Finding(Found {
+        return Ok(Answer::Finding(Detail {
             severity: Severity::Note,
             sentence: format!(
                 "{seconds:.1} s were measured in all: what comes each five seconds, as commits of a journal do, was hardly seen."
@@ -122,17 +122,17 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_runs_count_together() {
-    assert_eq!(CHECK.severity(&Forge { runs: 5, ..Forge::honest() }.record()), None);
-    assert_eq!(CHECK.severity(&Forge { runs: 4, ..Forge::honest() }.record()), Some(Severity::Note));
+    assert_eq!(CHECK.severity(&Fixture { runs: 5, ..Fixture::honest() }.record()), None);
+    assert_eq!(CHECK.severity(&Fixture { runs: 4, ..Fixture::honest() }.record()), Some(Severity::Note));
 }
 
 #[test]
 fn windows_of_a_few_operations_bias_and_have_no_interval() {
-    let few = Forge { ops: 1, ..Forge::honest() }.record();
+    let few = Fixture { ops: 1, ..Fixture::honest() }.record();
     let Ok(Answer::Finding(f)) = CHECK.answer(&few) else { panic!("silent") };
     assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
     let report = crate::judge(&few, &crate::Judging::default());
@@ -143,7 +143,7 @@ fn windows_of_a_few_operations_bias_and_have_no_interval() {
 #[test]
 fn writes_below_the_fast_cache_of_a_known_drive_bias() {
     let on = |driver: &str, bytes: u64| {
-        let mut record = Forge::honest_write().record();
+        let mut record = Fixture::honest_write().record();
         let disk = &mut record.header.hosts[0].places[0].layers[0];
         (disk.driver, disk.bytes) = (Some(driver.into()), bytes);
         record

@@ -4,7 +4,7 @@
 //! nothing can be known (D18), nor the fast cache of a used drive (E12).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Found, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
@@ -43,7 +43,9 @@ pub(super) const CHECK: Check = Check {
     #[cfg(test)]
     fires: Some(|| drive(1 << 34, 1 << 33)),
     #[cfg(test)]
-    blind: || crate::forge::Forge { stat_unreadable: true, ..crate::forge::Forge::honest_write() }.record(),
+    blind: || {
+        crate::fixture::Fixture { stat_unreadable: true, ..crate::fixture::Fixture::honest_write() }.record()
+    },
 };
 
 fn look(case: &Case) -> Known<Answer> {
@@ -84,7 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(capacity)
         ));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!(
             "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. A fresh flash drive writes faster than \
@@ -125,12 +127,12 @@ fn discarded_bytes(text: &str) -> Known<u64> {
 }
 
 #[cfg(test)]
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 
 /// A drive of 16 GiB with so much discarded and written since the machine started.
 #[cfg(test)]
 fn drive(discarded: u64, written: u64) -> model::record::Record {
-    let mut record = Forge::honest_write().record();
+    let mut record = Fixture::honest_write().record();
     let start = &mut record.runs[0].evidence[0];
     let text = format!("0 0 0 0 9 0 {} 9 0 0 9 5 0 {} 0 0 0\n", written / 512, discarded / 512);
     start.files.insert("/sys/block/vda/stat".into(), Ok(text));

@@ -2,8 +2,8 @@
 //!
 //! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
 
-use crate::case::{Case, Ran, no_run};
-use crate::checks::check::{Answer, Ask, Check, Found, Page, evidence};
+use crate::case::{Case, CaseRun, no_run};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
 use crate::run_series::{moved, rows_of};
 use model::Known;
 use model::check_id::CheckId;
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "fathom's own intervals and the totals of each run.",
         formula: "The rate of a run is its operations by the length of its window, never a mean of the rates of \
-                  seconds or workers. As a guard the operations of the course are added up and held against the \
+                  seconds or workers. As a guard the operations of the course are added up and compared with the \
                   totals; more than 0.1 % apart voids the result. A course that was cut short to keep the session \
                   file small is not checked.",
         provoke: "Nothing that one can type: it would be a fault of fathom. A session file whose course has twice the operations in its \
@@ -49,7 +49,7 @@ fn look(case: &Case) -> Known<Answer> {
     if in_course.abs_diff(in_totals) as f64 <= SAME * in_totals as f64 {
         return Ok(Answer::Holds("The rate is operations by time, and its course adds up to it.", numbers));
     }
-    Ok(Answer::Finding(Found {
+    Ok(Answer::Finding(Detail {
         severity: Severity::Void,
         sentence: format!(
             "The course of the runs has {} operations and their totals {}: the rate is not operations by time.",
@@ -63,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 /// Refuses a course with gaps: frames of it are left out where a session file reaches its limit.
-fn covered(ran: &Ran) -> Known<()> {
+fn covered(ran: &CaseRun) -> Known<()> {
     let longest: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
     // Rows of several workers overlap a little, so together they are never shorter than the window.
     let whole = longest as f64 >= (1.0 - SAME) * ran.stream.window_ns as f64;
@@ -77,7 +77,7 @@ fn covered(ran: &Ran) -> Known<()> {
 /// The honest record whose rows hold twelve tenths, or so many, of what they should.
 #[cfg(test)]
 fn counted(tenths: u64) -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         row.cells.values_mut().for_each(|c| c.0 = c.0 * tenths / 10);
     }

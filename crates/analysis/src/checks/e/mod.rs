@@ -54,12 +54,12 @@ fn has_step(case: &Case) -> bool {
 /// share of time. Totals follow, so that the record stays one of a piece.
 #[cfg(test)]
 pub(crate) fn shaped(
-    forge: &crate::forge::Forge,
+    fixture: &crate::fixture::Fixture,
     (rows, seconds): (u64, u64),
     rate: impl Fn(u32, f64) -> f64,
 ) -> model::record::Record {
-    let mut record = forge.record();
-    let kind = if forge.read_percent == 0 { Kind::Write } else { Kind::Read };
+    let mut record = fixture.record();
+    let kind = if fixture.read_percent == 0 { Kind::Write } else { Kind::Read };
     let span = seconds * 1_000_000_000;
     for run in &mut record.runs {
         let row = run.intervals[0].clone();
@@ -85,7 +85,7 @@ pub(crate) fn shaped(
         stream.window_ns = span;
         let kinds = stream.kinds.get_mut(&kind).unwrap();
         (kinds.bytes, kinds.latency) = (total * 4096, model::histogram::Histogram::new());
-        (0..total).for_each(|_| kinds.latency.record(forge.latency_ns.unwrap_or(100_000)));
+        (0..total).for_each(|_| kinds.latency.record(fixture.latency_ns.unwrap_or(100_000)));
     }
     record
 }
@@ -93,7 +93,7 @@ pub(crate) fn shaped(
 /// The honest record without its courses.
 #[cfg(test)]
 fn without_courses() -> model::record::Record {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     record.runs.iter_mut().for_each(|r| r.intervals.clear());
     record
 }

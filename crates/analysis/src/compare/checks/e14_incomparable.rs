@@ -3,7 +3,7 @@
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Evidence, Found, Page};
+use crate::checks::check::{Answer, Detail, Evidence, Page};
 use crate::compare::{self, sentence};
 use model::check_id::CheckId;
 use model::comparison::Pair;
@@ -37,7 +37,7 @@ fn look(asked: &Asked) -> Vec<Said> {
     let mut out = Vec::new();
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
-        let said: Vec<Found> =
+        let said: Vec<Detail> =
             [other_work(pair, asked.accepted), none(pair), labelled(pair)].into_iter().flatten().collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
@@ -51,12 +51,12 @@ fn look(asked: &Asked) -> Vec<Said> {
     out
 }
 
-fn found(severity: Severity, sentence: String, cure: &str) -> Found {
-    Found { severity, sentence, cure: cure.into(), evidence: Evidence::new(), renames: None }
+fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
+    Detail { severity, sentence, cure: cure.into(), evidence: Evidence::new(), renames: None }
 }
 
 /// Differences that make it other work, whether that was accepted or not.
-fn other_work(pair: &Pair, accepted: bool) -> Option<Found> {
+fn other_work(pair: &Pair, accepted: bool) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences)? + ".";
     Some(if accepted {
         found(Severity::Rename, sentence, "")
@@ -67,13 +67,13 @@ fn other_work(pair: &Pair, accepted: bool) -> Option<Found> {
 }
 
 /// A side without a number, or of several things.
-fn none(pair: &Pair) -> Option<Found> {
+fn none(pair: &Pair) -> Option<Detail> {
     let why =
         pair.refused.as_ref().filter(|why| compare::other_work(&pair.differences).as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
 }
 
-fn labelled(pair: &Pair) -> Option<Found> {
+fn labelled(pair: &Pair) -> Option<Detail> {
     let words: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(sentence::difference).collect();
     let sentence = format!("What differs beside the numbers: {}.", words.join("; "));

@@ -1,10 +1,10 @@
 //! E15: a difference that no change at all makes as well.
 //!
-//! For: the difference of the headline, held against those between sessions of one side. Not for: the variation of the runs,
+//! For: the difference of the headline, compared with those between sessions of one side. Not for: the variation of the runs,
 //! which is in the interval.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Found, Page, evidence};
+use crate::checks::check::{Answer, Detail, Page, evidence};
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
@@ -46,7 +46,7 @@ fn look(asked: &Asked) -> Vec<Said> {
         let holds = "The sessions of one side lie closer together than the two sides.";
         return vec![(about, Ok(Answer::Holds(holds, numbers)))];
     }
-    let found = Found {
+    let found = Detail {
         severity: Severity::Biased,
         sentence: format!(
             "{} differs by {}, and sessions of one side differ by up to {} with nothing changed.",

@@ -3,7 +3,7 @@
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Found, Page, evidence};
+use crate::checks::check::{Answer, Detail, Page, evidence};
 use crate::stats::welch::ALLOWED;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
@@ -39,10 +39,10 @@ fn look(asked: &Asked) -> Vec<Said> {
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were looked at.", numbers)
     } else {
-        Answer::Finding(Found {
+        Answer::Finding(Detail {
             severity: Severity::Biased,
             sentence: format!(
-                "You looked at {looks} numbers beside the headline, and some differ by chance. These do by themselves and are not called different: {}.",
+                "You looked at {looks} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
                 held.join(", ")
             ),
             cure: "Measure the one that matters by itself, or type more --runs.".into(),

@@ -4,7 +4,7 @@
 //! storage.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Evidence, Found, Page};
+use crate::checks::check::{Answer, Detail, Evidence, Page};
 use crate::compare::sides::One;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -69,9 +69,9 @@ struct Outside {
 }
 
 impl Outside {
-    fn found(&self, side: &str) -> Found {
+    fn found(&self, side: &str) -> Detail {
         let [whole, low, high] = [self.whole, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
-        Found {
+        Detail {
             severity: Severity::Void,
             sentence: format!(
                 "The {} of {side} is {whole} and those of its runs go from {low} to {high}: it is not made of them.",

@@ -1,7 +1,7 @@
 //! The rule played: what disturbs a run, what is measured again and when, and that the figures which are left are honest.
 
 use super::*;
-use crate::forge::Forge;
+use crate::fixture::Fixture;
 use crate::stats::interval;
 use crate::stats::known::Noise;
 use crate::strategy::{left, next, played};
@@ -104,9 +104,12 @@ fn where_runs_are_compared_the_round_is_measured_again() {
 
 #[test]
 fn a_load_is_measured_again_at_once_and_rounds_until_steady_never() {
-    let promise =
-        model::plan::Promise { quantile: 0.99, latency_ns: None, arrivals: model::job::Arrivals::Poisson };
-    let curve = Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(promise), ..fixed(2, 3) };
+    let latency_target = model::plan::LatencyTarget {
+        quantile: 0.99,
+        latency_ns: None,
+        arrivals: model::job::Arrivals::Poisson,
+    };
+    let curve = Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(latency_target), ..fixed(2, 3) };
     let hit = |at: &Attempt| at.job == 1 && at.repeat == 0 && at.attempt == 0 && at.offered_iops == Some(70);
     let done = play(&curve, |at| (at.offered_iops.map_or(100.0, |o| o as f64), hit(at)));
     let at = done.iter().position(|s| s.disturbed.is_some()).unwrap();
@@ -152,26 +155,26 @@ fn second(record: &Record) -> Vec<Disturbance> {
 
 #[test]
 fn the_evidence_of_a_run_is_read_from_its_edges() {
-    assert_eq!(second(&Forge::honest().record()), []);
+    assert_eq!(second(&Fixture::honest().record()), []);
     let [Disturbance::ForeignIo { device, bytes_per_s, ios_per_s }] =
-        &second(&Forge { foreign_ios: 4_400, ..Forge::honest() }.record())[..]
+        &second(&Fixture { foreign_ios: 4_400, ..Fixture::honest() }.record())[..]
     else {
         panic!("silent")
     };
     // A warm-up of a tenth belongs to the run.
     assert!(device == "vda" && (ios_per_s - 4_000.0).abs() < 1.0 && (bytes_per_s - 16.384e6).abs() < 1e3);
     // The same traffic beside a run that was ten times as fast: its share is small, and it disturbs alike.
-    let fast = Forge { ops: 100_000, foreign_ios: 4_400, ..Forge::honest() };
+    let fast = Fixture { ops: 100_000, foreign_ios: 4_400, ..Fixture::honest() };
     assert_eq!(second(&fast.record()).len(), 1);
-    let loud = Forge { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Forge::honest() };
+    let loud = Fixture { device_time_share: 0.1, cpu_share: 1.0, errors: 7, ..Fixture::honest() };
     assert_eq!(second(&loud.record()), [], "what is not of others");
-    let blind = Forge { stat_unreadable: true, foreign_ios: 9_000, ..Forge::honest() };
+    let blind = Fixture { stat_unreadable: true, foreign_ios: 9_000, ..Fixture::honest() };
     assert_eq!(second(&blind.record()), [], "nothing is decided by what cannot be seen");
 }
 
 #[test]
 fn a_limit_disturbs_while_it_is_not_the_one_from_before() {
-    let mut record = Forge::honest().record();
+    let mut record = Fixture::honest().record();
     let limit = "/sys/fs/cgroup/blkio/fathom/blkio.throttle.read_iops_device: 254:0 400\n";
     let set = |record: &mut Record, run: usize, at: usize, text: &str| {
         record.runs[run].evidence[at].files.insert(LIMITS.into(), Ok(text.into()));
@@ -190,7 +193,7 @@ fn a_limit_disturbs_while_it_is_not_the_one_from_before() {
 #[test]
 fn more_than_a_tick_and_a_hundredth_is_stolen() {
     let stolen = |ticks: u64| {
-        let mut record = Forge::honest().record();
+        let mut record = Fixture::honest().record();
         let text = format!("cpu  0 0 0 {} 0 0 0 {ticks} 0 0\n", 200 - ticks);
         record.runs[1].evidence[0].files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
         record.runs[1].evidence[1].files.insert("/proc/stat".into(), Ok(text));

@@ -10,7 +10,7 @@ fn grid(sizes: &[u32], workers: u32, until: Until) -> Grid {
         ..Setting::plain("randread", block_bytes, 1)
     };
     let cells = sizes.iter().enumerate().map(|(job, bs)| Cell { setting: setting(*bs), job }).collect();
-    Grid { preset: None, cells, skipped: Vec::new(), yardsticks: Vec::new(), search: Search::InOrder(until) }
+    Grid { preset: None, cells, skipped: Vec::new(), baselines: Vec::new(), search: Search::InOrder(until) }
 }
 
 fn sample(job: usize, bytes_per_s: Option<f64>) -> Sample {

@@ -1,4 +1,4 @@
-//! A race: the cells of one work held against each other.
+//! A race: the cells of one work compared with each other.
 //!
 //! For: what their runs say, which one wins, and which cannot be told from it. Not for: whose turn it is (`super`).
 
@@ -6,7 +6,7 @@ use super::super::sample::Sample;
 use crate::stats::student;
 use model::sweep::SAME;
 
-/// What is supposed of the spread of a cell's runs before any was repeated, and how many repeats that counts for.
+/// What is supposed of the noise of a cell's runs before any was repeated, and how many repeats that counts for.
 const SUPPOSED: (f64, f64) = (0.05, 2.0);
 /// Chance at which a cell that is faster than the leader is given up wrongly: one side, once.
 const WRONGLY: f64 = 0.01;
@@ -16,7 +16,7 @@ const CHEAPER: usize = 3;
 pub(super) const TWICE: usize = 2;
 /// Share of the winner's CPU time below which a cell of the same memory is cheaper.
 const LESS_CPU: f64 = 0.9;
-/// Runs of a winner after it has won, and of whatever it is held against: enough for an interval worth printing.
+/// Runs of a winner after it has won, and of whatever it is compared with: enough for an interval worth printing.
 pub const FRESH: usize = 5;
 /// Degrees of freedom without which nobody knows by how much runs of one cell differ: five runs of one cell have these.
 pub const FEWEST_REPEATS: usize = 4;
@@ -48,7 +48,7 @@ pub struct Race {
     /// Its cells.
     pub lanes: Vec<Lane>,
     /// Settings of well-known programs, which are measured when the race is closed.
-    pub yardsticks: Vec<Lane>,
+    pub baselines: Vec<Lane>,
     /// How it was decided; `None` while it is open.
     pub closed: Option<Closed>,
 }
@@ -136,20 +136,20 @@ impl Race {
 
     /// By how much each other lane may at most be faster than one, as a logarithm. Of that one all runs count: those that
     /// chose it alone would flatter it.
-    fn gaps(&self, leader: usize, spread: &Spread) -> Vec<(usize, f64)> {
+    fn gaps(&self, leader: usize, noise: &Noise) -> Vec<(usize, f64)> {
         let best = [self.lanes[leader].logs.as_slice(), &self.lanes[leader].fresh].concat();
         let gap = |lane: &Lane| {
-            let error = (spread.of_mean(&lane.logs) + spread.of_mean(&best)).sqrt();
-            lane.mean() - mean(&best) + spread.factor * error
+            let error = (noise.of_mean(&lane.logs) + noise.of_mean(&best)).sqrt();
+            lane.mean() - mean(&best) + noise.factor * error
         };
         self.running().filter(|(at, _)| *at != leader).map(|(at, lane)| (at, gap(lane))).collect()
     }
 
     /// The leader, the lane that may beat it by most, and by how much; `None` where there are no two.
-    pub(super) fn contest(&self) -> Option<(usize, usize, f64)> {
+    pub(super) fn closest_two(&self) -> Option<(usize, usize, f64)> {
         let leader = self.leader()?;
         let (at, gap) = self
-            .gaps(leader, &Spread::supposed(&self.lanes))
+            .gaps(leader, &Noise::supposed(&self.lanes))
             .into_iter()
             .max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some((leader, at, gap))
@@ -158,7 +158,7 @@ impl Race {
     /// Whether surely no lane is more than 3 % faster than the leader, or none is left that could be.
     pub(super) fn is_decided(&self) -> bool {
         let Some(leader) = self.leader() else { return true };
-        let nearest = self.contest().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
+        let nearest = self.closest_two().map_or(f64::NEG_INFINITY, |(.., gap)| gap);
         self.lanes[leader].logs.len() >= TWICE && nearest <= SAME.ln_1p()
     }
 
@@ -179,8 +179,8 @@ impl Race {
     }
 
     /// What it is judged by: what was seen, or where that is too little what is supposed.
-    fn noise(&self) -> Spread {
-        if self.knows_its_noise() { Spread::seen(&self.lanes) } else { Spread::supposed(&self.lanes) }
+    fn noise(&self) -> Noise {
+        if self.knows_its_noise() { Noise::seen(&self.lanes) } else { Noise::supposed(&self.lanes) }
     }
 
     /// Whether enough runs repeat one another to know by how much runs of one cell differ.
@@ -217,10 +217,10 @@ impl Race {
     /// more than the luck by which it was chosen: then the target changed. `None` otherwise.
     pub fn fall(&self) -> Option<f64> {
         let winner = self.winner().filter(|w| w.fresh.len() >= FRESH)?;
-        let spread = self.noise();
+        let noise = self.noise();
         // The luckiest of all cells was chosen, so it may well fall back as far as the luckiest of so many does.
-        let factor = spread.factor_of(self.lanes.len());
-        let luck = factor * (spread.of_mean(&winner.logs) + spread.of_mean(&winner.fresh)).sqrt();
+        let factor = noise.factor_of(self.lanes.len());
+        let luck = factor * (noise.of_mean(&winner.logs) + noise.of_mean(&winner.fresh)).sqrt();
         let shift = mean(&winner.fresh) - winner.mean();
         (shift < (1.0 - SAME).ln() && shift < -luck).then_some(shift)
     }
@@ -235,7 +235,7 @@ impl Race {
     /// Lanes that are measured after the race, with how many fresh runs each has to have.
     pub(super) fn wanted(&self, time_is_up: bool) -> Vec<(&Lane, usize)> {
         let Some((closed, winner)) = self.closed.as_ref().zip(self.winner()) else { return Vec::new() };
-        let mut out: Vec<(&Lane, usize)> = self.yardsticks.iter().map(|y| (y, FRESH)).collect();
+        let mut out: Vec<(&Lane, usize)> = self.baselines.iter().map(|y| (y, FRESH)).collect();
         let cheaper = closed.cheaper.iter().filter_map(|at| self.lanes.get(*at)).enumerate();
         // One cheaper cell after another, each with fresh runs of the winner beside it.
         let trying = cheaper.take_while(|(at, _)| *at == 0 || !time_is_up);
@@ -256,7 +256,7 @@ impl Race {
     /// Runs that are left after the race, as far as that is known.
     pub(super) fn finals(&self) -> usize {
         if self.closed.is_none() {
-            return FRESH * (2 + self.yardsticks.len());
+            return FRESH * (2 + self.baselines.len());
         }
         self.wanted(true).iter().map(|(l, want)| want.saturating_sub(l.fresh.len())).sum()
     }
@@ -279,7 +279,7 @@ impl Lane {
 }
 
 /// How much runs of one cell differ.
-pub(super) struct Spread {
+pub(super) struct Noise {
     /// Variance of a logarithm, of all cells together, and how many repeats were free to differ.
     pooled: f64,
     degrees: f64,
@@ -287,7 +287,7 @@ pub(super) struct Spread {
     factor: f64,
 }
 
-impl Spread {
+impl Noise {
     /// With a guess that repeats correct: for the choice of what to measure next, from the first run on.
     pub(super) fn supposed(lanes: &[Lane]) -> Self {
         let (squares, degrees) = repeats(lanes);
@@ -302,8 +302,8 @@ impl Spread {
     }
 
     fn of(squares: f64, degrees: f64) -> Self {
-        let spread = Self { pooled: squares / degrees, degrees, factor: f64::INFINITY };
-        Self { factor: spread.factor_of(1), ..spread }
+        let noise = Self { pooled: squares / degrees, degrees, factor: f64::INFINITY };
+        Self { factor: noise.factor_of(1), ..noise }
     }
 
     /// Student's factor for one side, where so many cells had the chance.
@@ -312,7 +312,7 @@ impl Spread {
         student::quantile(rank, self.degrees).unwrap_or(f64::INFINITY)
     }
 
-    /// Variance of the mean of a cell's runs: their own spread counts as far as it has repeats, that of all cells for the rest.
+    /// Variance of the mean of a cell's runs: their own noise counts as far as it has repeats, that of all cells for the rest.
     pub(super) fn of_mean(&self, runs: &[f64]) -> f64 {
         let n = runs.len().max(1) as f64;
         let own = (SUPPOSED.1 * self.pooled + squares(runs)) / (SUPPOSED.1 + n - 1.0);
@@ -321,7 +321,7 @@ impl Spread {
 }
 
 /// Squares of what runs differ from the mean of their cell, and how many of them are free to. Runs that chose a winner and those
-/// after it are held against means of their own: the first are flattered by the choice.
+/// after it are compared with means of their own: the first are flattered by the choice.
 fn repeats(lanes: &[Lane]) -> (f64, f64) {
     let groups = || lanes.iter().flat_map(|l| [l.logs.as_slice(), &l.fresh]).filter(|g| g.len() > 1);
     (groups().map(squares).sum(), groups().map(|g| g.len() - 1).sum::<usize>() as f64)

@@ -1,7 +1,7 @@
 //! Tests of the search: surfaces whose best cell is known, and noise drawn by seed.
 
 use super::*;
-use model::sweep::{Cell, SAME, Setting, Yardstick};
+use model::sweep::{Baseline, Cell, SAME, Setting};
 
 /// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
 const WHOLE_NS: u64 = 1_120_000_000;
@@ -25,7 +25,7 @@ fn grid(works: &[&str], search: How) -> Grid {
             }
         }
     }
-    Grid { preset: None, cells, skipped: Vec::new(), yardsticks: Vec::new(), search }
+    Grid { preset: None, cells, skipped: Vec::new(), baselines: Vec::new(), search }
 }
 
 fn quarter(grid: &Grid) -> How {
@@ -146,8 +146,8 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     let mut grid = grid(&["read", "write"], How::Exhaustive);
     grid.search = quarter(&grid);
     let jobs = grid.cells.len();
-    let cp = Yardstick { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
-    grid.yardsticks.push(cp);
+    let cp = Baseline { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
+    grid.baselines.push(cp);
     let samples = played(&grid, plateau, Noise { spread: 0.03, stalls: 0.0 }, 3);
     let search = Search::after(&grid, RUNS, 3, &samples);
     assert!((0..jobs).all(|job| search.times(job) > 0));
@@ -156,8 +156,8 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
         assert!(winner.fresh.len() >= FRESH && cheapest.fresh.len() >= FRESH, "{race:#?}");
         assert!(cheapest.memory <= winner.memory);
     }
-    assert_eq!(search.races[0].yardsticks[0].fresh.len(), FRESH);
-    assert!(search.races[1].yardsticks.is_empty());
+    assert_eq!(search.races[0].baselines[0].fresh.len(), FRESH);
+    assert!(search.races[1].baselines.is_empty());
     let references: Vec<usize> = search.races.iter().filter_map(|r| search.reference_of(r)).collect();
     assert_eq!(references.len(), 2, "each work has its own");
     let watched = samples.iter().filter(|s| references.contains(&s.job)).count();

@@ -3,18 +3,19 @@
 //! For: the part of the report that is about such a grid. Not for: grids whose best cell is sought ([`super`]).
 
 use super::knees;
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::strategy::in_order::InOrder;
 use crate::strategy::sample::{Sample, samples};
 use model::plan::Role;
 use model::record::Record;
 use model::sweep::{
-    CellFigures, Chosen, Grid, Ground, IN_ORDER, Rounds, Setting, Skipped, Sweep, Until, Work, least_iops,
+    CellFigures, Chosen, Grid, IN_ORDER, Rounds, Setting, Skipped, Sweep, SweptTarget, Until, Work,
+    least_iops,
 };
 use model::units::{MIB, show_rate};
 use std::collections::BTreeMap;
 
-pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[Answered]) -> Sweep {
+pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
     let order = InOrder::after(grid, until, &samples(record));
     let left_out = |job: usize| order.left_out().contains(&job);
     let measured = grid.cells.iter().filter(|c| !left_out(c.job));
@@ -75,8 +76,8 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
 }
 
 /// From where on the size gains nothing; what a finding voids says nothing of it.
-fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work> {
-    let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(Answered::is_void);
+fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
+    let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let of = |name: String| {
         let mine: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
@@ -90,7 +91,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work>
             runs: mine.iter().map(|c| c.runs).sum(),
             spread: None,
             cheapest_by_winner: None,
-            yardsticks: Vec::new(),
+            baselines: Vec::new(),
             knees: first.as_ref().map_or_else(Vec::new, |first| knees(first, &mine)),
         }
     };
@@ -98,11 +99,11 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[Answered]) -> Vec<Work>
 }
 
 /// What was measured; a made file has the size that it came to.
-fn place(record: &Record) -> Option<Ground> {
+fn place(record: &Record) -> Option<SweptTarget> {
     let target = record.header.plan.targets.iter().enumerate().find(|(_, t)| t.role != Role::None);
     let (at, target) = target?;
     let came_to = record.runs.first().and_then(|r| r.start.target_bytes.get(at)).copied();
-    Some(Ground { path: target.path.clone(), bytes: came_to.unwrap_or(target.bytes) })
+    Some(SweptTarget { path: target.path.clone(), bytes: came_to.unwrap_or(target.bytes) })
 }
 
 fn rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {

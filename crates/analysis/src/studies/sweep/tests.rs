@@ -1,13 +1,13 @@
 //! Tests of the report of a sweep: forged records whose cells have known rates.
 
 use super::*;
-use crate::forge::{Forge, together};
+use crate::fixture::{Fixture, together};
 use crate::{Judging, exit_code, judge};
 use model::check_id::CheckId;
 use model::finding::Outcome;
 use model::report::{Report, Verdict};
 use model::study::{Studied, Study};
-use model::sweep::{Cell, Skipped, Yardstick};
+use model::sweep::{Baseline, Cell, Skipped};
 
 fn setting(depth: u32, rw: &str) -> Setting {
     Setting::plain(rw, 4096, depth)
@@ -16,31 +16,31 @@ fn setting(depth: u32, rw: &str) -> Setting {
 /// Cells of random reads by depth and operations in a second, and what `cp` does: three rounds, and five more when the race
 /// is over.
 fn record(cells: &[(u32, u64)]) -> Record {
-    let forge = |(depth, ops): &(u32, u64)| {
+    let fixture = |(depth, ops): &(u32, u64)| {
         let setting = setting(*depth, "randread");
         let depth_seen = f64::from(*depth) * 0.98;
-        Forge { name: setting.words(), depth: *depth, ops: *ops, depth_seen, runs: 8, ..Forge::honest() }
+        Fixture { name: setting.words(), depth: *depth, ops: *ops, depth_seen, runs: 8, ..Fixture::honest() }
     };
-    let mut forges: Vec<Forge> = cells.iter().map(forge).collect();
-    forges.push(Forge {
+    let mut fixtures: Vec<Fixture> = cells.iter().map(fixture).collect();
+    fixtures.push(Fixture {
         name: "cp".into(),
         depth: 1,
         ops: 5_000,
         depth_seen: 0.98,
         runs: 8,
-        ..Forge::honest()
+        ..Fixture::honest()
     });
-    let mut record = together(&forges);
+    let mut record = together(&fixtures);
     record.runs.sort_by_key(|r| r.start.repeat);
     let of = |(job, (depth, _)): (usize, &(u32, u64))| Cell { setting: setting(*depth, "randread"), job };
-    let cp = Yardstick { name: "cp".into(), setting: setting(1, "randread"), job: cells.len() };
+    let cp = Baseline { name: "cp".into(), setting: setting(1, "randread"), job: cells.len() };
     let too_much = Skipped { setting: setting(4096, "randread"), why: "its buffers take too much".into() };
     record.header.plan.runs = 3;
     record.header.plan.study = Study::Sweep(Grid {
         preset: None,
         cells: cells.iter().enumerate().map(of).collect(),
         skipped: vec![too_much],
-        yardsticks: vec![cp],
+        baselines: vec![cp],
         search: How::Exhaustive,
     });
     record
@@ -65,12 +65,12 @@ fn the_fastest_wins_and_the_cheapest_as_fast_is_named() {
     let (winner, cheapest) = (&sweep.winner["randread"], &sweep.cheapest["randread"]);
     assert_eq!((winner.setting.depth, cheapest.setting.depth), (32, 8), "{:#?}", sweep.works);
     assert_eq!((report.headline.unit.as_str(), report.verdict), ("IOPS", Verdict::Valid));
-    // The forge issues a tenth more than the second of its window.
+    // The fixture issues a tenth more than the second of its window.
     assert!((winner.iops.unwrap() / 11_000.0 - 1.0).abs() < 1e-9, "{winner:?}");
     let work = &sweep.works[0];
     let by = work.cheapest_by_winner.unwrap();
     assert!((by.value - 0.99).abs() < 1e-6, "{by:?}");
-    assert!((work.yardsticks[0].by_winner.unwrap().value - 0.5).abs() < 1e-6);
+    assert!((work.baselines[0].by_winner.unwrap().value - 0.5).abs() < 1e-6);
     let knee = work.knees.iter().find(|k| k.axis == "depth").unwrap();
     assert_eq!(knee.value, 8, "{knee:?}");
     assert!(sweep.skipped.len() == 1 && sweep.cells.len() == 4);
@@ -152,7 +152,7 @@ fn a_grid_that_a_file_made_up_still_has_a_report() {
     let mut odd = record(&[(1, 4_000), (8, 9_900)]);
     let made_up = grid(&mut odd);
     made_up.cells[0].job = usize::MAX;
-    made_up.yardsticks[0].job = 77;
+    made_up.baselines[0].job = 77;
     made_up.cells[1].setting.block_bytes = 0;
     judged(&odd);
     grid(&mut odd).cells.clear();

@@ -9,8 +9,8 @@ mod times;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Limit, Options, Order, Pace, Pattern, Placement,
-    Sharing, Sizes, Start, Steps, Stream, SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Options, Order, Pace, Pattern, Placement, Sharing,
+    Sizes, Start, Steps, StopRule, Stream, SyncCall, Zone, ZoneSize,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn stream(order: Order) -> Stream {
         pace: Pace::Closed,
         flush: None,
         data: Data::default(),
-        limit: Limit::default(),
+        limit: StopRule::default(),
         delay_ns: 0,
         place: Placement::default(),
     }

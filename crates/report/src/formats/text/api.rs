@@ -93,13 +93,20 @@ fn cold(rows: &[ApiRow]) -> Option<String> {
         } else {
             ""
         };
-        return Some(format!("Every run began cold: not a page of the file was in the page cache.{below}"));
+        return Some(format!(
+            "Every run began with an empty page cache: not a page of the file was in the page cache.{below}"
+        ));
     };
-    let (sure, why) = match &first.cached_pages_at_start {
-        Ok(pages) => ("", format!("{} pages were in the page cache", show_count(*pages as f64))),
-        Err(why) => (" for certain", why.clone()),
+    let (began, why) = match &first.cached_pages_at_start {
+        Ok(pages) => ("did not begin", format!("{} pages were in the page cache", show_count(*pages as f64))),
+        Err(why) => ("may not have begun", why.clone()),
     };
-    Some(format!("{} of {} rows did not begin cold{sure}; {}: {why}.", warm.len(), rows.len(), named(first)))
+    Some(format!(
+        "{} of {} rows {began} with an empty page cache; {}: {why}.",
+        warm.len(),
+        rows.len(),
+        named(first)
+    ))
 }
 
 /// How much of the file was touched.
@@ -112,7 +119,7 @@ fn covered(rows: &[ApiRow]) -> Option<String> {
         .filter(|r| r.mb_per_s.is_some())
         .collect();
     let mut text =
-        "In order the whole span was touched, in no order half of its blocks, the same ones for all"
+        "In order the whole span was touched, in random order half of its blocks, the same ones for all"
             .to_owned();
     if let Some(first) = odd.first() {
         let share = first.coverage.map_or_else(|| "an unknown part".into(), show_share);
@@ -240,7 +247,7 @@ fn with_others(mut finding: Finding, others: usize) -> Finding {
     if others > 0 {
         let rows = if others == 1 { "row" } else { "rows" };
         let others = show_count(others as f64);
-        finding.sentence += &format!(" So it is, with other numbers, of {others} more {rows}.");
+        finding.sentence += &format!(" Also affects {others} more {rows}.");
     }
     finding
 }

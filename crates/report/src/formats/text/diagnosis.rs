@@ -66,8 +66,8 @@ fn before_you_measure(diagnosis: &Diagnosis) -> String {
     let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unseen = match blind {
         0 => String::new(),
-        1 => " 1 thing could not be looked at, which is no pass.".into(),
-        n => format!(" {n} things could not be looked at, which is no pass."),
+        1 => " 1 thing could not be checked and does not count as passed.".into(),
+        n => format!(" {n} things could not be checked and do not count as passed."),
     };
     let worst = diagnosis.worst_first();
     let acting: Vec<&&Look> = worst.iter().filter(|l| l.severity != Some(Severity::Note)).collect();

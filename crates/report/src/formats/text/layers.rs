@@ -1,10 +1,10 @@
-//! The table of layers: the same work from the ground up, what the tool counted beside what the device counted.
+//! The table of layers: the same work from the lowest layer up, what the tool counted beside what the device counted.
 //!
 //! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
 
 use crate::page::{Page, half_width, ruled, short_bytes};
 use model::check_id::CheckId;
-use model::ledger::{Against, LayerRow, Layers, Pace};
+use model::ledger::{Difference, LayerRow, Layers, Pace};
 use model::units::{show_count, show_ns, show_rate};
 
 const HEADINGS: [&str; 9] =
@@ -67,7 +67,7 @@ fn latency(pace: &Pace) -> String {
 }
 
 /// `vda -2.1 % (-3.0 to -1.2)`, or `vda x 3.1 (3.0 to 3.2)`.
-fn against(against: &Against) -> String {
+fn against(against: &Difference) -> String {
     let multiple = against.factor >= MULTIPLE_FROM;
     let value = |v: f64| if multiple { show_rate(v) } else { format!("{:+.1}", 100.0 * (v - 1.0)) };
     let sign = if multiple { "x " } else { "" };

@@ -1,4 +1,4 @@
-//! The load curve as a table and a small drawing: what each offered load became, the knee, and the promise.
+//! The load curve as a table and a small drawing: what each offered load became, the knee, and the latency target.
 //!
 //! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
 
@@ -41,9 +41,9 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
     }
 }
 
-/// The percentile that the promise is about; the 99th where there is none.
+/// The percentile that the latency target is about; the 99th where there is none.
 fn rank(curve: &LoadCurve) -> &str {
-    curve.promise.as_ref().map_or("99", |p| &p.percentile)
+    curve.latency_target.as_ref().map_or("99", |p| &p.percentile)
 }
 
 fn cells(point: &LoadPoint, curve: &LoadCurve) -> [String; HEADINGS.len()] {
@@ -80,9 +80,11 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
         LoadState::Overload => words.push("overload".into()),
         LoadState::Void => words.push("void".into()),
     }
-    match point.kept {
+    match point.met {
         Some(met) => words.push(if met { "met".into() } else { "missed".into() }),
-        None if curve.promise.is_some() && point.state != LoadState::Void => words.push("cannot tell".into()),
+        None if curve.latency_target.is_some() && point.state != LoadState::Void => {
+            words.push("cannot tell".into());
+        }
         None => {}
     }
     words.join(", ")
@@ -101,12 +103,12 @@ fn knee(curve: &LoadCurve) -> Option<String> {
     })
 }
 
-/// The percentile over the load, on a logarithmic scale: a mark for each load, `!` where it is overload; the promise as a line.
+/// The percentile over the load, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
 fn drawing(curve: &LoadCurve) -> Vec<String> {
     let rank = rank(curve);
     let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
-    let promised = curve.promise.as_ref().map(|p| p.latency_ns.max(1) as f64);
-    let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(promised).collect();
+    let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
+    let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
     let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);
     let (low, high) = seen.iter().fold((f64::MAX, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
     if curve.points.iter().filter_map(value).count() < 3 || curve.capacity_iops.is_none() {
@@ -122,7 +124,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
             *cell = mark;
         }
     };
-    let line = promised.map(row);
+    let line = latency_target.map(row);
     if let Some(row) = line {
         for column in 0..=WIDTH {
             put(row, column, '-');
@@ -139,7 +141,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
     }
     let label = |at: usize| match at {
         0 => show_ns(high),
-        at if Some(at) == line => promised.map_or_else(String::new, show_ns),
+        at if Some(at) == line => latency_target.map_or_else(String::new, show_ns),
         at if at == HEIGHT - 1 => show_ns(low),
         _ => String::new(),
     };

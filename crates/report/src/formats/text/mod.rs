@@ -2,9 +2,7 @@
 //!
 //! For: every kind of report, a file each. Not for: programs; that is `json`.
 
-mod against;
 mod api;
-mod card;
 mod comparison;
 mod course;
 mod diagnosis;
@@ -17,10 +15,12 @@ mod pages;
 mod plan;
 mod pts;
 mod report;
+mod rerun;
 mod results;
 mod runs;
 mod sessions;
 mod sweep;
+mod tool_results;
 mod verified;
 
 use crate::format::{Content, Format, Writer};

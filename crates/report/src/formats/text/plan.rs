@@ -5,7 +5,7 @@
 use crate::format::Style;
 use crate::prose::{WIDTH, prose};
 use model::machine::Machine;
-use model::plan::{MissingRung, Plan, Strategy};
+use model::plan::{MissingLayer, Plan, Strategy};
 use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
@@ -70,12 +70,12 @@ fn of_study(study: &Study) -> String {
             out += &format!("\nnot as {} does it:\n", form.tool);
             form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
         }
-        Study::Interfaces(contest) => {
-            contest.missing.iter().for_each(|missing| out += &format!("not measured: {missing}\n"));
+        Study::Interfaces(comparison) => {
+            comparison.missing.iter().for_each(|missing| out += &format!("not measured: {missing}\n"));
         }
-        Study::Layers(ladder) => {
-            let not_measured = |m: &MissingRung| format!("not measured: {}: {}\n", m.name, m.why);
-            ladder.missing.iter().for_each(|missing| out += &not_measured(missing));
+        Study::Layers(comparison) => {
+            let not_measured = |m: &MissingLayer| format!("not measured: {}: {}\n", m.name, m.why);
+            comparison.missing.iter().for_each(|missing| out += &not_measured(missing));
         }
         Study::Jobs | Study::Limit(_) | Study::Sweep(_) => {}
     }

@@ -3,7 +3,7 @@
 //! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
 //! Not for: machines to read; that is `json`.
 
-use super::{against, api, card, course, findings, iops, layers, ledger, limit, pts, results, sweep};
+use super::{api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, tool_results};
 use crate::format::Style;
 use crate::page::Page;
 use model::report::{Ending, Headline, Report, Verdict};
@@ -25,11 +25,11 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         Studied::Jobs => results::show(&mut out, &report.results),
         Studied::Profile(card) => {
             results::show(&mut out, &report.results);
-            card::show(&mut out, card);
+            tool_results::show(&mut out, card);
         }
     }
     if let Some(against) = &report.against {
-        against::show(&mut out, against);
+        rerun::show(&mut out, against);
     }
     if style.course {
         report.results.iter().flat_map(course::lines).for_each(|line| out.line(&line));
@@ -131,7 +131,7 @@ fn headline(headline: &Headline, report: &Report) -> String {
     let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);
     let number = format!("{} {}", show_rate(value), headline.unit);
     if let Studied::Limit(curve) = &report.study {
-        return match curve.promise.as_ref().map(|p| p.broken_iops) {
+        return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
             Some(Some(missed)) => format!("{number}, missed at {}", show_count(missed as f64)),
             Some(None) => format!("{number}, and no load that was offered missed it"),
             None => number,

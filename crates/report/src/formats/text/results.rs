@@ -22,7 +22,7 @@ pub(super) fn show(out: &mut Page, results: &[Measured]) {
         table.add_row(row);
     }
     out.table_of(&table);
-    out.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from hand-over to completion; - = too few to say.");
+    out.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from submission to completion; - = not enough samples.");
     for result in results.iter().filter(|r| !r.void) {
         open_loop(out, result);
         final_sync(out, result);
@@ -43,7 +43,7 @@ fn open_loop(out: &mut Page, result: &Measured) {
         let Some(figures) = figures else { continue };
         let (Some(service), Some(late)) = (&figures.service_ns, &figures.lateness_ns) else { continue };
         let text = format!(
-            "{}, {word}: open loop, so latencies count from the intended start; service {}; lateness of the hand-over {}.",
+            "{}, {word}: open loop, so latencies count from the intended start; service {}; lateness of the submission {}.",
             result.name,
             median_and_tail(service),
             median_and_tail(late)

@@ -111,8 +111,8 @@ fn foot(listing: &Listing) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::annotations::Annotations;
     use model::report::{Ending, Verdict};
-    use model::words::Words;
 
     fn entry(id: &str) -> Entry {
         Entry {
@@ -149,7 +149,7 @@ id                 when              verdict  headline                 value  ta
         let lines = table(&all);
         let columns: Vec<Option<usize>> = lines.lines().map(|l| l.find("/a, /b")).collect();
         assert_eq!(columns[2], columns[3]);
-        all[1].words = Words { tags: vec!["new".into()], notes: Vec::new() };
+        all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
         assert!(table(&all).contains("tags") && table(&all).contains("/a, /b  new\n"));
         assert_eq!(table(&[]), "");
     }

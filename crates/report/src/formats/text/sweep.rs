@@ -5,10 +5,10 @@
 use crate::page::{Page, half_width, ruled};
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
+use model::spec::axes::{self, Scale};
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Setting, Sweep, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate};
-use model::wish::axes::{self, Scale};
 
 const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
 /// Shades of a map, from a small share of the best to all of it.
@@ -102,7 +102,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
             table.add_row(row("cheapest", cheapest, &against.unwrap_or_default()));
         }
     }
-    for loss in &work.yardsticks {
+    for loss in &work.baselines {
         table.add_row(row(
             &format!("as {}", loss.name),
             &loss.cell,
@@ -110,11 +110,11 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
         ));
     }
     out.table_of(&table);
-    if !work.yardsticks.is_empty() {
-        let names: Vec<String> = work.yardsticks.iter().map(|loss| format!("as {}", loss.name)).collect();
+    if !work.baselines.is_empty() {
+        let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
         out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), half(&work.name)));
     }
-    for loss in &work.yardsticks {
+    for loss in &work.baselines {
         if let Some(name) = loss.cell.result.and_then(|at| renamed(report, at)) {
             out.prose("  ", "    ", &format!("What is called as {} here is {name}.", loss.name));
         }
@@ -127,7 +127,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
     maps(out, &mine, winner, sweep.cheapest.get(&work.name));
 }
 
-/// Which half of a copy a yardstick does.
+/// Which half of a copy a baseline does.
 fn half(work: &str) -> &'static str {
     if work == "write" {
         "writing a file that is new and grows, the half of a copy"

@@ -109,8 +109,9 @@ fn draws(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f64)> {
         Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
         Sizes::Range(least, most) => {
             // As the engine does: multiples of the alignment, or of the least where there is none, on the target's blocks.
-            let wish = if align > 0 { align } else { u64::from(*least) };
-            let unit = wish.checked_next_multiple_of(u64::from(target_align)).unwrap_or(wish).max(1);
+            let unit_bytes = if align > 0 { align } else { u64::from(*least) };
+            let unit =
+                unit_bytes.checked_next_multiple_of(u64::from(target_align)).unwrap_or(unit_bytes).max(1);
             let low = u64::from(*least).div_ceil(unit).max(1);
             let high = (u64::from(*most) / unit).max(low);
             let (middle, count) = ((low + high) as f64 / 2.0, (high - low + 1) as f64);

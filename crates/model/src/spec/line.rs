@@ -1,12 +1,12 @@
 //! Lines of an access specification, in Iometer's sense.
 //!
 //! For: their keys, and a line as one word: `share=30,bs=4k,mix=70,random=100,delay=0,burst=1,align=4k,reply=0`.
-//! Not for: whether lines fit one another, which [`super::StreamWish::check`] asks.
+//! Not for: whether lines fit one another, which [`super::StreamSpec::check`] asks.
 //!
 //! What is left out is what Iometer's editor begins with: all of the operations, all reads, all random, no pause, bursts of
 //! one, no alignment but the target's, no reply. Only the size has to be said.
 
-use super::LineWish;
+use super::LineSpec;
 use super::limits::{MAX_BLOCK_BYTES, MAX_TIME_NS};
 use super::number::{any_of, count, percent, share, shown, size, time};
 use super::order::mix;
@@ -23,7 +23,7 @@ pub struct LineKey {
     /// One line of help.
     pub about: &'static str,
     /// Reads its value.
-    pub set: fn(&mut LineWish, &str) -> Result<(), String>,
+    pub set: fn(&mut LineSpec, &str) -> Result<(), String>,
 }
 
 /// Every key of a line.
@@ -83,7 +83,7 @@ fn put<T>(slot: &mut T, value: Result<T, String>) -> Result<(), String> {
     Ok(())
 }
 
-impl LineWish {
+impl LineSpec {
     /// A line of which nothing has been said; its size, which has no default, is 0 until it is.
     pub fn unsaid() -> Self {
         Self {
@@ -150,11 +150,11 @@ impl LineWish {
 
 #[test]
 fn a_line_has_the_defaults_of_iometer() {
-    let line = LineWish::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(line, LineWish { bs: Sizes::Fixed(2048), ..LineWish::unsaid() });
+    let line = LineSpec::parse("bs=2k").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(line, LineSpec { bs: Sizes::Fixed(2048), ..LineSpec::unsaid() });
     assert!(!line.writes());
     let full =
-        LineWish::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")
+        LineSpec::parse("share=30,bs=4k:60,64k:40,mix=70,random=50,delay=1ms,burst=8,align=4k,reply=512")
             .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((full.share, full.delay, full.burst, full.align, full.reply), (30, 1_000_000, 8, 4096, 512));
     assert_eq!(full.bs, Sizes::Split(vec![(4096, 60), (65536, 40)]));
@@ -171,7 +171,7 @@ fn lines_that_cannot_be_say_why() {
         ("bs=4k,mix=170", "mix of a line"),
         ("bs=4k,burst=0", "burst of a line"),
     ] {
-        let said = LineWish::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
+        let said = LineSpec::parse(bad).map_or_else(|e| e, |l| format!("{l:?}"));
         assert!(said.contains(word) && said.contains("; type"), "{bad}: {said}");
     }
 }

@@ -3,7 +3,7 @@
 //! For: telling whoever types it what to type here. Not for: accepting such a name, since one that means the same in most cases
 //! would be wrong in the others.
 
-use super::JobWish;
+use super::JobSpec;
 use super::foreign::{Foreign, Tool};
 use super::keys::{KEYS, Key};
 
@@ -23,7 +23,7 @@ pub struct Meant {
 impl Meant {
     fn new(key: &'static Key, foreign: &Foreign, value: &str) -> Self {
         let reads = |values: &Vec<String>| {
-            !values.is_empty() && key.say(&mut JobWish::default(), values.iter().map(String::as_str)).is_ok()
+            !values.is_empty() && key.say(&mut JobSpec::default(), values.iter().map(String::as_str)).is_ok()
         };
         let dashes = if foreign.tool == Tool::Fio { "--" } else { "-" };
         let values = Some((foreign.here)(value)).filter(reads).unwrap_or_default();

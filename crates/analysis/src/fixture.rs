@@ -7,7 +7,7 @@ use model::evidence::{Extents, FileState, Moment, Pages, Probe, Room, Snapshot, 
 use model::histogram::Histogram;
 use model::job::{Access, Arrivals, Cache, Job, Kind, Pace, Pattern, Phase, Stream};
 use model::machine::{Cgroup, DirectIo, FileSystem, LayerKind, Machine, Place};
-use model::plan::{Plan, Promise, Role, Strategy, Target};
+use model::plan::{LatencyTarget, Plan, Role, Strategy, Target};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
     RunStart, SelfTest, Still, StreamEnd, WorkerEnd, Written,
@@ -16,18 +16,20 @@ use model::study::Study;
 use std::collections::BTreeMap;
 
 mod kernel;
+mod session;
 
 use kernel::{FACTS, layer, system_files};
+pub(crate) use session::{curve, together};
 
 const WINDOW_NS: u64 = 1_000_000_000;
 const PAGE: u64 = 4096;
 const CGROUP: &str = "/sys/fs/cgroup/blkio/fathom";
 
-/// One job and what is seen of it. `Forge::honest()` is a quiet virtio disk below ext4, 4 KiB direct random reads at
+/// One job and what is seen of it. `Fixture::honest()` is a quiet virtio disk below ext4, 4 KiB direct random reads at
 /// depth 32, five runs of 10,000 operations in a second and a tenth more as warm-up.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Knobs, each turned alone.
-pub(crate) struct Forge {
+pub(crate) struct Fixture {
     pub(crate) name: String,
     /// Copies of the job.
     pub(crate) jobs: usize,
@@ -86,7 +88,7 @@ pub(crate) struct Forge {
     pub(crate) open_loop: Option<(f64, Option<u64>)>,
 }
 
-impl Forge {
+impl Fixture {
     pub(crate) fn honest() -> Self {
         Self {
             name: "RND4K Q32T1 read".into(),
@@ -207,7 +209,7 @@ impl Forge {
             files: files.iter().map(|f| format!("{CGROUP}/{f}")).collect(),
         };
         Machine {
-            host: "forge".into(),
+            host: "fixture".into(),
             kernel: "Linux 6.18.0".into(),
             cpu: Ok("a CPU".into()),
             cpus: 2,
@@ -422,113 +424,10 @@ impl Counters {
     }
 }
 
-/// A session of several jobs on the machine of the first.
-pub(crate) fn together(forges: &[Forge]) -> Record {
-    let first = &forges[0];
-    let mut counters = Counters::in_use();
-    let mut at_ns = 5 * WINDOW_NS;
-    let mut runs = Vec::new();
-    for (job, forge) in forges.iter().enumerate() {
-        for repeat in 0..forge.runs {
-            let start = RunStart {
-                job,
-                phase: 0,
-                repeat,
-                attempt: 0,
-                offered_iops: None,
-                host: 0,
-                at_ns,
-                target_bytes: vec![1 << 30],
-            };
-            let before = forge.snapshot(Moment::Start, at_ns, &counters);
-            forge.count(&mut counters);
-            at_ns += WINDOW_NS + WINDOW_NS / 10;
-            let after = forge.snapshot(Moment::Stop, at_ns, &counters);
-            let end = forge.run_end(at_ns);
-            let mut evidence = vec![before, after];
-            if forge.kind_of_job() == Kind::Write {
-                forge.write_back(&mut counters);
-                evidence.push(forge.snapshot(Moment::Synced, at_ns + 1_000_000, &counters));
-            }
-            let intervals = forge.intervals();
-            runs.push(Run { start, intervals, evidence, end: Some(end), disturbed: None });
-        }
-    }
-    let header = Header {
-        format: model::record::FORMAT,
-        version: "0.0.0".into(),
-        started: "2026-01-01T00:00:00+00:00".into(),
-        plan: plan(forges),
-        hosts: vec![first.machine()],
-        clock: Clock { name: "tsc".into(), reason: None, cost_ps: 9_000 },
-        self_test: self_test(forges),
-    };
-    let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
-    let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
-    let evidence = vec![prepared];
-    Record { header, evidence, preconditioned: None, runs, aside: Vec::new(), end: Some(end) }
-}
-
-/// A closed loop and loads that were offered, three runs of each.
-pub(crate) fn curve(closed: &Forge, loads: &[(u64, Forge)]) -> Record {
-    let all = std::iter::once(closed).chain(loads.iter().map(|(_, forge)| forge));
-    let mut record = together(&all.map(|f| Forge { runs: 3, ..f.clone() }).collect::<Vec<_>>());
-    for run in &mut record.runs {
-        run.start.offered_iops = run.start.job.checked_sub(1).map(|load| loads[load].0);
-        run.start.job = run.start.job.min(1);
-    }
-    let promise = Promise { quantile: 0.99, latency_ns: Some(1_000_000), arrivals: Arrivals::Poisson };
-    crate::studies::promise(&mut record, promise);
-    record.header.plan.jobs.truncate(2);
-    record.header.self_test.ceilings.retain(|c| c.job < 2);
-    record
-}
-
-fn self_test(forges: &[Forge]) -> SelfTest {
-    let ceiling = |(job, [own, interface]): (usize, [f64; 2])| {
-        let (loop_ns, interface_ns) = (Ok(own), Ok(interface));
-        Ceiling { job, phase: 0, stream: 0, loop_ns, interface_ns }
-    };
-    let tried = forges.iter().enumerate().filter_map(|(job, f)| Some((job, f.tool_ns?)));
-    SelfTest { copy_bytes_per_s: 1e10, ceilings: tried.map(ceiling).collect(), trials: Vec::new() }
-}
-
-fn plan(forges: &[Forge]) -> Plan {
-    let target = Target {
-        path: "/data".into(),
-        role: forges[0].role,
-        bytes: 1 << 30,
-        block_bytes: 512,
-        writable: true,
-        identity: None,
-        other_names: Vec::new(),
-    };
-    Plan {
-        command: vec!["fathom".into()],
-        title: "run".into(),
-        targets: vec![target],
-        jobs: forges.iter().map(Forge::job).collect(),
-        headline: 0,
-        runs: forges[0].runs,
-        strategy: Strategy::Fixed,
-        attempts: 3,
-        seed: 1,
-        seed_again: None,
-        cold: true,
-        baseline_ns: 0,
-        origins: Vec::new(),
-        hook: None,
-        expect_device: None,
-        against: None,
-        study: Study::Jobs,
-        precondition: None,
-    }
-}
-
 /// What submitting an operation takes.
 pub(crate) const SUBMIT_NS: u64 = 5_000;
 
-impl Forge {
+impl Fixture {
     /// A mebibyte after the other, eight in flight.
     pub(crate) fn honest_sequential() -> Self {
         Self {

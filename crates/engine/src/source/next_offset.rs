@@ -24,7 +24,7 @@ const WIDE: f64 = 0.4;
 
 /// How the next place is found.
 #[derive(Debug)]
-pub(super) enum Spot {
+pub(super) enum NextOffset {
     /// On from the last one.
     Walk,
     /// All alike.
@@ -43,7 +43,7 @@ pub(super) enum Spot {
     Zones(Alias, Vec<Range<u64>>),
 }
 
-impl Spot {
+impl NextOffset {
     /// The order over a span for sizes from `least` to `most`, which fit. `target` is the index of the span's target.
     pub(super) fn new(
         order: &Order,

@@ -1,11 +1,11 @@
 //! The user's words beside a session file.
 //!
-//! For: a small file that is whole at every moment. Not for: what may be said (`model::words`), nor saying it ([`super::say`]).
+//! For: a small file that is whole at every moment. Not for: what may be said (`model::annotations`), nor saying it ([`super::say`]).
 
 use super::files::WORDS;
 use super::id;
 use crate::{input, stderr, whole};
-use model::words::Words;
+use model::annotations::Annotations;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: u64 = 16 << 20;
 
 /// What the user says about a session. Where that cannot be read, it is said, and the session stands without.
-pub fn said(session: &Path) -> Words {
+pub fn said(session: &Path) -> Annotations {
     read(session).unwrap_or_else(|why| {
         stderr::say(&format!("fathom: {}: {why}", id(session)));
-        Words::default()
+        Annotations::default()
     })
 }
 
@@ -24,21 +24,21 @@ pub fn said(session: &Path) -> Words {
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn read(session: &Path) -> Result<Words, String> {
+pub(super) fn read(session: &Path) -> Result<Annotations, String> {
     let path = beside(session);
     let wrong = |why: &dyn std::fmt::Display| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("{name} beside it cannot be read: {why}; repair it or move it away")
     };
     match input::text(&path, MOST_BYTES) {
-        Ok(text) => Words::parse(&text).map_err(|e| wrong(&e)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Words::default()),
+        Ok(text) => Annotations::parse(&text).map_err(|e| wrong(&e)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Annotations::default()),
         Err(e) => Err(wrong(&e)),
     }
 }
 
 /// Keeps what is said about a session; of nothing there is no file.
-pub(super) fn write(session: &Path, words: &Words) -> io::Result<()> {
+pub(super) fn write(session: &Path, words: &Annotations) -> io::Result<()> {
     let path = beside(session);
     if !words.is_empty() {
         return whole::replace(&path, (serde_json::to_string_pretty(words)? + "\n").as_bytes());

@@ -5,7 +5,7 @@
 use super::check::Problem;
 use super::limits::{FEWEST_ROUNDS, MAX_PRECISION_PERCENT};
 use super::number::{share, shown, word};
-use super::{JobWish, Until};
+use super::{JobSpec, Until};
 
 /// A half width of an interval in percent, as a share of the value.
 ///
@@ -29,7 +29,7 @@ pub fn until(text: &str) -> Result<Until, String> {
     word(text, &[("steady", Until::Steady)])
 }
 
-impl JobWish {
+impl JobSpec {
     /// What is said about how often, and contradicts itself or would change nothing.
     pub(super) fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
@@ -60,7 +60,7 @@ impl JobWish {
             ),
             Self { max_runs: Some(most), runs: Some(runs), .. } if most < runs => (
                 &["max-runs", "runs"],
-                format!("{{max-runs {most}}} is less than {{runs {runs}}}; type a larger {{max-runs}}, or a smaller {{runs}}"),
+                format!("{{max-runs {most}}} is less than {{runs {runs}}}; use a larger {{max-runs}}, or a smaller {{runs}}"),
             ),
             _ => return None,
         };

@@ -4,7 +4,7 @@
 
 use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, whole, word};
-use super::{EngineWish, Rw};
+use super::{EngineSpec, Rw};
 use crate::job::{Arrivals, Batch, Cache, Options, Sharing};
 
 impl Rw {
@@ -36,7 +36,7 @@ impl Rw {
     }
 }
 
-impl EngineWish {
+impl EngineSpec {
     /// As it is typed: `io_uring:sqpoll=1`.
     pub fn words(&self) -> String {
         if self.options.is_empty() {
@@ -142,7 +142,7 @@ fn joined(pieces: impl Iterator<Item = String>) -> String {
 ///
 /// # Errors
 /// What was wrong and what to type.
-pub fn engine(text: &str) -> Result<EngineWish, String> {
+pub fn engine(text: &str) -> Result<EngineSpec, String> {
     let (name, list) = text.trim().split_once(':').map_or((text.trim(), None), |(n, l)| (n, Some(l)));
     let wordy = |w: &str| {
         !w.is_empty()
@@ -170,7 +170,7 @@ pub fn engine(text: &str) -> Result<EngineWish, String> {
             return Err(format!("option {} is there twice; type it once", shown(option)));
         }
     }
-    Ok(EngineWish { name: name.into(), options })
+    Ok(EngineSpec { name: name.into(), options })
 }
 
 /// How operations are handed over.
@@ -272,9 +272,9 @@ fn every_word_is_read_as_it_is_shown() {
 
 #[test]
 fn engines_take_options() {
-    let wish = engine("io_uring:iopoll,sqpoll=1").unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(wish.name, "io_uring");
-    assert_eq!(wish.options, Options::from([("iopoll".into(), None), ("sqpoll".into(), Some(1))]));
+    let spec = engine("io_uring:iopoll,sqpoll=1").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(spec.name, "io_uring");
+    assert_eq!(spec.options, Options::from([("iopoll".into(), None), ("sqpoll".into(), Some(1))]));
     for bad in ["", ":x", "io_uring:", "io_uring:a,a", "io_uring:a=b", "a b"] {
         assert!(engine(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }

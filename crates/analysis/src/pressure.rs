@@ -35,7 +35,7 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
 
 /// Gives every run of a record this share of waiting.
 #[cfg(test)]
-pub(crate) fn forge(record: &mut model::record::Record, file: &str, part: f64) {
+pub(crate) fn fixture(record: &mut model::record::Record, file: &str, part: f64) {
     for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         let us = (snapshot.at_ns as f64 / 1e3 * part) as u64;
         let text = format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\nfull avg10=0.00 total=0\n");
@@ -45,9 +45,9 @@ pub(crate) fn forge(record: &mut model::record::Record, file: &str, part: f64) {
 
 #[test]
 fn the_share_is_that_of_the_runs_and_missing_is_not_zero() {
-    let mut record = crate::forge::Forge::honest().record();
+    let mut record = crate::fixture::Fixture::honest().record();
     assert_eq!(waited(&crate::case::cases(&record)[0], IO), Ok(0.0));
-    forge(&mut record, IO, 0.25);
+    fixture(&mut record, IO, 0.25);
     assert!(waited(&crate::case::cases(&record)[0], IO).is_ok_and(|s| (s - 0.25).abs() < 1e-3));
     record.runs[1].evidence[0].files.insert(IO.into(), Ok("some avg10=0.00\n".into()));
     assert!(waited(&crate::case::cases(&record)[0], IO).is_err());

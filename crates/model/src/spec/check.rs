@@ -4,10 +4,10 @@
 //! machine or the engine, which the plan asks.
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
-use super::{JobWish, Rw, StreamWish};
+use super::{JobSpec, Rw, StreamSpec};
 use crate::job::{Kind, Mix, Sharing};
 
-/// What is wrong with a wish.
+/// What is wrong with a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The keys that cause it, the one to change first; empty where nothing was said.
@@ -59,7 +59,7 @@ fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
     out + rest
 }
 
-impl JobWish {
+impl JobSpec {
     /// Everything in it that contradicts itself or would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.check_repeats().into_iter().collect();
@@ -67,14 +67,14 @@ impl JobWish {
             let count = self.phases.len();
             problems.push(Problem::new(&[], format!("a job has 1 to {MAX_PHASES} phases, not {count}")));
         }
-        for (phase, wish) in self.phases.iter().enumerate() {
-            let count = wish.streams.len();
+        for (phase, spec) in self.phases.iter().enumerate() {
+            let count = spec.streams.len();
             if !(1..=MAX_STREAMS).contains(&count) {
                 let message = format!("a phase has 1 to {MAX_STREAMS} streams, not {count}");
                 problems.push(Problem { phase, ..Problem::new(&[], message) });
             }
-            let window = wish.time.map(|t| t.saturating_add(wish.warmup.unwrap_or(0)));
-            for (stream, said) in wish.streams.iter().enumerate() {
+            let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
+            for (stream, said) in spec.streams.iter().enumerate() {
                 let mut found = said.check();
                 if let (Some(delay), Some(window)) = (said.delay, window)
                     && delay >= window
@@ -91,8 +91,8 @@ impl JobWish {
     /// What is wrong once the targets are known that were named outside the job, for the streams that name none.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for (phase, wish) in self.phases.iter().enumerate() {
-            for (stream, said) in wish.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
+        for (phase, spec) in self.phases.iter().enumerate() {
+            for (stream, said) in spec.streams.iter().enumerate().filter(|(_, s)| s.target.is_empty()) {
                 let found = said.check_sharing(named.max(1));
                 problems.extend(found.map(|p| Problem { phase, stream, ..p }));
             }
@@ -101,7 +101,7 @@ impl JobWish {
     }
 }
 
-impl StreamWish {
+impl StreamSpec {
     /// Everything in it that contradicts itself or would change nothing; phase and stream of the answers are 0.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
@@ -265,7 +265,7 @@ impl StreamWish {
             && batch.submit.max(batch.complete) > depth
         {
             let message =
-                format!("{{batch}} goes beyond {{depth {depth}}}; type a smaller batch, or a larger depth");
+                format!("{{batch}} goes beyond {{depth {depth}}}; use a smaller batch, or a larger depth");
             found.push(Problem::new(&["batch", "depth"], message));
         }
     }
@@ -348,8 +348,8 @@ impl StreamWish {
 }
 
 #[cfg(test)]
-fn said(flags: &str) -> JobWish {
-    let mut job = JobWish::default();
+fn said(flags: &str) -> JobSpec {
+    let mut job = JobSpec::default();
     for flag in flags.split_whitespace() {
         let (name, value) = flag.split_once('~').unwrap_or((flag, "true"));
         let key = super::keys::find(name).unwrap_or_else(|| panic!("there is no {name}"));

@@ -9,7 +9,7 @@ use super::limits::{
     MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobWish, LineWish, PhaseWish, StreamWish, order, repeat, sizes, words};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, order, parsers, repeat, sizes};
 use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
 
 /// A setting.
@@ -73,21 +73,21 @@ impl Command {
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
     /// The whole job.
-    Job(fn(&mut JobWish, &str) -> Result<(), String>),
+    Job(fn(&mut JobSpec, &str) -> Result<(), String>),
     /// The whole job, by yes or no.
-    JobSwitch(fn(&mut JobWish, bool)),
+    JobSwitch(fn(&mut JobSpec, bool)),
     /// Each phase.
-    Phase(fn(&mut PhaseWish, &str) -> Result<(), String>),
+    Phase(fn(&mut PhaseSpec, &str) -> Result<(), String>),
     /// Each stream.
-    Stream(fn(&mut StreamWish, &str) -> Result<(), String>),
+    Stream(fn(&mut StreamSpec, &str) -> Result<(), String>),
     /// Each stream, by yes or no.
-    Switch(fn(&mut StreamWish, bool)),
+    Switch(fn(&mut StreamSpec, bool)),
     /// Each stream, by any number of values.
     List {
         /// Forgets what was said before.
-        clear: fn(&mut StreamWish),
+        clear: fn(&mut StreamSpec),
         /// Adds a value.
-        add: fn(&mut StreamWish, &str) -> Result<(), String>,
+        add: fn(&mut StreamSpec, &str) -> Result<(), String>,
     },
 }
 
@@ -177,7 +177,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Order and direction: read, write, rw, randread, randwrite, randrw, trim or randtrim [default: randread]",
         &[Run, Layers, Limit, Api],
-        Set::Stream(|s, t| put(&mut s.rw, words::rw(t))),
+        Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
     )
     .defaults(&[(Layers, "randread, randwrite"), (Api, "read, randread, write, randwrite")])
     .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::alone(t, "randread"))]),
@@ -214,7 +214,7 @@ pub const KEYS: &[Key] = &[
         "size",
         Group::Workload,
         "SIZE",
-        "Bytes to touch, such as 4g [default: 1g for a file made in a directory, else all there is]",
+        "Size of the tested region, such as 4g [default: 1g for a file made in a directory, else all there is]",
         &[Run, Bench, Layers, Limit, Sweep, Api],
         Set::Stream(|s, t| put(&mut s.size, size(t, 1, u64::MAX))),
     )
@@ -244,7 +244,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random or weighted:3,1 [default: each]",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.sharing, words::sharing(t))),
+        Set::Stream(|s, t| put(&mut s.sharing, parsers::sharing(t))),
     ),
     key(
         LINE,
@@ -252,7 +252,7 @@ pub const KEYS: &[Key] = &[
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and the like; may be repeated",
         &[Run, Sweep],
-        Set::List { clear: |s| s.lines.clear(), add: |s, t| add_line(s, LineWish::parse(t)?) },
+        Set::List { clear: |s| s.lines.clear(), add: |s, t| add_line(s, LineSpec::parse(t)?) },
     ),
     key(
         "random",
@@ -320,7 +320,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "Distances between arrivals of an open loop: poisson or constant [default: poisson]",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.arrivals, words::arrivals(t))),
+        Set::Stream(|s, t| put(&mut s.arrivals, parsers::arrivals(t))),
     )
     .elsewhere(&[fio("rate_process", "poisson", |t| same(if t == "linear" { "constant" } else { t }))]),
     key(
@@ -372,9 +372,9 @@ pub const KEYS: &[Key] = &[
         "batch",
         Group::Pace,
         "SUBMIT[,COMPLETE]",
-        "Operations handed over per call, and completions waited for [default: 1,1: each at once]",
+        "Operations submitted per call, and completions waited for [default: 1,1: each at once]",
         &[Run, Bench, Limit],
-        Set::Stream(|s, t| put(&mut s.batch, words::batch(t))),
+        Set::Stream(|s, t| put(&mut s.batch, parsers::batch(t))),
     )
     .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
     key(
@@ -461,7 +461,7 @@ pub const KEYS: &[Key] = &[
         "FILE",
         "Write the bytes of this file, over and over",
         &[Run, Limit],
-        Set::Stream(|s, t| put(&mut s.data, words::path(t))),
+        Set::Stream(|s, t| put(&mut s.data, parsers::path(t))),
     )
     .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
     key(
@@ -479,7 +479,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, Limit, Sweep],
-        Set::List { clear: |s| s.cpus = None, add: |s, t| words::cpus(s.cpus.get_or_insert_default(), t) },
+        Set::List { clear: |s| s.cpus = None, add: |s, t| parsers::cpus(s.cpus.get_or_insert_default(), t) },
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
@@ -506,7 +506,7 @@ pub const KEYS: &[Key] = &[
         "TEXT",
         "What tables call it",
         &[Run, Limit],
-        Set::Job(|j, t| put(&mut j.name, words::name(t))),
+        Set::Job(|j, t| put(&mut j.name, parsers::name(t))),
     ),
     key(
         "time",
@@ -549,7 +549,7 @@ pub const KEYS: &[Key] = &[
         "precision",
         Group::Measuring,
         "%",
-        "Measure each workload, runs times at least, until the 95 % interval of its rate is so narrow to either side, such as 2.5%",
+        "Measure each workload, runs times at least, until the 95 % interval of its rate is this narrow to either side, such as 2.5%",
         &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.precision, repeat::precision(t))),
     ),
@@ -557,7 +557,7 @@ pub const KEYS: &[Key] = &[
         "until",
         Group::Measuring,
         "WORD",
-        "steady: measure round after round without a rest until five rates in a row surely drift by less than 5 %; only these count",
+        "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
     )
@@ -601,7 +601,7 @@ pub const KEYS: &[Key] = &[
         "NAME[:OPTIONS]",
         "Interface that carries the operations, with its options as in io_uring:sqpoll=1 [default: io_uring]",
         &[Run, Bench, Layers, Limit],
-        Set::Stream(|s, t| put(&mut s.engine, words::engine(t))),
+        Set::Stream(|s, t| put(&mut s.engine, parsers::engine(t))),
     )
     .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
     key(
@@ -610,7 +610,7 @@ pub const KEYS: &[Key] = &[
         "WORD",
         "What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
         &[Run, Bench, Limit],
-        Set::Stream(|s, t| put(&mut s.cache, words::cache(t))),
+        Set::Stream(|s, t| put(&mut s.cache, parsers::cache(t))),
     )
     .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),
 ];
@@ -620,11 +620,11 @@ fn put<T>(slot: &mut Option<T>, value: Result<T, String>) -> Result<(), String> 
     Ok(())
 }
 
-fn add_target(stream: &mut StreamWish, text: &str) -> Result<(), String> {
+fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
     if stream.target.len() == MAX_TARGETS {
         return Err(format!("there are too many targets; type {MAX_TARGETS} at most"));
     }
-    stream.target.push(words::path(text)?);
+    stream.target.push(parsers::path(text)?);
     Ok(())
 }
 
@@ -632,7 +632,7 @@ fn add_target(stream: &mut StreamWish, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// There are too many.
-pub fn add_line(stream: &mut StreamWish, line: LineWish) -> Result<(), String> {
+pub fn add_line(stream: &mut StreamSpec, line: LineSpec) -> Result<(), String> {
     if stream.lines.len() == MAX_LINES {
         return Err(format!("there are too many lines; type {MAX_LINES} at most"));
     }
@@ -679,27 +679,27 @@ impl Key {
     /// What was wrong and what to type.
     pub fn say<'t>(
         &self,
-        job: &mut JobWish,
+        job: &mut JobSpec,
         values: impl IntoIterator<Item = &'t str>,
     ) -> Result<(), String> {
         if job.phases.is_empty() {
-            job.phases.push(PhaseWish::default());
+            job.phases.push(PhaseSpec::default());
         }
         let Some(phase) = job.phases.first_mut() else { return Ok(()) };
         if phase.streams.is_empty() {
-            phase.streams.push(StreamWish::default());
+            phase.streams.push(StreamSpec::default());
         }
         for text in values {
             match self.set {
                 Set::Job(set) => set(job, text)?,
-                Set::JobSwitch(set) => words::switch(text).map(|on| set(job, on))?,
+                Set::JobSwitch(set) => parsers::switch(text).map(|on| set(job, on))?,
                 Set::Phase(set) => job.phases.iter_mut().try_for_each(|p| set(p, text))?,
                 set => {
                     let mut streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
                     streams.try_for_each(|s| match set {
                         Set::Stream(set) => set(s, text),
                         Set::List { add, .. } => add(s, text),
-                        Set::Switch(set) => words::switch(text).map(|on| set(s, on)),
+                        Set::Switch(set) => parsers::switch(text).map(|on| set(s, on)),
                         Set::Job(_) | Set::JobSwitch(_) | Set::Phase(_) => Ok(()),
                     })?;
                 }
@@ -718,7 +718,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
     for key in KEYS {
         assert_eq!(find(key.name).map(|k| k.name), Some(key.name));
         assert_eq!(key.value.is_empty(), key.is_switch(), "{}", key.name);
-        let mut job = JobWish::default();
+        let mut job = JobSpec::default();
         let value = match (key.name, key.value) {
             ("rw", _) => "randrw",
             ("sharing", _) => "round-robin",
@@ -734,13 +734,13 @@ fn every_key_reads_the_example_that_its_help_gives() {
             _ => "32",
         };
         key.say(&mut job, [value]).unwrap_or_else(|e| panic!("{}: {e}", key.name));
-        let unsaid = JobWish {
-            phases: vec![PhaseWish { streams: vec![StreamWish::default()], ..Default::default() }],
+        let unsaid = JobSpec {
+            phases: vec![PhaseSpec { streams: vec![StreamSpec::default()], ..Default::default() }],
             ..Default::default()
         };
         assert_ne!(job, unsaid, "{} is read into its place", key.name);
         if !matches!(key.name, "name" | "target" | "data" | "engine") {
-            let refused = key.say(&mut JobWish::default(), ["\u{e9}"]);
+            let refused = key.say(&mut JobSpec::default(), ["\u{e9}"]);
             assert!(refused.is_err_and(|e| e.contains("; type")), "{}", key.name);
         }
     }

@@ -1,7 +1,7 @@
 //! The library of access specifications: workloads in Iometer's sense that have a name.
 //!
 //! For: the classics that reviews and vendors quote, and the list that Iometer itself begins with, as lines
-//! ([`LineWish`]). Not for: how many workers, targets and operations go at them ([`super::cycle`]).
+//! ([`LineSpec`]). Not for: how many workers, targets and operations go at them ([`super::cycle`]).
 //!
 //! Sources. The tool's own list: `AccessSpecList.cpp` of Iometer 1.1.0 (`InsertDefaultSpecs`, `InitAccessSpecLine`). File
 //! Server: the pattern that Intel shipped with Iometer, also in fio (`examples/iometer-file-access-server.fio`). Web Server,
@@ -11,7 +11,7 @@
 //!
 //! The tool's `Idle` is left out: it does nothing, and there is no number of nothing.
 
-use super::LineWish;
+use super::LineSpec;
 use super::number::shown;
 use crate::job::{Mix, Sizes};
 use crate::units::show_block;
@@ -22,7 +22,7 @@ pub struct Spec {
     /// Its name, as Iometer and the reviews have it.
     pub name: String,
     /// Its lines; their shares sum to 100.
-    pub lines: Vec<LineWish>,
+    pub lines: Vec<LineSpec>,
 }
 
 /// The name of the one that is said on the command line, line by line.
@@ -90,7 +90,7 @@ pub fn library() -> Vec<Spec> {
 /// Those that reviews and vendors quote.
 pub fn classics() -> Vec<Spec> {
     let line =
-        |(share, bytes): &(u32, u32), reads, random| LineWish { random, ..line(*share, *bytes, reads) };
+        |(share, bytes): &(u32, u32), reads, random| LineSpec { random, ..line(*share, *bytes, reads) };
     CLASSICS
         .iter()
         .map(|(name, reads, random, sizes)| Spec {
@@ -103,11 +103,11 @@ pub fn classics() -> Vec<Spec> {
 /// Those that Iometer begins with.
 fn own() -> Vec<Spec> {
     let mut all = vec![Spec { name: "Default".into(), lines: vec![line(100, 2048, 100)] }];
-    let mut each: Vec<LineWish> = Vec::new();
+    let mut each: Vec<LineSpec> = Vec::new();
     for (bytes, aligned, reads) in OWN {
         for reads in *reads {
             let (random, align) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
-            let line = LineWish { random, align, ..line(100, *bytes, *reads) };
+            let line = LineSpec { random, align, ..line(100, *bytes, *reads) };
             let unit = if *bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
             let how = if *aligned { " aligned" } else { "" };
             let name = format!("{unit}{how}; {reads}% Read; {random}% random");
@@ -120,13 +120,13 @@ fn own() -> Vec<Spec> {
 }
 
 /// A line that differs from a new one of the tool's editor by this only.
-fn line(share: u32, bytes: u32, read_percent: u8) -> LineWish {
+fn line(share: u32, bytes: u32, read_percent: u8) -> LineSpec {
     let mix = Mix { read_percent, trim_percent: 0 };
-    LineWish { share, bs: Sizes::Fixed(bytes), mix, ..LineWish::unsaid() }
+    LineSpec { share, bs: Sizes::Fixed(bytes), mix, ..LineSpec::unsaid() }
 }
 
 /// Lines with shares as even as whole percents allow: the first ones get what is left over, as in the tool.
-fn evenly(mut lines: Vec<LineWish>) -> Vec<LineWish> {
+fn evenly(mut lines: Vec<LineSpec>) -> Vec<LineSpec> {
     let count = (lines.len() as u32).max(1);
     for (at, line) in (0..).zip(&mut lines) {
         line.share = 100 / count + u32::from(at < 100 % count);
@@ -179,7 +179,7 @@ impl Spec {
 
     /// Whether anything is written.
     pub fn writes(&self) -> bool {
-        self.lines.iter().any(LineWish::writes)
+        self.lines.iter().any(LineSpec::writes)
     }
 
     /// Its lines as `--line` of `fathom run` takes them.
@@ -188,7 +188,7 @@ impl Spec {
     }
 }
 
-fn words(line: &LineWish) -> String {
+fn words(line: &LineSpec) -> String {
     let mut words = format!(
         "share={},bs={},mix={},random={}",
         line.share,
@@ -208,7 +208,7 @@ fn the_lines_of_each_spec_sum_to_all_of_it_and_can_be_typed() {
     assert_eq!(all.len(), 5 + 1 + 29 + 1, "classics, Default, the tool's list, All in one");
     for spec in &all {
         assert_eq!(spec.lines.iter().map(|l| l.share).sum::<u32>(), 100, "{}", spec.name);
-        let typed: Result<Vec<LineWish>, String> = spec.words().iter().map(|w| LineWish::parse(w)).collect();
+        let typed: Result<Vec<LineSpec>, String> = spec.words().iter().map(|w| LineSpec::parse(w)).collect();
         assert_eq!(typed.as_deref(), Ok(spec.lines.as_slice()), "{}", spec.name);
         assert_eq!(named(&spec.name), Ok(vec![spec.clone()]), "no other has this name");
     }

@@ -7,7 +7,7 @@ use super::cycle::Step;
 use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
 use super::number::{count, shown, size};
 use super::specs::{self, Spec};
-use super::{EngineWish, Rw, order, words};
+use super::{EngineSpec, Rw, order, parsers};
 use crate::job::{Cache, Mix};
 use crate::sweep::Setting;
 use crate::units::show_block;
@@ -27,14 +27,14 @@ pub struct Axes {
     /// Threads.
     pub workers: Vec<u32>,
     /// Engines.
-    pub engine: Vec<EngineWish>,
+    pub engine: Vec<EngineSpec>,
     /// Ways through the page cache.
     pub cache: Vec<Cache>,
     /// Orders and directions.
     pub rw: Vec<Rw>,
     /// Shares of directions, for those words of `rw` that leave them open.
     pub mix: Vec<Mix>,
-    /// Operations handed over per call.
+    /// Operations submitted per call.
     pub batch: Vec<u32>,
     /// Access specifications, instead of `rw`, `mix` and `bs`.
     pub spec: Vec<Spec>,
@@ -88,7 +88,7 @@ pub const WORKERS: Scale = Scale {
     show: |v| v.to_string(),
     without: |s| Setting { workers: 1, ..s.clone() },
 };
-/// Operations handed over per call.
+/// Operations submitted per call.
 pub const BATCHES: Scale =
     Scale { of: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
 /// Targets of each worker, where all have as many.
@@ -129,14 +129,14 @@ pub const AXES: &[Axis] = &[
         value: "NAMES",
         about: "Interfaces, such as io_uring,libaio or io_uring:sqpoll=1 [default: io_uring]",
         set: |a, t, is_engine| put(&mut a.engine, engines(t, is_engine)),
-        words: |a| joined(&a.engine, EngineWish::words),
+        words: |a| joined(&a.engine, EngineSpec::words),
         scale: None,
     },
     Axis {
         name: "cache",
         value: "WORDS",
         about: "What the target is opened with, such as direct,buffered [default: direct]",
-        set: |a, t, _| put(&mut a.cache, list(t, words::cache)),
+        set: |a, t, _| put(&mut a.cache, list(t, parsers::cache)),
         words: |a| joined(&a.cache, |c| c.word().into()),
         scale: None,
     },
@@ -144,7 +144,7 @@ pub const AXES: &[Axis] = &[
         name: "rw",
         value: "WORDS",
         about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is yours]",
-        set: |a, t, _| put(&mut a.rw, list(t, words::rw)),
+        set: |a, t, _| put(&mut a.rw, list(t, parsers::rw)),
         words: |a| joined(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
@@ -159,7 +159,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "batch",
         value: "COUNTS",
-        about: "Operations handed over per call, as a list or range [default: as the engine has it]",
+        about: "Operations submitted per call, as a list or range [default: as the engine has it]",
         set: |a, t, _| put(&mut a.batch, numbers(t, |t| count(t, 1, MAX_DEPTH))),
         words: |a| joined(&a.batch, u32::to_string),
         scale: Some(BATCHES),
@@ -277,7 +277,7 @@ fn numbers(text: &str, parse: impl Fn(&str) -> Result<u32, String>) -> Result<Ve
 }
 
 /// Engines between commas; a piece that names none is an option of the engine before it.
-fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineWish>, String> {
+fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineSpec>, String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',') {
         let name = piece.trim().split(':').next().unwrap_or_default();
@@ -288,7 +288,7 @@ fn engines(text: &str, is_engine: IsEngine) -> Result<Vec<EngineWish>, String> {
     }
     let mut out = Vec::new();
     for piece in &pieces {
-        add(&mut out, words::engine(piece)?, piece)?;
+        add(&mut out, parsers::engine(piece)?, piece)?;
     }
     Ok(out)
 }

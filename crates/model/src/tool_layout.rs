@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 /// What a card is going to show: part of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct ToolLayout {
     /// The tool that shows its results like this.
     pub tool: String,
     /// How it shows them.
     pub look: Look,
     /// Its rows, in their order.
-    pub rows: Vec<FormRow>,
+    pub rows: Vec<LayoutRow>,
     /// What is not as the tool does it, in sentences.
     pub differs: Vec<String>,
 }
@@ -30,22 +30,22 @@ pub enum Look {
     Score,
 }
 
-/// One row of a form.
+/// One row of such a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormRow {
+pub struct LayoutRow {
     /// What the tool calls it: `4K-64Thrd`.
     pub name: String,
     /// Whether the tool shows the mean latency of it, and not its rate.
     pub latency: bool,
     /// What it reads; `None` where nothing is.
-    pub read: Option<Spot>,
+    pub read: Option<CellSource>,
     /// What it writes; `None` where nothing is.
-    pub write: Option<Spot>,
+    pub write: Option<CellSource>,
 }
 
 /// Where a number comes from: the first stream of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spot {
+pub struct CellSource {
     /// Index of the job.
     pub job: usize,
     /// Index of its phase.
@@ -54,11 +54,11 @@ pub struct Spot {
 
 /// Results as a well-known tool shows them: part of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Card {
+pub struct ToolResults {
     /// The tool that shows its results like this.
     pub tool: String,
     /// Its rows, in their order.
-    pub rows: Vec<CardRow>,
+    pub rows: Vec<ToolRow>,
     /// Its score; `None` where it has none.
     pub score: Option<Score>,
     /// What is not as the tool does it, in sentences.
@@ -67,20 +67,20 @@ pub struct Card {
 
 /// One row of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CardRow {
+pub struct ToolRow {
     /// What the tool calls it: `4K-64Thrd`.
     pub name: String,
     /// `MB/s` of 10^6 bytes, or `ms` for a mean latency.
     pub unit: String,
     /// The read; `None` where nothing was read.
-    pub read: Option<CardCell>,
+    pub read: Option<ToolCell>,
     /// The write; `None` where nothing was written.
-    pub write: Option<CardCell>,
+    pub write: Option<ToolCell>,
 }
 
 /// One number of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CardCell {
+pub struct ToolCell {
     /// Index of the result that it repeats.
     pub result: usize,
     /// Median over runs of a rate, mean of a latency; `None` where a finding voids it or nothing completed.

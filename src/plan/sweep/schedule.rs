@@ -7,11 +7,11 @@ use super::cell::Growing;
 use super::{GridJobs, TIME_NS};
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
-use crate::request::{Request, SweepWish};
+use crate::request::{Request, SweepSpec};
 use analysis::strategy::sweep::REFERENCE_EVERY;
+use model::spec::presets::Rounds;
 use model::sweep::{Cell, Grid, Search, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
-use model::wish::presets::Rounds;
 
 /// Longest search unless said otherwise: what the original takes for its 285 cells.
 const BUDGET_NS: u64 = 300_000_000_000;
@@ -23,7 +23,7 @@ const OVERHEAD_NS: u64 = 20_000_000;
 /// A grid whose cells are measured in their order.
 pub(super) fn in_order(
     request: &Request,
-    said: &SweepWish,
+    said: &SweepSpec,
     growing: Growing,
     in_rounds: Option<Rounds>,
     origins: &mut Origins,
@@ -45,15 +45,15 @@ pub(super) fn in_order(
         }
     };
     origins.fixed("ends by", &words, &request.origin("preset"));
-    let Growing { wishes, cells, skipped, .. } = growing;
+    let Growing { specs, cells, skipped, .. } = growing;
     let grid = Grid {
         preset: said.preset.map(|p| p.name.to_owned()),
         cells,
         skipped,
-        yardsticks: Vec::new(),
+        baselines: Vec::new(),
         search: Search::InOrder(until),
     };
-    Ok(GridJobs { wishes, grid })
+    Ok(GridJobs { specs, grid })
 }
 
 /// When rounds end. The tracked cell has to be among them.
@@ -80,7 +80,7 @@ fn rounds(growing: &Growing, said: Rounds) -> Result<Until, Failure> {
 
 /// How long it may take, and what decides.
 pub(super) fn search(
-    said: &SweepWish,
+    said: &SweepSpec,
     (jobs, finals, runs): (usize, usize, u32),
     growing: &Growing,
     request: &Request,

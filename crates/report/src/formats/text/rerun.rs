@@ -6,9 +6,9 @@
 use crate::page::{Page, ruled};
 use crate::rows::{HEADINGS, LEGEND, Row, rows};
 use model::comparison::{Answer, Comparison, Pair};
-use model::report::Against;
+use model::report::Rerun;
 
-pub(super) fn show(out: &mut Page, against: &Against) {
+pub(super) fn show(out: &mut Page, against: &Rerun) {
     let beside = &against.beside;
     out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);

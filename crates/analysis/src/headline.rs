@@ -3,7 +3,7 @@
 //! For: which result they are about, by what was asked: one of several jobs, a load curve, or a grid. Not for: the verdict on
 //! results ([`crate::verdict`]) and which of them are quoted ([`crate::studies`]), nor what a curve or a grid comes to.
 
-use crate::findings::Answered;
+use crate::findings::CaseAnswers;
 use crate::{limiter, studies, verdict};
 use model::finding::Finding;
 use model::load::LoadCurve;
@@ -24,14 +24,14 @@ pub(crate) struct First {
 }
 
 /// What was measured, and what of the findings acts on numbers.
-pub(crate) struct Seen<'r> {
+pub(crate) struct Judged<'r> {
     pub(crate) record: &'r Record,
-    pub(crate) answered: &'r [Answered<'r>],
+    pub(crate) answered: &'r [CaseAnswers<'r>],
     pub(crate) results: &'r [Measured],
     pub(crate) acting: &'r [Finding],
 }
 
-impl Seen<'_> {
+impl Judged<'_> {
     /// By what was asked.
     pub(crate) fn of(&self, studied: &Studied) -> First {
         let quoted = studies::quoted(studied, self.results);

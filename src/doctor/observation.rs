@@ -42,7 +42,7 @@ pub(super) enum Kind {
 
 /// Everything that was seen.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct Observation {
     /// The target, absolute and without links.
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
@@ -75,7 +75,7 @@ pub(super) struct Timing {
     pub(super) why: Option<String>,
 }
 
-impl Seen {
+impl Observation {
     /// Where the target is.
     pub(super) fn place(&self) -> &Place {
         // `look` puts exactly one in; a test that forgets it fails here and nowhere else.
@@ -102,7 +102,7 @@ impl Seen {
 ///
 /// # Errors
 /// Where it cannot be looked at, or cannot be measured by anybody.
-pub(super) fn look(said: &Path) -> Result<Seen, Failure> {
+pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
     let root = Root::real();
     let mut machine = host::look(&root);
     machine.places.push(resolve::resolve(&root, said)?);
@@ -136,7 +136,7 @@ pub(super) fn look(said: &Path) -> Result<Seen, Failure> {
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
-    Ok(Seen { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+    Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
 }
 
 fn kind(said: &Path, facts: &Metadata) -> Result<Kind, Failure> {
@@ -283,7 +283,7 @@ pub(super) mod tests {
     }
 
     /// A file of 1 GiB on ext4 on a partition of a disk in order, on a quiet machine in order.
-    pub(crate) fn in_order() -> Seen {
+    pub(crate) fn in_order() -> Observation {
         let map = Extents { span_bytes: 1 << 30, count: 8, physical_align: Some(4096), ..Extents::default() };
         let target = TargetState {
             file: None,
@@ -303,7 +303,7 @@ pub(super) mod tests {
             open_files: Some(1024),
             locked_bytes: None,
         };
-        Seen {
+        Observation {
             path: "/data/file".into(),
             kind: Kind::File,
             bytes: 1 << 30,

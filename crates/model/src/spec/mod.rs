@@ -1,4 +1,4 @@
-//! The wish: what a user said about a workload, from flags or from a job file, with `None` wherever nothing was said.
+//! The specification: what a user said about a workload, from flags or from a job file, with `None` wherever nothing was said.
 //!
 //! For: one meaning for every setting, whichever way it was said; its key is its flag without the dashes. Not for:
 //! defaults (the plan fills them in and says where from) nor for reading files (crate `dialect`).
@@ -13,19 +13,19 @@ pub mod line;
 pub mod meant;
 pub mod number;
 pub mod order;
+pub mod parsers;
 pub mod presets;
 pub mod repeat;
 pub mod sizes;
 pub mod specs;
-pub mod words;
 
 pub use check::Problem;
 
-use crate::job::{Arrivals, Batch, Cache, Limit, Mix, Options, Order, PerKind, Sharing, Sizes, Start};
+use crate::job::{Arrivals, Batch, Cache, Mix, Options, Order, PerKind, Sharing, Sizes, Start, StopRule};
 
 /// A job as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct JobWish {
+pub struct JobSpec {
     /// What tables call it.
     pub name: Option<String>,
     /// Times it is measured; at least so often where the precision decides.
@@ -43,12 +43,12 @@ pub struct JobWish {
     /// Whether everything is written over before the first run, until the storage is in the state that lasts.
     pub precondition: Option<bool>,
     /// Phases in their order; one unless a job file says more.
-    pub phases: Vec<PhaseWish>,
+    pub phases: Vec<PhaseSpec>,
 }
 
 /// A phase as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PhaseWish {
+pub struct PhaseSpec {
     /// Length of the measured window in ns.
     pub time: Option<u64>,
     /// Time before it in ns.
@@ -56,12 +56,12 @@ pub struct PhaseWish {
     /// Time after it in ns.
     pub cooldown: Option<u64>,
     /// Streams at once; at least one.
-    pub streams: Vec<StreamWish>,
+    pub streams: Vec<StreamSpec>,
 }
 
 /// A stream as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StreamWish {
+pub struct StreamSpec {
     /// What it is called beside others.
     pub name: Option<String>,
     /// Paths of files, directories or devices; empty where nothing was said.
@@ -85,7 +85,7 @@ pub struct StreamWish {
     /// Where the workers of a sequential stream begin.
     pub start: Option<Start>,
     /// Lines of an access specification, instead of the settings above.
-    pub lines: Vec<LineWish>,
+    pub lines: Vec<LineSpec>,
     /// First byte that may be touched.
     pub offset: Option<u64>,
     /// Bytes that may be touched.
@@ -97,7 +97,7 @@ pub struct StreamWish {
     /// How operations are divided among several targets.
     pub sharing: Option<Sharing>,
     /// Engine with its options.
-    pub engine: Option<EngineWish>,
+    pub engine: Option<EngineSpec>,
     /// Open flags.
     pub cache: Option<Cache>,
     /// How operations are handed over.
@@ -131,7 +131,7 @@ pub struct StreamWish {
     /// Write the bytes of this file.
     pub data: Option<String>,
     /// Operations or bytes after which it ends.
-    pub limit: Limit,
+    pub limit: StopRule,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
     /// CPUs that its workers may use.
@@ -144,7 +144,7 @@ pub struct StreamWish {
 
 /// A line of an access specification as it was asked for, in Iometer's sense.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LineWish {
+pub struct LineSpec {
     /// Share of operations in percent; all lines sum to 100.
     pub share: u32,
     /// Size of an operation in bytes.
@@ -165,7 +165,7 @@ pub struct LineWish {
 
 /// An engine with its options: `io_uring:iopoll,sqpoll=1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineWish {
+pub struct EngineSpec {
     /// Its name.
     pub name: String,
     /// Its options.

@@ -1,4 +1,4 @@
-//! Against: a session that measured the jobs of an earlier one beside its own, taken apart.
+//! Rerun: a session that measured the jobs of an earlier one beside its own, taken apart.
 //!
 //! For: two records out of one, so that each side is judged as any session, and what the sides come to. Not for: how two
 //! reports are compared (`compare`).
@@ -7,21 +7,21 @@ use crate::compare::weighing::MARGIN;
 use crate::compare::{Options, compare};
 use model::plan;
 use model::record::{Record, Run};
-use model::report::{Against, Report};
+use model::report::{Report, Rerun};
 #[cfg(test)]
 use model::study::Studied;
 use model::study::Study;
 
 /// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
 /// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
-pub(crate) fn against(earlier: &plan::Against, own: &Report, again: Report) -> Against {
+pub(crate) fn against(earlier: &plan::Rerun, own: &Report, again: Report) -> Rerun {
     let asked = |accept_differences, margin| Options {
         accept_differences,
         margin,
         version: own.fathom.version.clone(),
         ..Options::default()
     };
-    Against {
+    Rerun {
         session: earlier.session.clone(),
         beside: compare(&again, own, &asked(true, Some(MARGIN))),
         since: compare(&earlier.then, &again, &asked(false, None)),
@@ -71,24 +71,24 @@ fn part(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Recor
 }
 
 #[cfg(test)]
-use crate::forge::{Forge, together};
+use crate::fixture::{Fixture, together};
 #[cfg(test)]
 use crate::{Judging, judge};
 
 /// A session of one job, and the same of an earlier one with another depth behind it.
 #[cfg(test)]
-pub(crate) fn forged() -> Record {
-    let before = Forge { name: "before".into(), ops: 8_000, ..Forge::honest() };
+pub(crate) fn fixture() -> Record {
+    let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
     let then = judge(&before.record(), &Judging::default());
-    let mut record = together(&[Forge::honest(), before]);
+    let mut record = together(&[Fixture::honest(), before]);
     record.header.plan.against =
-        Some(model::plan::Against { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
+        Some(model::plan::Rerun { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
     record
 }
 
 #[test]
 fn each_side_is_a_record_of_its_own() {
-    let record = forged();
+    let record = fixture();
     let (own, again) = sides(&record).unwrap();
     for (side, name, iops) in [(&own, "RND4K Q32T1 read", 10_000.0), (&again, "before", 8_000.0)] {
         let report = judge(side, &Judging::default());
@@ -103,11 +103,11 @@ fn each_side_is_a_record_of_its_own() {
 
 #[test]
 fn a_card_is_of_the_own_side() {
-    let mut record = forged();
+    let mut record = fixture();
     let rows = Vec::new();
-    let (tool, look) = ("ATTO".to_owned(), model::card::Look::Bars);
-    let form = model::card::Form { tool, look, rows, differs: Vec::new() };
-    record.header.plan.study = Study::Profile(form);
+    let (tool, look) = ("ATTO".to_owned(), model::tool_layout::Look::Bars);
+    let layout = model::tool_layout::ToolLayout { tool, look, rows, differs: Vec::new() };
+    record.header.plan.study = Study::Profile(layout);
     let report = judge(&record, &Judging::default());
     assert!(matches!(report.study, Studied::Profile(_)));
     assert_eq!(report.against.unwrap().again.study, Studied::Jobs);
@@ -116,7 +116,7 @@ fn a_card_is_of_the_own_side() {
 #[test]
 fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
     use model::comparison::Answer;
-    let report = judge(&forged(), &Judging::default());
+    let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
     assert_eq!((against.beside.answer, against.since.answer), (Answer::Faster, Answer::Same));
@@ -127,7 +127,7 @@ fn the_sides_are_compared_now_and_the_earlier_one_with_then() {
 #[test]
 fn a_forged_border_beyond_the_jobs_is_no_panic() {
     for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
-        let mut record = forged();
+        let mut record = fixture();
         let against = record.header.plan.against.as_mut().unwrap();
         (against.from, against.headline) = (from, headline);
         judge(&record, &Judging::default());

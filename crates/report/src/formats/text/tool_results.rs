@@ -5,8 +5,8 @@
 
 use crate::page::{Page, ruled};
 use comfy_table::{CellAlignment, ColumnConstraint::LowerBoundary, Width::Fixed};
-use model::card::{Card, CardCell, CardRow, Points, Score};
 use model::report::Verdict;
+use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::units::{show_count, show_rate};
 
 /// Columns of the longest bar.
@@ -14,7 +14,7 @@ const BAR: usize = 24;
 /// Parts of a column, from none to all but one.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-pub(super) fn show(out: &mut Page, card: &Card) {
+pub(super) fn show(out: &mut Page, card: &ToolResults) {
     out.line(&format!("As {} shows it", card.tool));
     match &card.score {
         None => bars(out, &card.rows),
@@ -27,7 +27,7 @@ pub(super) fn show(out: &mut Page, card: &Card) {
 }
 
 /// A bar per number, all of one scale.
-fn bars(out: &mut Page, rows: &[CardRow]) {
+fn bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
     let mut table = ruled(&["", "write", "MB/s", "read", "MB/s"]);
@@ -40,7 +40,7 @@ fn bars(out: &mut Page, rows: &[CardRow]) {
     for row in rows {
         let [write, read] = [&row.write, &row.read].map(Option::as_ref);
         let bar_of =
-            |cell: Option<&CardCell>| cell.and_then(|c| c.value).map_or_else(String::new, |v| bar(v, most));
+            |cell: Option<&ToolCell>| cell.and_then(|c| c.value).map_or_else(String::new, |v| bar(v, most));
         table.add_row([row.name.clone(), bar_of(write), number(row, write), bar_of(read), number(row, read)]);
     }
     out.table_of(&table);
@@ -53,7 +53,7 @@ fn bar(value: f64, most: f64) -> String {
     "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()
 }
 
-fn scored(out: &mut Page, rows: &[CardRow], score: &Score) {
+fn scored(out: &mut Page, rows: &[ToolRow], score: &Score) {
     let mut table = ruled(&["", "read", "write", ""]);
     for row in rows {
         let [read, write] = [&row.read, &row.write].map(|cell| number(row, cell.as_ref()));
@@ -70,12 +70,12 @@ fn scored(out: &mut Page, rows: &[CardRow], score: &Score) {
 }
 
 /// A number as its tool has it: milliseconds with three places.
-fn number(row: &CardRow, cell: Option<&CardCell>) -> String {
+fn number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     match cell {
         None => "-".into(),
-        Some(CardCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
-        Some(CardCell { value: Some(rate), .. }) => show_rate(*rate),
-        Some(CardCell { verdict: Verdict::Invalid, .. }) => "void".into(),
+        Some(ToolCell { value: Some(ms), .. }) if row.unit == "ms" => format!("{ms:.3}"),
+        Some(ToolCell { value: Some(rate), .. }) => show_rate(*rate),
+        Some(ToolCell { verdict: Verdict::Invalid, .. }) => "void".into(),
         Some(_) => "none".into(),
     }
 }

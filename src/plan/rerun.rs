@@ -1,4 +1,4 @@
-//! Against: the jobs of an earlier session once more, beside the ones that were asked for.
+//! Rerun: the jobs of an earlier session once more, beside the ones that were asked for.
 //!
 //! For: finding that session and its jobs that match, and refusing where they cannot be measured as they were. Not for: what the
 //! two come to against each other (crate `analysis`).
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::{history, session};
 use analysis::Judging;
 use model::job::Job;
-use model::plan::{Against, Plan, Strategy};
+use model::plan::{Plan, Rerun, Strategy};
 use model::record::Record;
 use model::report::Report;
 use model::study::Study;
@@ -27,7 +27,7 @@ pub(super) fn again(
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
-) -> Result<Against, Failure> {
+) -> Result<Rerun, Failure> {
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
@@ -66,7 +66,7 @@ pub(super) fn again(
     origins.note("--against", Some(words), Clone::clone);
     let mut then = then(&record, &file);
     then.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
-    Ok(Against { session, from, headline: from + headline, then: Box::new(then) })
+    Ok(Rerun { session, from, headline: from + headline, then: Box::new(then) })
 }
 
 /// Indices of the earlier jobs that are measured again: those with the name of a job of now, or the only one beside the only one.

@@ -17,8 +17,8 @@ const MOST_NOTES: usize = 1_000;
 /// What the user says about a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Words {
-    /// Words to find it by, sorted.
+pub struct Annotations {
+    /// Annotations to find it by, sorted.
     pub tags: Vec<String>,
     /// Notes in the order in which they were made.
     pub notes: Vec<Note>,
@@ -33,7 +33,7 @@ pub struct Note {
     pub text: String,
 }
 
-impl Words {
+impl Annotations {
     /// Reads the JSON form back.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
 
 #[test]
 fn tags_are_a_sorted_set_of_words_that_can_be_typed_again() -> Result<(), String> {
-    let mut words = Words::default();
+    let mut words = Annotations::default();
     for tag in ["new", "baseline", "new"] {
         words.tag(tag)?;
     }
@@ -143,7 +143,7 @@ fn tags_are_a_sorted_set_of_words_that_can_be_typed_again() -> Result<(), String
 
 #[test]
 fn notes_are_kept_in_their_order_and_say_something() -> Result<(), String> {
-    let mut words = Words::default();
+    let mut words = Annotations::default();
     assert!(words.is_empty());
     words.note("2026-11-21T12:00:00Z".into(), " with the new firmware ")?;
     words.note("2026-11-21T12:01:00Z".into(), "two\nlines")?;
@@ -158,8 +158,8 @@ fn notes_are_kept_in_their_order_and_say_something() -> Result<(), String> {
 
 #[test]
 fn words_are_read_as_far_as_they_are_known_and_could_have_been_said() {
-    let read = Words::parse(r#"{"tags": ["b", "a"], "stars": 5}"#);
-    assert_eq!(read, Ok(Words { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
+    let read = Annotations::parse(r#"{"tags": ["b", "a"], "stars": 5}"#);
+    assert_eq!(read, Ok(Annotations { tags: vec!["a".into(), "b".into()], notes: Vec::new() }));
     let bad = [
         "",
         "7",
@@ -168,6 +168,6 @@ fn words_are_read_as_far_as_they_are_known_and_could_have_been_said() {
         "{\"notes\": [{\"at\": \"\\u001b\", \"text\": \"x\"}]}",
     ];
     for text in bad {
-        assert!(Words::parse(text).is_err(), "{text}");
+        assert!(Annotations::parse(text).is_err(), "{text}");
     }
 }

@@ -1,0 +1,80 @@
+//! Cases of forged records: what is counted, charged and named.
+//!
+//! For: partitions, both versions of cgroups, loads. Not for: what the parts of a case do (each has tests of its own).
+
+use super::*;
+
+use crate::fixture::Fixture;
+use model::job::{Arrivals, Pace};
+
+/// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
+fn on_a_partition() -> Record {
+    let mut record = Fixture::honest().record();
+    let place = &mut record.header.hosts[0].places[0];
+    let disk = place.layers[0].clone();
+    let part = Layer {
+        name: "vda1".into(),
+        number: "254:1".into(),
+        kind: LayerKind::Partition,
+        stat_file: "/sys/block/vda/vda1/stat".into(),
+        queue: std::collections::BTreeMap::new(),
+        below: vec![1],
+        ..disk.clone()
+    };
+    place.layers = vec![part, disk];
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let text = snapshot.files["/sys/block/vda/stat"].clone();
+        snapshot.files.insert("/sys/block/vda/vda1/stat".into(), text);
+    }
+    record
+}
+
+#[test]
+fn a_partition_is_charged_as_its_disk_and_blind_with_it() {
+    let mut record = on_a_partition();
+    let case = &cases(&record)[0];
+    assert_eq!(case.own().map(|o| o.ios[0]), Ok(55_000));
+    assert_eq!(case.device().map(|d| d.read.ios), Ok(55_000));
+    assert_eq!(case.shared().map(|l| l[0].name.clone()), Ok("vda".into()));
+    record.header.hosts[0].places[0].layers[1].queue.insert("iostats".into(), "0".into());
+    assert!(cases(&record)[0].device().is_err_and(|why| why.contains("vda/queue/iostats")));
+}
+
+#[test]
+fn charges_are_read_from_version_two_as_well() {
+    let mut record = Fixture::honest().record();
+    record.header.hosts[0].cgroup =
+        Ok(Cgroup { version: 2, dir: "/c".into(), files: vec!["/c/io.stat".into()] });
+    let mut ios = 0;
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let line = format!("254:0 rbytes={} wbytes=0 rios={ios} wios=0\n", ios * 4096);
+        snapshot.files.insert("/c/io.stat".into(), Ok(line));
+        ios += 11_000;
+    }
+    assert_eq!(cases(&record)[0].own().map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
+}
+
+#[test]
+fn a_cgroup_that_names_no_device_is_no_count_and_not_zero() {
+    let record = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() }.record();
+    assert!(cases(&record)[0].own().is_err());
+}
+
+#[test]
+fn each_load_is_a_case_of_its_own_with_its_pace_and_its_name() {
+    let record = crate::fixture::curve(
+        &Fixture::honest(),
+        &[(3_000, Fixture::honest_open()), (9_000, Fixture::honest_open())],
+    );
+    let cases = cases(&record);
+    let names: Vec<&str> = cases.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["RND4K Q32T1 read", "30 % of capacity: 3,000/s", "90 % of capacity: 9,000/s"]);
+    for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
+        assert_eq!(case.stream.pace, Pace::Open { iops, arrivals: Arrivals::Poisson });
+        assert_eq!(*case.stream, case.job.phases[0].streams[0]);
+        assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
+    }
+    let mut unmeasured = record.clone();
+    unmeasured.runs.truncate(3);
+    assert_eq!(super::cases(&unmeasured).len(), 1, "no load was offered yet");
+}
