@@ -42,7 +42,7 @@ pub(crate) struct Point<'a> {
 }
 
 /// What to measure next.
-pub(super) fn next(done: &[Summary], budget: &Budget, latency_target: &LatencyTarget) -> Next {
+pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Next {
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count() as u32;
     if closed < budget.runs && budget.jobs > 0 {
         return Next::Measure { job: 0, repeat: closed, attempt: 0, offered_iops: None };
@@ -54,7 +54,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, latency_target: &LatencyTa
     let rate = of_curve(&points, budget, capacity)
         .or_else(|| points.iter().find(|p| p.count() < budget.runs).map(|p| p.offered))
         .or_else(|| of_knee(&points, capacity))
-        .or_else(|| of_latency_target(&points, latency_target, capacity, budget.runs));
+        .or_else(|| of_latency_target(&points, target, capacity, budget.runs));
     match rate {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
@@ -65,13 +65,13 @@ pub(super) fn next(done: &[Summary], budget: &Budget, latency_target: &LatencyTa
 }
 
 /// About how many runs of the closed loop and of the open one are still to come.
-pub(super) fn left(done: &[Summary], budget: &Budget, latency_target: &LatencyTarget) -> Vec<u32> {
-    let all = to_come(done, budget, latency_target) as u32;
+pub(super) fn left(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
+    let all = to_come(done, budget, target) as u32;
     let closed = budget.runs.saturating_sub(done.iter().filter(|s| s.offered_iops.is_none()).count() as u32);
     vec![closed, all.saturating_sub(closed)]
 }
 
-fn to_come(done: &[Summary], budget: &Budget, latency_target: &LatencyTarget) -> usize {
+fn to_come(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> usize {
     let runs = budget.runs as usize;
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count();
     let points = points(done);
@@ -80,7 +80,7 @@ fn to_come(done: &[Summary], budget: &Budget, latency_target: &LatencyTarget) ->
     let capacity = capacity(done).filter(|_| points.len() >= SHARES.len());
     // Two loads are what most knees take, and four halvings most latency targets.
     let knee = capacity.map_or(2, |c| usize::from(of_knee(&points, c).is_some()));
-    let limit = latency_target.latency_ns.map_or(0, |_| match bracket(&points, latency_target) {
+    let limit = target.latency_ns.map_or(0, |_| match bracket(&points, target) {
         (Some(met), Some(missed)) if capacity.is_some() => halvings(met, missed),
         _ => 4,
     });
@@ -117,27 +117,27 @@ impl Point<'_> {
     }
 
     /// Whether more came than was served.
-    pub(crate) fn is_overloaded(&self, latency_target: &LatencyTarget) -> bool {
+    pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         let seconds = |r: &&Summary| if r.iops > 0.0 { r.latency.count() as f64 / r.iops } else { 0.0 };
         let time: f64 = self.runs.iter().map(seconds).sum();
         let done = self.latency.count() as f64;
-        done <= 0.0 || falls_short(done, self.offered as f64 * time, latency_target.arrivals)
+        done <= 0.0 || falls_short(done, self.offered as f64 * time, target.arrivals)
     }
 
     /// Whether the latency target was met; `None` where too few operations tell. Lateness of our own is in the latencies: a load that
     /// meets the latency target in spite of it meets it.
-    pub(crate) fn seems_met(&self, latency_target: &LatencyTarget) -> Option<bool> {
-        let most_ns = latency_target.latency_ns?;
-        if self.is_overloaded(latency_target) {
+    pub(crate) fn seems_met(&self, target: &LatencyTarget) -> Option<bool> {
+        let most_ns = target.latency_ns?;
+        if self.is_overloaded(target) {
             return Some(false);
         }
-        Some(self.latency.supported_quantile_ns(latency_target.quantile)? <= most_ns)
+        Some(self.latency.supported_quantile_ns(target.quantile)? <= most_ns)
     }
 
     /// Whether the latency target is met at this load, at 95 % by what its runs say; `None` where that cannot be told.
-    pub(crate) fn meets(&self, latency_target: &LatencyTarget) -> Option<bool> {
-        let most_ns = latency_target.latency_ns?;
-        if self.is_overloaded(latency_target) {
+    pub(crate) fn meets(&self, target: &LatencyTarget) -> Option<bool> {
+        let most_ns = target.latency_ns?;
+        if self.is_overloaded(target) {
             return Some(false);
         }
         let part = |run: &&Summary| Part {
@@ -145,16 +145,14 @@ impl Point<'_> {
             all: run.latency.count(),
         };
         let parts: Vec<Part> = self.runs.iter().map(part).collect();
-        proportion::is_within(&parts, 1.0 - latency_target.quantile)
+        proportion::is_within(&parts, 1.0 - target.quantile)
     }
 
     /// Whether each run says of the latency target what all of them say together.
-    fn agrees(&self, latency_target: &LatencyTarget) -> bool {
-        let met = self.seems_met(latency_target);
-        let of_run = |r: &&Summary| {
-            Some(r.latency.quantile_ns(latency_target.quantile)? <= latency_target.latency_ns?)
-        };
-        self.is_overloaded(latency_target) || self.runs.iter().all(|r| of_run(r) == met)
+    fn agrees(&self, target: &LatencyTarget) -> bool {
+        let met = self.seems_met(target);
+        let of_run = |r: &&Summary| Some(r.latency.quantile_ns(target.quantile)? <= target.latency_ns?);
+        self.is_overloaded(target) || self.runs.iter().all(|r| of_run(r) == met)
     }
 }
 
@@ -191,10 +189,9 @@ fn fresh(points: &[Point], rate: u64) -> Option<u64> {
 }
 
 /// The highest load that met the latency target below the first that surely missed it, and the lowest above that load that missed it.
-fn bracket(points: &[Point], latency_target: &LatencyTarget) -> (Option<u64>, Option<u64>) {
-    let all = || points.iter().map(|p| (p.offered, p.seems_met(latency_target)));
-    let missed =
-        |p: &&Point| p.seems_met(latency_target) == Some(false) && p.meets(latency_target) == Some(false);
+fn bracket(points: &[Point], target: &LatencyTarget) -> (Option<u64>, Option<u64>) {
+    let all = || points.iter().map(|p| (p.offered, p.seems_met(target)));
+    let missed = |p: &&Point| p.seems_met(target) == Some(false) && p.meets(target) == Some(false);
     let first_miss = points.iter().find(missed).map_or(u64::MAX, |p| p.offered);
     let met =
         all().filter(|(rate, met)| *met == Some(true) && *rate < first_miss).map(|(rate, _)| rate).max();
@@ -203,15 +200,10 @@ fn bracket(points: &[Point], latency_target: &LatencyTarget) -> (Option<u64>, Op
 }
 
 /// A load that tells more about the latency target.
-fn of_latency_target(
-    points: &[Point],
-    latency_target: &LatencyTarget,
-    capacity: f64,
-    runs: u32,
-) -> Option<u64> {
-    latency_target.latency_ns?;
-    let doubtful = |p: &&Point| p.count() < runs + DISAGREEING && !p.agrees(latency_target);
-    let (met, missed) = bracket(points, latency_target);
+fn of_latency_target(points: &[Point], target: &LatencyTarget, capacity: f64, runs: u32) -> Option<u64> {
+    target.latency_ns?;
+    let doubtful = |p: &&Point| p.count() < runs + DISAGREEING && !p.agrees(target);
+    let (met, missed) = bracket(points, target);
     // Both ends, and what lies between and has too few operations to tell.
     let between = |p: &&Point| met.is_none_or(|k| p.offered >= k) && missed.is_some_and(|b| p.offered <= b);
     let ends = |p: &&Point| Some(p.offered) == met || between(p);
@@ -283,7 +275,7 @@ impl Server {
 }
 
 #[cfg(test)]
-fn latency_target(quantile: f64, latency_ns: Option<u64>) -> LatencyTarget {
+fn target(quantile: f64, latency_ns: Option<u64>) -> LatencyTarget {
     LatencyTarget { quantile, latency_ns, arrivals: model::job::Arrivals::Poisson }
 }
 
@@ -292,7 +284,7 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
     Budget {
         jobs: 2,
         runs: 3,
-        strategy: Strategy::Limit(latency_target(quantile, latency_ns)),
+        strategy: Strategy::Limit(target(quantile, latency_ns)),
         seed,
         paired: false,
         attempts: 3,
@@ -311,8 +303,8 @@ fn played(server: &mut Server, budget: &Budget) -> Vec<Summary> {
 
 #[cfg(test)]
 fn found(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
-    let Strategy::Limit(latency_target) = budget.strategy else { return (None, None) };
-    bracket(&points(done), &latency_target)
+    let Strategy::Limit(target) = budget.strategy else { return (None, None) };
+    bracket(&points(done), &target)
 }
 
 /// The load at which p99 of M/M/1 is so long: ln(100) / (served - load).
@@ -380,7 +372,7 @@ fn a_latency_target_is_looked_for_below_and_above_the_curve() {
 #[test]
 fn runs_that_disagree_are_repeated_and_a_hiccup_does_not_decide() {
     let mut server = Server::of(10_000.0, 9);
-    let latency_target = latency_target(0.99, Some(2_500_000));
+    let target = target(0.99, Some(2_500_000));
     let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
     for share in SHARES {
         done.extend((0..3).map(|i| server.run(1, i, Some(100 * share))));
@@ -391,8 +383,8 @@ fn runs_that_disagree_are_repeated_and_a_hiccup_does_not_decide() {
     (0..25).for_each(|_| latency.record(50_000_000));
     let points = self::points(&done);
     let seventy = points.iter().find(|p| p.offered == 7_000).unwrap();
-    assert!(!seventy.agrees(&latency_target) && seventy.seems_met(&latency_target) == Some(true));
-    let rate = of_latency_target(&points[..4], &latency_target, 10_000.0, 3);
+    assert!(!seventy.agrees(&target) && seventy.seems_met(&target) == Some(true));
+    let rate = of_latency_target(&points[..4], &target, 10_000.0, 3);
     assert!(rate == Some(7_000), "{rate:?}");
 }
 
@@ -422,7 +414,7 @@ fn what_is_to_come_is_about_what_comes() {
     let budget = budget(0.99, Some(2_500_000), 2);
     let mut server = Server { varies: 0.05, ..Server::of(10_000.0, 2) };
     let done = played(&mut server, &budget);
-    assert_eq!(to_come(&done, &budget, &latency_target(0.99, None)), 0);
+    assert_eq!(to_come(&done, &budget, &target(0.99, None)), 0);
     for so_far in 0..done.len() {
         let said: u32 = super::left(&done[..so_far], &budget).runs.iter().sum();
         let (said, truth) = (said as usize, done.len() - so_far);
