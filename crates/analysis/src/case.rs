@@ -22,7 +22,7 @@ use model::units::{show_count, show_share};
 use std::borrow::Cow;
 
 /// How near the device's bytes must be to the issued ones to count as the same.
-const SAME_BYTES: f64 = 0.01;
+pub(crate) const SAME_BYTES: f64 = 0.01;
 /// A charge below this share of what the device did for us means that the cgroup does not count, not that we did nothing:
 /// recent kernels count in v1 only after a limit was once set on the disk.
 const COUNTS_AT_ALL: f64 = 0.01;

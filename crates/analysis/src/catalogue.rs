@@ -27,9 +27,10 @@ fn page(
     of: &Page,
     acceptable: bool,
 ) -> CheckPage {
-    let Page { reads, formula, provoke, repair } = *of;
+    let Page { reads, formula, provoke, fix, accept } = *of;
+    let repair = [fix, accept].join(" ").trim().to_owned();
     let accept = acceptable.then(|| format!("--accept {id}"));
-    CheckPage { id, name, group, belief, reads, formula, provoke, repair, accept }
+    CheckPage { id, name, group, belief, reads, formula: formula(), provoke, repair, accept }
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
 const MB: f64 = 1e6;
 /// Lateness of the same rank above which a percentile of an open loop says more about us than about the storage.
-const LATE_SHARE: f64 = 0.1;
+pub(crate) const LATE_SHARE: f64 = 0.1;
 /// What counts as an operation in the rate of a result: syncs are the price of the writes, and shown apart.
 const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 

@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use crate::checks;
-use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Rename};
+use crate::checks::check::{Answer, Answers, Check, Detail, Evidence, Page, Rename};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
@@ -121,13 +121,15 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
 pub(crate) fn finding(
     id: CheckId,
     name: &str,
+    page: &Page,
     answer: &Known<Answer>,
     about: Vec<String>,
 ) -> Option<Finding> {
     let (outcome, severity, sentence, cure, evidence) = match answer {
         Ok(Answer::DoesNotApply) => return None,
         Ok(Answer::Finding(f)) => {
-            (Outcome::Finding, Some(f.severity), f.sentence.clone(), f.cure.clone(), f.evidence.clone())
+            let cure = f.cure.clone().unwrap_or_else(|| page.fix.to_owned());
+            (Outcome::Finding, Some(f.severity), f.sentence.clone(), cure, f.evidence.clone())
         }
         Ok(Answer::Holds(sentence, numbers)) => {
             (Outcome::Holds, None, (*sentence).to_owned(), String::new(), numbers.clone())
@@ -155,7 +157,7 @@ struct Merged {
 
 impl Merged {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let mut finding = finding(check.id, check.name, answer, vec![about.to_owned()])?;
+        let mut finding = finding(check.id, check.name, &check.page, answer, vec![about.to_owned()])?;
         let numbers = std::mem::take(&mut finding.evidence);
         Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
@@ -215,6 +217,20 @@ fn equal_answers_about_several_jobs_are_one_finding() {
     assert_eq!(e05[0].about.len(), 3);
     assert!(e05[0].accepted && e05[0].evidence.keys().any(|k| k.ends_with(": runs")));
     assert_eq!(findings.iter().filter(|f| f.id == CheckId::A13).count(), 1, "holds are one per check");
+}
+
+#[test]
+fn a_finding_advises_what_its_page_does_with_the_names_of_the_case() {
+    let cached = Fixture { delivered: 0.02, ..Fixture::honest() }.record();
+    let merged = (checks::all().find(|c| c.id == CheckId::B01).unwrap().fires.unwrap())();
+    for (id, record, disk) in [(CheckId::A01, cached, "DISK"), (CheckId::B01, merged, "vda")] {
+        let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
+        let findings = merge(&answered, &[]);
+        let found = findings.iter().find(|f| f.id == id).unwrap();
+        let fix = checks::all().find(|c| c.id == id).unwrap().page.fix;
+        assert!(!fix.is_empty());
+        assert_eq!(found.cure, fix.replace("DISK", disk));
+    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod steadiness;
 pub mod strategy;
 mod studies;
 mod thermometers;
+mod threshold;
 mod traffic;
 mod verdict;
 mod windows;

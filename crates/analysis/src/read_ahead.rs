@@ -7,7 +7,7 @@ use crate::case::Case;
 use model::job::{Kind, Pattern, Stream};
 
 /// Windows of read-ahead for each file that is read: the one under way and the next.
-const WINDOWS: u64 = 2;
+pub(crate) const WINDOWS: u64 = 2;
 
 /// The largest read-ahead that the disks are set to, in bytes; 0 where none is known.
 pub(crate) fn setting_bytes(case: &Case) -> u64 {

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Share of the operations of an open loop that must have completed within the windows.
-const SERVED_FROM: f64 = 0.99;
+pub(crate) const SERVED_FROM: f64 = 0.99;
 /// Standard deviations by which random arrivals may be fewer than asked for: a thousandth of all runs has that by chance.
-const ARRIVALS_VARY: f64 = 3.0;
+pub(crate) const ARRIVALS_VARY: f64 = 3.0;
 
 /// A run that is done.
 #[derive(Clone, Debug, PartialEq)]

@@ -32,7 +32,7 @@ use model::units::{show_rate, show_share};
 /// of seconds on a machine with neighbours may lose a third for a while, so there only a halving counts.
 pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Drift that is still allowed: 5 % over a minute or more; more in runs that are too short to prove so little.
-const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
+pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 /// Drift that is steady, over a run and over all runs, however short they are.
 const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Seconds of measuring in all below which nothing is called steady. A window may end a few ms early.

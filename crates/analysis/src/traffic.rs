@@ -22,7 +22,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 /// Largest operation whose requests are comparable one to one; larger ones are split by the device's limits.
 const COUNTED_TO_BYTES: u32 = 64 << 10;
 /// Device writes per byte written that ext4 and xfs may need for inodes and journal.
-const AMPLIFICATION: f64 = 1.5;
+pub(crate) const AMPLIFICATION: f64 = 1.5;
 /// File systems whose own writes stay within that.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 /// Share of what the layers above read below which the kernel does not charge on a disk at all.

@@ -10,9 +10,9 @@ use crate::case::{Case, CaseRun};
 use model::job::{Kind, StopRule};
 
 /// The longest tick of Linux (100 Hz).
-const TICK_NS: f64 = 10_000_000.0;
+pub(crate) const TICK_NS: f64 = 10_000_000.0;
 /// Part of a rate that a window may be wrong by, which is the most that any check lets pass.
-const WRONG_BY: f64 = 0.1;
+pub(crate) const WRONG_BY: f64 = 0.1;
 /// The engine whose clock is virtual: no scheduler puts its workers off.
 const VIRTUAL: &str = "sim";
 /// Windows end some us early or late.

@@ -19,11 +19,11 @@ pub struct CheckPage {
     /// What it looks at.
     pub reads: &'static str,
     /// By which formula it finds something.
-    pub formula: &'static str,
+    pub formula: String,
     /// How to see it find something: mostly commands.
     pub provoke: &'static str,
     /// What to do about what it found.
-    pub repair: &'static str,
+    pub repair: String,
     /// The flag that accepts it for the exit code; `None` where nothing does.
     pub accept: Option<String>,
 }

@@ -8,12 +8,12 @@ use model::check_page::CheckPage;
 pub(crate) const TO_FIRE: &str = "To see it fire";
 
 /// The parts of a page that are written, under their headings.
-pub(crate) fn parts(page: &CheckPage) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = [
+pub(crate) fn parts(page: &CheckPage) -> impl Iterator<Item = (&'static str, &str)> {
+    let all: [(_, &str); 4] = [
         ("What it reads", page.reads),
-        ("Formula", page.formula),
+        ("Formula", &page.formula),
         (TO_FIRE, page.provoke),
-        ("What to do", page.repair),
+        ("What to do", &page.repair),
     ];
     all.into_iter().filter(|(_, text)| !text.is_empty())
 }

@@ -86,17 +86,27 @@ impl Check {
     }
 }
 
+/// The formula of a page, as `format!` has it: a threshold is named by its constant (`{BIASED_ABOVE}`) and not typed again.
+macro_rules! formula {
+    ($($text:tt)*) => {
+        || format!($($text)*)
+    };
+}
+pub(crate) use formula;
+
 /// The page of a check, beside its belief: sentences for people, in Markdown without headings.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     /// Kernel files, system calls and counts of our own that it looks at.
     pub reads: &'static str,
-    /// The formula, with every threshold and why it is that.
-    pub formula: &'static str,
+    /// The formula, with every threshold, out of the constant that is compared with, and why it is that.
+    pub formula: fn() -> String,
     /// Commands that make it fire, to see it for oneself.
     pub provoke: &'static str,
-    /// What to do about it, and when to accept it instead.
-    pub repair: &'static str,
+    /// What to do about it. Findings say the same, but where one has a [`Detail::cure`] of its own.
+    pub fix: &'static str,
+    /// When to accept it instead, and what else the page says of that.
+    pub accept: &'static str,
 }
 
 /// Numbers that an answer rests on.
@@ -120,12 +130,19 @@ pub struct Detail {
     pub severity: Severity,
     /// What it says to a person.
     pub sentence: String,
-    /// What would repair it; empty where nothing can.
-    pub cure: String,
+    /// What to do about it where this case needs other words than [`Page::fix`]: its names, its numbers, or none.
+    pub cure: Option<String>,
     /// The numbers.
     pub evidence: Evidence,
     /// What the number is really about, for [`Severity::Rename`].
     pub renames: Option<Rename>,
+}
+
+impl Detail {
+    /// A false belief that takes nothing from the name, and whose page says what to do.
+    pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
+        Self { severity, sentence, cure: None, evidence, renames: None }
+    }
 }
 
 /// The part of a result's name that was wrong.

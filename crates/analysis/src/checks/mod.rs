@@ -37,7 +37,7 @@ use check::Answer;
 #[cfg(test)]
 use model::check_id::CheckId;
 
-/// Checks that no forged machine can reach, and why: hardware that it has not, or an option that nobody asked for. About an honest
+/// Checks that no fixture can reach, and why: hardware that it has not, or an option that nobody asked for. About an honest
 /// record they may say that they cannot see, and their own tests show that they hold where they apply.
 #[cfg(test)]
 const UNREACHED: &[(CheckId, &str)] = &[
@@ -49,7 +49,7 @@ const UNREACHED: &[(CheckId, &str)] = &[
 ];
 
 #[test]
-fn every_check_fires_on_a_forged_record_is_silent_on_honest_ones_and_not_checked_on_a_blind_one() {
+fn every_check_fires_on_its_fixture_is_silent_on_honest_records_and_not_checked_on_a_blind_one() {
     use crate::fixture::Fixture;
     for check in all() {
         let id = check.id;

@@ -14,7 +14,7 @@ const SIDE: (usize, f64) = (4, 0.125);
 /// Standard errors that the levels must be apart, and how many more divided by the length. The split is the best of many, and
 /// the error itself is the less certain the shorter the series; in simulations of noise this keeps false alarms below one
 /// in a hundred from 16 values on.
-const SURELY: (f64, f64) = (5.0, 100.0);
+pub(crate) const SURELY: (f64, f64) = (5.0, 100.0);
 /// Standard errors more for a second cut: two are the best of many more.
 const FOR_ANOTHER: f64 = 1.0;
 /// Share of the difference of two levels that must be there right at the step, seen over the nearest part ([`NEAR`]) of the

@@ -8,9 +8,9 @@ use crate::stats::sample::{mean, variance};
 use crate::stats::series::{ByLength, Series};
 
 /// Change of the mean from which the beginning matters: 1 % of a minute's mean, more where seconds are noisy themselves.
-const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
+pub(crate) const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Standard errors of the rest that the change must exceed, so that noise at the beginning is no warm-up.
-const SURELY: f64 = 3.0;
+pub(crate) const SURELY: f64 = 3.0;
 
 /// The beginnings of all runs that have a steady part behind them, together.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -32,13 +32,13 @@ const THIRD: usize = 3;
 /// Runs of which that can be said at all.
 const FEWEST: usize = 2;
 /// Traffic of others from which a run is disturbed, per second: a copy or a backup, and not a log.
-const BYTES_PER_S: f64 = 10e6;
-const IOS_PER_S: f64 = 200.0;
+pub(crate) const BYTES_PER_S: f64 = 10e6;
+pub(crate) const IOS_PER_S: f64 = 200.0;
 /// Traffic that is never counted against a run, however short: a commit of a journal.
-const FLOOR_BYTES: u64 = 4 << 20;
-const FLOOR_IOS: u64 = 100;
+pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
+pub(crate) const FLOOR_IOS: u64 = 100;
 /// Part of all CPUs' time that a hypervisor may take.
-const STOLEN_ABOVE: f64 = 0.01;
+pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 /// Ticks of 10 ms on all CPUs below which nothing can be said of that, and those that are rounding.
 const LEAST_TICKS: u64 = 20;
 const ROUNDING: u64 = 1;

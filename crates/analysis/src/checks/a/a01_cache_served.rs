@@ -2,8 +2,9 @@
 //!
 //! For: bytes read against bytes that the device delivered. Not for: files full of holes (A04) nor plain memory (A11).
 
-use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
+use crate::case::{Case, SAME_BYTES, share};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -11,11 +12,11 @@ use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
 /// Share of cached bytes above which the rate is off: below lie the odd page left by other readers.
-const BIASED_ABOVE: f64 = 0.05;
+const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which most of the number is not the device's.
-const RENAMED_FROM: f64 = 0.5;
+const RENAMED_FROM: Share = Share(0.5);
 /// Share of compressed bytes from which device bytes can no longer be compared with file bytes.
-const ENCODED_ABOVE: f64 = 0.01;
+const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A01,
@@ -24,14 +25,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The stat files of the devices that the file system talks to and the io counters of fathom's own cgroup, \
                 from start to stop of every run, against the bytes that fathom read.",
-        formula: "hit = 1 - bytes delivered / bytes read, where the smaller of the device's count and the cgroup's is what \
-                was delivered to us, unless the device agrees with us to 1 %. Above 5 % the number is biased: below lies \
-                the odd page that others left. From 50 % on most of it is the page cache's, and it gets that name. A \
-                file that is stored compressed is not checked, since its bytes on the disk are others than in the file.",
+        formula: formula!(
+            "hit = 1 - bytes delivered / bytes read, where the smaller of the device's count and the cgroup's is what was \
+             delivered, or the device's alone where it agrees with fathom's to {same}. Above {BIASED_ABOVE} the number is \
+             biased: below, other readers may have left a few pages. From {RENAMED_FROM} on most of it is the page cache's, \
+             and it gets that name. A file of which more than {ENCODED_ABOVE} is stored compressed is not checked, since its \
+             bytes on the disk are others than in the file.",
+            same = Share(SAME_BYTES)
+        ),
         provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw randread \
                 --cache buffered FILE`.",
-        repair: "Type --cache direct, or a --size well above the memory of the machine. Accept it where the page cache is \
-                what you want to measure.",
+        fix: "Use --cache direct, or a --size well above the memory of the machine.",
+        accept: "Accept it where the page cache is what you want to measure.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -76,7 +81,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(read),
             show_bytes(delivered)
         ),
-        cure: "Type --cache direct, or a --size well above the memory of this machine.".into(),
+        cure: None,
         evidence: numbers,
         renames,
     }))

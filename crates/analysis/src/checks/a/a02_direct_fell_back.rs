@@ -3,8 +3,9 @@
 //! For: pages that appeared, and bytes that the device did not see. Not for: what the file system says beforehand (A03).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use crate::kernel_text::{grown, keyed};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Pages};
@@ -14,12 +15,12 @@ use model::machine::Place;
 use model::units::{show_bytes, show_share};
 
 /// Share of the bytes that may turn up as new or dirty pages: readers of other parts of the file bring in a few.
-const PAGES_ABOVE: f64 = 0.02;
+const PAGES_ABOVE: Share = Share(0.02);
 /// Share of the bytes that the device must have seen.
-const SEEN_FROM: f64 = 0.95;
+const SEEN_FROM: Share = Share(0.95);
 /// Share of the bytes written to btrfs that must have been dirtied and written back meanwhile. The counters are those of the whole
 /// machine, so less than all is somebody else's perhaps; that btrfs does this at all is known (since Linux 6.15).
-const COPIED_FROM: f64 = 0.9;
+const COPIED_FROM: Share = Share(0.9);
 /// Bytes of a page in the counters of `/proc/vmstat`; larger pages count as several.
 const PAGE_BYTES: f64 = 4096.0;
 
@@ -30,15 +31,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Pages of the target in the page cache at start and stop of every run (cachestat, or mincore), and the \
                 stat files of the devices and the cgroup's counters against the bytes that fathom issued.",
-        formula: "Fires where new or dirty pages of the target are more than 2 % of the bytes that could have been \
-                touched: readers of other parts bring in a few. Or where the device saw less than 95 % of the bytes of a \
-                direction: past the page cache it must see all of them. Or, for writes to a file of btrfs with checksums, where \
-                /proc/vmstat counts at least 90 % of them as dirtied and written back meanwhile (nr_dirtied, nr_written).",
+        formula: formula!(
+            "Fires where new or dirty pages of the target are more than {PAGES_ABOVE} of the bytes that could have been \
+             touched: readers of other parts bring in a few. Or where the device saw less than {SEEN_FROM} of the bytes of a \
+             direction: past the page cache it must see all of them. Or, for writes to a file of btrfs with checksums, where \
+             /proc/vmstat counts at least {COPIED_FROM} of them as dirtied and written back meanwhile (nr_dirtied, \
+             nr_written)."
+        ),
         provoke: "`mkfs.ext4 IMAGE`, `mount -o data=journal IMAGE DIR` and `fathom run --rw randread DIR`; or a directory \
                 of btrfs with compression.",
-        repair: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
-                (btrfs: `chattr +C` on the empty directory). Accept it where you want to know what such a file system \
-                makes of O_DIRECT.",
+        fix: "Use a file system that does direct I/O for this file: no data journal, no compression, no data checksums \
+              (btrfs: `chattr +C` on the empty directory).",
+        accept: "Accept it where you want to know what such a file system makes of O_DIRECT.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -58,7 +62,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was asked for, and {} used the page cache anyway: {} of the target turned up there during the runs.",
+            "Direct I/O was asked for, and {} used the page cache anyway: {} of the target appeared in it during the runs.",
             file_systems(case),
             show_bytes(new.bytes as u64)
         );
@@ -112,16 +116,14 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         Ok(pages.sum::<Known<u64>>()? as f64 * PAGE_BYTES)
     };
     let through = bytes("nr_dirtied")?.min(bytes("nr_written")?);
-    Ok((through >= COPIED_FROM * written).then_some(through))
+    Ok((through >= COPIED_FROM.0 * written).then_some(through))
 }
 
 fn found(sentence: String, numbers: Evidence) -> Answer {
     Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
-        cure:
-            "Use a file system that does direct I/O here: no data journal, no compression, no data checksums."
-                .into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Medium("page cache".into())),
     })

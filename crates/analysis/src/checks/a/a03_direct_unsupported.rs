@@ -1,9 +1,9 @@
-//! A03: direct I/O on a file that cannot do it, by the file system's own word.
+//! A03: direct I/O on a file that cannot do it, as the file system itself states.
 //!
 //! For: statx, file attributes, mount options. Not for: what really happened (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -17,12 +17,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "statx with STATX_DIOALIGN, the attributes of the file (FS_IOC_GETFLAGS and statx), the mount options and \
                 the type of the file system.",
-        formula: "Fires where statx gives an alignment of zero, which is its way of saying no; where the file system is \
-                tmpfs or ramfs, data go through the journal (data=journal, chattr +j), or btrfs compresses the file. A \
-                file system that states nothing is not checked; A02 sees what happens then.",
+        formula: formula!(
+            "Fires where statx gives an alignment of zero, which means that the file cannot do direct I/O; where the file \
+             system is tmpfs or ramfs, data go through the journal (data=journal, chattr +j), or btrfs compresses the file. A \
+             file system that states nothing is not checked; A02 shows what happens then."
+        ),
         provoke: "`fathom run --rw randread /dev/shm`, or a file on ext4 mounted with data=journal.",
-        repair: "Measure on a file system that can do direct I/O, or name the block device. Accept it where the file \
-                system is given and the page cache is part of what you measure.",
+        fix: "Measure on a file system that can do direct I/O, or name the block device.",
+        accept: "Accept it where the file system is given and the page cache is part of what you measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -46,7 +48,7 @@ fn look(case: &Case) -> Known<Answer> {
                 sentence: format!(
                     "This file cannot do direct I/O ({why}), so what was measured went through the page cache."
                 ),
-                cure: "Measure on a file system that can, or name the block device.".into(),
+                cure: None,
                 evidence: evidence([]),
                 renames: Some(Rename::Medium("page cache".into())),
             }));
@@ -58,7 +60,7 @@ fn look(case: &Case) -> Known<Answer> {
     match silent {
         Some(why) => Err(why),
         None if case.places().next().is_none() => Err("the place of the target is not in the record".into()),
-        None => Ok(Answer::Holds("The target does direct I/O, by its own word.", evidence([]))),
+        None => Ok(Answer::Holds("The file system states that the target does direct I/O.", evidence([]))),
     }
 }
 

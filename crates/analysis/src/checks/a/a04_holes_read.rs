@@ -4,7 +4,8 @@
 //! extents, nor other changes of a file (A23).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -12,7 +13,7 @@ use model::job::Kind;
 use model::units::show_share;
 
 /// Share of never written bytes that is still harmless: one block at the end of a file of a mebibyte.
-const VOID_ABOVE: f64 = 0.001;
+const VOID_ABOVE: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A04,
@@ -21,12 +22,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The extents of the file at the start and the end of every run (FIEMAP): holes, and extents that were \
                 allocated and never written.",
-        formula: "Bytes never written / bytes of the file > 0.1 %: that is one block at the end of a file of a few \
-                mebibytes. The kernel answers such reads with zeros and asks no disk, with O_DIRECT as well. Block \
-                devices have no extents; A05 looks at what they hold.",
+        formula: formula!(
+            "Bytes never written / bytes of the file > {VOID_ABOVE}: that is one block at the end of a file of a few \
+             mebibytes. The kernel answers such reads with zeros without asking the disk, with O_DIRECT as well. Block devices \
+             have no extents; A05 checks what they hold."
+        ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-        repair: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write \
-                --bs 1m --destroy FILE FILE`. There is nothing to accept: no disk took part.",
+        fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw write --bs \
+              1m --destroy FILE FILE`.",
+        accept: "There is nothing to accept: no disk took part.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -46,18 +50,15 @@ fn look(case: &Case) -> Known<Answer> {
     if hollow <= VOID_ABOVE {
         return Ok(Answer::Holds("Every byte that was read is stored on the disk.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!(
             "{} of this file {}: the kernel answered with zeros without asking the disk.",
             show_share(hollow),
             if at_start { "was never written" } else { "became a hole while it was read" }
         ),
-        cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// The largest share of never written bytes in any of these maps.

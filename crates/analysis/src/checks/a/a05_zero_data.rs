@@ -3,7 +3,8 @@
 //! For: what single reads found before the runs. Not for: bytes that were never written, by the file system's own word (A04).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -11,9 +12,9 @@ use model::job::Kind;
 use model::units::{show_count, show_share};
 
 /// Share of zeros above which they matter: files of databases and virtual disks have the odd empty block.
-const BIASED_ABOVE: f64 = 0.05;
+const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which the number is mostly about zeros.
-const VOID_FROM: f64 = 0.5;
+const VOID_FROM: Share = Share(0.5);
 /// Blocks below which a share says too little: one in sixteen is a share of 6 %.
 const FEWEST_BLOCKS: u64 = 16;
 
@@ -24,15 +25,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "64 single direct reads at random places of each target, made before the first run and outside every window; each \
                 block is looked at whole.",
-        formula: "zero share = blocks of nothing but zeros / blocks read. Above 5 % the number is biased: real files have some \
-                  empty blocks. From 50 % on it is void where zeros need no medium: on a block device, a solid-state or a \
-                  virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than 16 blocks \
-                  say too little.",
+        formula: formula!(
+            "zero share = blocks of nothing but zeros / blocks read. Above {BIASED_ABOVE} the number is biased: real files \
+             have some empty blocks. From {VOID_FROM} on it is void where zeros need no medium: on a block device, a \
+             solid-state or a virtual disk. On a spinning disk zeros that were written are read like anything else. Fewer than \
+             {FEWEST_BLOCKS} blocks are too few to judge."
+        ),
         provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing you need), or \
                   `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
-        repair: "Write the device or file once with data that are not zeros: name a directory and let fathom make its own test \
-                 file, or run `fathom run --rw write --bs 1m --destroy NAME TARGET` over all of it first. Accept it where the \
-                 share of zeros is that of your real data.",
+        fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME TARGET` over \
+              all of it), or name a directory and let fathom make its own test file.",
+        accept: "Accept it where the share of zeros is that of your real data.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -63,19 +66,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The blocks that were read hold data.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        if part >= VOID_FROM && zeros_are_free(case) { Severity::Void } else { Severity::Biased },
+        format!(
             "{} of {} blocks that were looked at hold only zeros: drives, thin volumes and clouds answer such reads from \
              their map and not from the medium.",
             show_share(part),
             show_count(blocks as f64)
         ),
-        cure: "Write the target once with data that are not zeros, or name a directory and let fathom make its own file."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device

@@ -3,14 +3,15 @@
 //! For: what FIEMAP says of the file at the start. Not for: where such reads were answered from (A01, A02).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
 /// Share that may lie there: the packed tail of a file of some hundred blocks.
-const RENAMED_ABOVE: f64 = 0.01;
+const RENAMED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A06,
@@ -19,12 +20,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The extents of the file at the start of each run (FIEMAP): those marked as inside the inode or packed with \
                 others.",
-        formula: "Bytes stored so / bytes of the file > 1 %: the packed tail of a file of some hundred blocks is less, and a \
-                  file that lives in its inode is all of it.",
+        formula: formula!(
+            "Bytes stored so / bytes of the file > {RENAMED_ABOVE}: the packed tail of a file of some hundred blocks is less, \
+             and a file that is stored in its inode is all of it."
+        ),
         provoke: "`mkfs.ext4 -O inline_data IMAGE`, mount it, `head -c 100 /dev/urandom > FILE`, and `fathom run --rw randread \
                   --bs 50 --cache buffered FILE`.",
-        repair: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own. Accept it where \
-                 tiny files are what you want to know about.",
+        fix: "Measure a file of at least some mebibytes, or name the directory and let fathom make its own.",
+        accept: "Accept it where tiny files are what you want to know about.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -50,7 +53,7 @@ fn look(case: &Case) -> Known<Answer> {
              that.",
             show_share(part)
         ),
-        cure: "Measure a larger file, or name the directory and let fathom make its own.".into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Medium("inside the inode".into())),
     }))

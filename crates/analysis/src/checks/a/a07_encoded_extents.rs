@@ -4,7 +4,8 @@
 //! such a file can do direct I/O (A03), nor for data that a drive itself compresses (A08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
@@ -13,7 +14,7 @@ use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
 /// Share from which device bytes and file bytes are two things.
-const BIASED_ABOVE: f64 = 0.01;
+const BIASED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A07,
@@ -22,11 +23,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): those marked as encoded or \
                 encrypted. Beside it the bytes issued and the bytes that the device did.",
-        formula: "Bytes stored so / bytes of the file > 1 %: below that no rate moves by more than measurements scatter.",
+        formula: formula!(
+            "Bytes stored so / bytes of the file > {BIASED_ABOVE}: below that no rate moves by more than measurements \
+             scatter."
+        ),
         provoke: "On btrfs: `btrfs property set DIR compression zstd`, then `fathom run --rw randwrite --compress 50 --cache \
                   buffered DIR`.",
-        repair: "Measure in a directory without compression or encryption (`btrfs property set DIR compression none`, `chattr \
-                 -c`). Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
+        fix: "Measure in a directory without compression and encryption (`btrfs property set DIR compression none`, `chattr \
+              -c`).",
+        accept: "Accept it where your real data are stored like this and are as compressible as the test's (--compress).",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -47,23 +52,15 @@ fn look(case: &Case) -> Known<Answer> {
     if part <= BIASED_ABOVE {
         return Ok(Answer::Holds("The file is stored as it is: neither compressed nor encrypted.", numbers));
     }
-    let mut sentence = format!(
-        "{} of the file is stored compressed or encrypted, and the CPU pays for that.",
-        show_share(part)
-    );
+    let mut sentence =
+        format!("{} of the file is stored compressed or encrypted, which costs CPU time.", show_share(part));
     if let Ok(device) = case.device() {
         let bytes = device.total().bytes;
         sentence +=
             &format!(" {} were asked for, and the disk did {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence,
-        cure: "Measure in a directory without compression and encryption.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
 }
 
 /// The largest share of encoded bytes before or after any run. What is written may be encoded then and not before.

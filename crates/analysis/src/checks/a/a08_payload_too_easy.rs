@@ -3,7 +3,7 @@
 //! For: what the data of the writes are like, as measured, against what lies below. Not for: data that are read (A05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -30,13 +30,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The data of the writes, made once more after the run and measured: 4096 blocks of 4 KiB through an LZ compressor, \
                 and how many of them are copies. Beside it the file system's options and attributes and the kind of device.",
-        formula: "A compressor saves more than 10 %, or more than 5 % of the blocks are copies: biased, since no drive says \
-                  whether it compresses. A note where just that was asked for with --compress or --dedup. Void where 95 % or \
-                  more go away and the storage is known to compress: then hardly anything was stored.",
+        formula: formula!(
+            "A compressor saves more than {COMPRESS_ABOVE} %, or more than {DEDUP_ABOVE} % of the blocks are copies: biased, \
+             since no drive says whether it compresses. A note where that is at most {AS_ASKED} % more than was asked for with \
+             --compress or --dedup. Void where {NOTHING_LEFT} % or more go away and the storage is known to compress: then \
+             hardly anything was stored."
+        ),
         provoke: "`fathom run --rw randwrite --zeros DIR`; for the void one, DIR on zram or on btrfs mounted with \
                   compress-force.",
-        repair: "Leave --zeros and --data away: fathom's own data are unique and cannot be compressed. To imitate your data, say \
-                 how easy they are with --compress and --dedup, and accept it.",
+        fix: "Leave out --zeros and --data, since fathom's own data are unique and cannot be compressed; or use --compress \
+              and --dedup to imitate your own.",
+        accept: "Accept it where the data are as compressible as yours.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -71,18 +75,15 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    Ok(Answer::Finding(Detail {
+    Ok(Answer::Finding(Detail::new(
         severity,
-        sentence: format!(
+        format!(
             "A compressor saves {} of what was written, and {} of its blocks are copies, {then}.",
             show_share(compress / 100.0),
             show_share(dedup / 100.0)
         ),
-        cure: "Leave --zeros and --data away, or say with --compress and --dedup how easy your own data are."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Whether shares were asked for and the data are no easier than that.

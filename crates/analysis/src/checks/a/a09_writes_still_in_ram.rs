@@ -4,7 +4,8 @@
 //! volatile cache, which nobody can see from here.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -12,8 +13,8 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_rate, show_share};
 
-/// Share in memory that is still no lie: requests under way, the last pages of a flush.
-const RENAMED_ABOVE: f64 = 0.05;
+/// Share in memory that is normal: requests in flight, the last pages of a flush.
+const RENAMED_ABOVE: Share = Share(0.05);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A09,
@@ -22,12 +23,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The stat files of the devices and the dirty pages of the target (cachestat), both at the stop of every \
                 run and before the final sync, against the bytes that fathom wrote; and how long that sync took.",
-        formula: "In memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes written. Above \
-                5 % the number is that of the page cache: below lie requests under way and the last pages of a flush. \
-                The rate with the final sync as part of the time is given beside it.",
+        formula: formula!(
+            "In memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes written. Above \
+             {RENAMED_ABOVE} the number is that of the page cache: below are requests in flight and the last pages of a flush. \
+             The rate with the final sync as part of the time is given beside it."
+        ),
         provoke: "`fathom run --rw randwrite --cache buffered --time 1s DIR`.",
-        repair: "Type --cache direct, sync or dsync, or measure so long that memory cannot absorb it. Accept it where \
-                bursts into memory are what your program does.",
+        fix: "Use --cache direct, sync or dsync, or measure for longer than memory can absorb.",
+        accept: "Accept it where bursts into memory are what your program does.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -77,7 +80,7 @@ fn found(case: &Case, in_memory: f64, mut numbers: Evidence) -> Detail {
     Detail {
         severity: Severity::Rename,
         sentence,
-        cure: "Type --cache direct or --cache sync, or measure for longer than memory can absorb.".into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Medium("page cache".into())),
     }

@@ -5,7 +5,8 @@
 
 use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,10 +14,10 @@ use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
 /// Share of the written bytes that may have been dropped: a temporary file of our own, at most.
-const VOID_ABOVE: f64 = 0.01;
+const VOID_ABOVE: Share = Share(0.01);
 /// Share of the different blocks written that the device must have seen after the sync. How many are different is computed
 /// from the order of offsets, to a few percent.
-const ARRIVED_FROM: f64 = 0.9;
+const ARRIVED_FROM: Share = Share(0.9);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A10,
@@ -25,14 +26,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "cancelled_write_bytes in /proc/self/io and the device's stat file, both at the start of each run and after its \
                 final sync.",
-        formula: "Void where fathom's own operations dropped more than 1 % of the written bytes while they were dirty. The kernel \
-                  charges that to who drops, so a file that somebody else truncates shows only at the device: void too where, \
-                  through the page cache, it wrote less than 90 % of the different blocks that were written. Rewritten blocks \
-                  may reach it once, every block must. How many are different follows from the order of offsets, to a few \
-                  percent, hence the slack; where the order does not tell, or the file is compressed, it is not checked.",
+        formula: formula!(
+            "Void where fathom's own operations dropped more than {VOID_ABOVE} of the written bytes while they were dirty. \
+             The kernel charges that to the process that drops, so a file that another one truncates shows only at the device: \
+             void too where, through the page cache, it wrote less than {ARRIVED_FROM} of the different blocks that were \
+             written. Rewritten blocks may reach it once, every block must. How many are different follows from the order of \
+             offsets, to a few percent, hence the slack; where the order does not tell, or the file is compressed, it is not \
+             checked."
+        ),
         provoke: "`fathom run --rw randwrite --cache buffered --destroy FILE FILE` and, while it runs, `truncate -s 0 FILE; truncate \
                   -s 1g FILE` in another terminal.",
-        repair: "Let nobody delete or truncate the file while it is measured. Do not accept it: the data were never stored.",
+        fix: "Measure again, and make sure that nothing deletes or truncates the file meanwhile.",
+        accept: "Do not accept it: the data were never stored.",
     },
     ask: Ask::After(&[CheckId::A07], look),
     #[cfg(test)]
@@ -55,7 +60,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let cancelled = case.cancelled_bytes()?;
     let mut numbers = evidence([("written_bytes", written as f64), ("cancelled_bytes", cancelled as f64)]);
-    if cancelled as f64 > VOID_ABOVE * written as f64 {
+    if cancelled as f64 > VOID_ABOVE.0 * written as f64 {
         if case.issued(Kind::Trim).ops > 0 || case.does(Kind::Trim) {
             return Err("the job trims what it writes, and trimmed pages count as dropped ones".into());
         }
@@ -73,7 +78,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let different = different_bytes(case)?;
     numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
     numbers.insert("different_bytes".into(), different);
-    if arrived as f64 >= ARRIVED_FROM * different {
+    if arrived as f64 >= ARRIVED_FROM.0 * different {
         return Ok(Answer::Holds("What was written was stored after the final sync.", numbers));
     }
     if case.extents_over_runs().is_err() || earlier.finds(CheckId::A07) {
@@ -92,13 +97,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Detail {
-    Detail {
-        severity: Severity::Void,
-        sentence,
-        cure: "Measure again, and let nobody delete or truncate the file meanwhile.".into(),
-        evidence: numbers,
-        renames: None,
-    }
+    Detail::new(Severity::Void, sentence, numbers)
 }
 
 /// Bytes of different blocks that the stream wrote, all runs together.

@@ -3,7 +3,8 @@
 //! For: tmpfs, zram, ram disks and loop devices on them. Not for: caches in front of storage (A01, A12).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -12,7 +13,7 @@ use model::machine::Layer;
 use model::units::show_share;
 
 /// Share of the requests below which a part of the chain that is memory is no part of the number: the odd block of metadata.
-const SERVED_FROM: f64 = 0.01;
+const SERVED_FROM: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A11,
@@ -22,14 +23,16 @@ pub(super) const CHECK: Check = Check {
         reads: "The type of the file system (tmpfs, ramfs, hugetlbfs), and the chain of devices below in /sys: zram, ram \
                 disks, loop devices on files in memory, whose file is told by its device number also where its name was removed; \
                 and the `stat` file of every device at the end of the chain, from start to stop of every run.",
-        formula: "Fires where all of the chain is memory. Where only some of its ends are, as of a RAID over a disk and a RAM \
-                disk, the requests that each end served are compared with one another, and it fires where memory served more than 1 %: \
-                below lies the odd block of metadata. Where the chain could not be followed to its end it is not checked, and the \
-                result is suspect.",
+        formula: formula!(
+            "Fires where all of the chain is memory. Where only some of its ends are, as of a RAID over a disk and a RAM \
+             disk, the requests that each end served are compared with one another, and it fires where memory served more than \
+             {SERVED_FROM}: below are a few blocks of metadata. Where the chain could not be followed to its end it is not \
+             checked, and the result is suspect."
+        ),
         provoke: "`fathom run --rw randread --cache buffered /dev/shm`, or `losetup -f --show /dev/shm/IMAGE` and a run on \
                 that device.",
-        repair: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is). Accept \
-                it where memory is what you want to measure.",
+        fix: "Name a directory or device on the disk that you mean (`findmnt -T PATH` shows where a path is).",
+        accept: "Accept it where memory is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -49,7 +52,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence: format!("This target is memory ({ram}), not a disk."),
-            cure: "Name a directory or device on the disk that you mean.".into(),
+            cure: None,
             evidence: evidence([]),
             renames: Some(Rename::Memory(format!("memory ({ram})"))),
         }));
@@ -81,7 +84,7 @@ fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
         Ok(Answer::Finding(Detail {
             severity: Severity::Rename,
             sentence,
-            cure: "Name a directory or device that lies on disks alone.".into(),
+            cure: None,
             evidence: numbers,
             renames: Some(Rename::Condition(format!("{part} of it memory ({names})"))),
         }))
@@ -101,7 +104,7 @@ fn partly(case: &Case, memory: &[&Layer]) -> Known<Answer> {
     let mut numbers = evidence([("memory_share", part)]);
     numbers.extend(served.iter().map(|(l, requests)| (format!("{}_share", l.name), share(*requests, all))));
     if part <= SERVED_FROM {
-        return Ok(Answer::Holds("A part of the chain is memory, and it served next to nothing.", numbers));
+        return Ok(Answer::Holds("A part of the chain is memory, and it served hardly anything.", numbers));
     }
     let each: Vec<String> = served
         .iter()

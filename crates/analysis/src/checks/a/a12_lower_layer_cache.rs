@@ -3,7 +3,8 @@
 //! For: stacks, such as a loop device on a cached file. Not for: a single disk, nor memory all the way down (A11).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, BlockStat, Moment};
@@ -13,12 +14,12 @@ use model::machine::{Layer, LayerKind};
 use model::units::{show_bytes, show_share};
 
 /// Share of a layer's bytes that must arrive below.
-const ARRIVES_FROM: f64 = 0.95;
+const ARRIVES_FROM: Share = Share(0.95);
 /// Share of the top's bytes from which a layer by itself is looked at.
-const MATTERS_FROM: f64 = 0.05;
+const MATTERS_FROM: Share = Share(0.05);
 /// Part of what is missing below that never written bytes have to explain, to be called the cause: reads at random meet about
 /// their share.
-const EXPLAINS_FROM: f64 = 0.9;
+const EXPLAINS_FROM: Share = Share(0.9);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A12,
@@ -27,15 +28,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The stat files of the top devices and of the disks below them, from start to stop of every run, for the \
                 directions that the job uses.",
-        formula: "Bytes at the disks / bytes at the top < 95 %: what a layer is asked for must arrive below, or something \
-                between kept it. Asked of the whole chain, and of every layer that did more than 5 % of the bytes against what is \
-                directly below it. A loop device answers what was never written in its image without a disk: where the \
-                holes of the image (FIEMAP) explain what is missing, that is named and no cache. A partition and its \
-                disk are one device. RAID levels that write more pass, since only \
-                less than was asked for is a cache.",
+        formula: formula!(
+            "Bytes at the disks / bytes at the top < {ARRIVES_FROM}: what a layer is asked for must arrive below, or \
+             something between kept it. Asked of the whole chain, and of every layer that did more than {MATTERS_FROM} of the \
+             bytes against what is directly below it. A loop device answers what was never written in its image without a \
+             disk: where the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of what is missing, they are named as the \
+             cause and no cache is. A partition and its disk are one device. RAID levels that write more pass, since only less \
+             than was asked for is a cache."
+        ),
         provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
-        repair: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the \
-                disk itself. Accept it where the stack as it is is what you want to know about.",
+        fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure the disk \
+              itself.",
+        accept: "Accept it where the stack as it is is what you want to know about.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -93,7 +97,7 @@ fn kept(
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let (above, below) = (flow(&top, kind), flow(&leaf, kind));
         let part = share(below.bytes as f64, above.bytes as f64);
-        let matters = above.bytes as f64 > MATTERS_FROM * flow(all, kind).bytes as f64;
+        let matters = above.bytes as f64 > MATTERS_FROM.0 * flow(all, kind).bytes as f64;
         if matters && part < ARRIVES_FROM {
             let why = Why::of(case, kind, 1.0 - part, stored);
             let sides = ((names(tops), above), (names(leaves), below));
@@ -129,7 +133,7 @@ impl Why {
         }
         match never_written(case) {
             Some(0.0) => Self::Cache,
-            Some(hollow) if hollow >= EXPLAINS_FROM * missing => Self::NeverWritten(hollow),
+            Some(hollow) if hollow >= EXPLAINS_FROM.0 * missing => Self::NeverWritten(hollow),
             _ => Self::NotKnown,
         }
     }
@@ -154,8 +158,8 @@ fn found(
     let word = kind.word();
     let (meaning, cure, medium) = match why {
         Why::Cache => (
-            "a cache between them did the work".to_owned(),
-            format!("Measure {leaf} itself, or set up {top} without that cache (losetup --direct-io=on)."),
+            "a cache between them served the rest".to_owned(),
+            None,
             format!("cache below {top}"),
         ),
         Why::NeverWritten(hollow) => (
@@ -163,12 +167,12 @@ fn found(
                 "{} of what is behind {top} was never written, and that is answered without a disk",
                 show_share(hollow)
             ),
-            format!("Write {top} once from end to end, or measure what is written on it."),
+            Some(format!("Write {top} once from end to end, or measure what is written on it.")),
             format!("never written blocks of {top}"),
         ),
         Why::NotKnown => (
-            "a cache between them did the work, or these blocks were never written; which of the two is not known".to_owned(),
-            format!("Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on)."),
+            "a cache between them served the rest, or these blocks were never written; which of the two is not known".to_owned(),
+            Some(format!("Measure {leaf} itself, or write {top} once and set it up without a cache (losetup --direct-io=on).")),
             format!("what is between {top} and {leaf}"),
         ),
     };
@@ -224,7 +228,7 @@ fn a_device_that_nobody_ever_wrote_is_called_that_and_no_cache() {
         }
     };
     assert!(said(Some(100)).contains("100 % of what is behind") && !said(Some(100)).contains("cache"));
-    assert!(said(Some(0)).contains("a cache between them did the work."));
+    assert!(said(Some(0)).contains("a cache between them served the rest."));
     assert!(said(Some(30)).contains("not known") && said(None).contains("not known"), "{}", said(None));
 }
 

@@ -4,7 +4,7 @@
 //! which keeps a result from being called valid. Not for: what is in the ledger.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 
@@ -14,12 +14,15 @@ pub(in crate::checks) const CHECK: Check = Check {
     belief: "the kernel counted what the device did",
     page: Page {
         reads: "The stat file and queue/iostats of every device that the file system talks to.",
-        formula: "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no \
-                block device is known: FUSE, network file systems, zfs. There is no other finding: a number that could \
-                not be compared with any device is never called valid.",
+        formula: formula!(
+            "Not checked where one of them is missing, unreadable or switched off (queue/iostats is 0), or where no block \
+             device is known: FUSE, network file systems, zfs. There is no other finding: a number that could not be compared \
+             with any device is never called valid."
+        ),
         provoke: "`echo 0 > /sys/block/X/queue/iostats` and `fathom run --rw randread DIR` on that disk.",
-        repair: "`echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the machine that has \
-                the disks as well.",
+        fix: "Switch the counters on: `echo 1 > /sys/block/X/queue/iostats`. For a network or FUSE file system measure on the \
+              machine that has the disks as well.",
+        accept: "",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]

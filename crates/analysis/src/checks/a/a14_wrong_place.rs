@@ -3,7 +3,7 @@
 //! For: the device that the user named with --expect-device, and mounts that lead elsewhere. Not for: memory (A11).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -20,12 +20,14 @@ pub(super) const CHECK: Check = Check {
         reads: "The chain from the path to the disks: the mount that holds it in /proc/self/mountinfo, its file system, and \
                 every block device below in /sys. Beside it --expect-device, with links such as those in /dev/disk/by-id \
                 followed.",
-        formula: "Void where --expect-device names a device that is not in the chain of every target, by its kernel name or its \
-                  serial number. Without that flag nothing can be wrong, and an overlay, a bind mount or an automount point is \
-                  worth a note, since its path does not tell its disk.",
+        formula: formula!(
+            "Void where --expect-device names a device that is not in the chain of every target, by its kernel name or its \
+             serial number. Without that flag nothing can be wrong, and an overlay, a bind mount or an automount point is a \
+             note, since its path does not tell its disk."
+        ),
         provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with nothing mounted there.",
-        repair: "`findmnt -T PATH` and `lsblk` show where a path is. Mount what is missing, or name a directory on the device that \
-                 you mean. Accept the note where the detour is what you want to measure.",
+        fix: "Mount the device that you mean, or name a directory on it (`findmnt -T PATH` and `lsblk` show where a path is).",
+        accept: "Accept the note where the overlay or mount is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -48,7 +50,7 @@ fn look(case: &Case) -> Known<Answer> {
         let place = place.ok_or("where the target is, is not in the record")?;
         match expected {
             Some(name) if !is_on(place, name) => {
-                // A chain that ends in the dark may still lead there.
+                // A chain that could not be followed to its end may still lead there.
                 return match &place.blind {
                     Some(why) if place.ram.is_none() => {
                         Err(format!("whether it is on {name} is not known: {why}"))
@@ -64,12 +66,12 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Finding(found(
             Severity::Note,
             words,
-            "Name the directory itself, or say with --expect-device which disk you mean.",
+            Some("Name the directory itself, or say with --expect-device which disk you mean."),
         )));
     }
     let holds = match expected {
         Some(_) => "Every target is on the device that was named with --expect-device.",
-        None => "The path leads straight to a mounted file system or a device.",
+        None => "The path leads directly to a mounted file system or a device.",
     };
     Ok(Answer::Holds(holds, evidence([])))
 }
@@ -89,11 +91,11 @@ fn elsewhere(place: &Place, name: &str) -> Detail {
     found(
         Severity::Void,
         format!("{} is not on {name}: it is {actual}{}.", place.path, mount.unwrap_or_default()),
-        "Mount the device that you mean (`findmnt -T PATH` shows what is mounted), or name a directory on it.",
+        None,
     )
 }
 
-/// What is odd about the way to a place, in a sentence.
+/// What lies between a path and its disk that the path does not show, in a sentence.
 fn detour_of(place: &Place) -> Option<String> {
     let fs = place.file_system.as_ref()?;
     let (path, at) = (&place.path, &fs.mount_point);
@@ -111,8 +113,8 @@ fn detour_of(place: &Place) -> Option<String> {
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
-    Detail { severity, sentence, cure: cure.into(), evidence: evidence([]), renames: None }
+fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
+    Detail { severity, sentence, cure: cure.map(Into::into), evidence: evidence([]), renames: None }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! really did (A01, A09, A12); where that was counted, this has nothing to fear but caches that nobody can see.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -22,13 +22,16 @@ pub(super) const CHECK: Check = Check {
     belief: "the span is larger than the caches below",
     page: Page {
         reads: "The span of the workload times its targets, MemTotal, and the answers of A01 and A09.",
-        formula: "Through the page cache: biased where the span is below twice MemTotal and nothing counted what the page cache \
-                  kept. Where A01 or A09 counted, they say it better. Past the page cache: a note below 1 GiB, since hard disks \
-                  have caches of up to 512 MiB and small RAID controllers of 1 GiB. Larger caches of arrays and of the hosts of \
-                  virtual machines cannot be seen from here at all (D18).",
+        formula: formula!(
+            "Through the page cache: biased where the span is below {TIMES_MEMORY} times MemTotal and nothing counted what \
+             the page cache kept. Where A01 or A09 counted it, they report it. Past the page cache: a note below {drive}, \
+             since hard disks have caches of up to 512 MiB and small RAID controllers of twice that. Larger caches of arrays \
+             and of the hosts of virtual machines cannot be seen from here at all (D18).",
+            drive = show_bytes(DRIVE_CACHE_BYTES)
+        ),
         provoke: "`fathom run --rw randread --size 64m DIR`.",
-        repair: "Type a --size well above all caches: 4g and more for one drive, twice the cache of an array. Accept it where your \
-                 real data are that small.",
+        fix: "Use a --size well above all caches: 4g and more for one drive, twice the cache of an array.",
+        accept: "Accept it where your real data are that small.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09], look),
     #[cfg(test)]
@@ -67,28 +70,26 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if span >= DRIVE_CACHE_BYTES {
         return Ok(Answer::Holds("The span is larger than the caches that drives have.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
-            "Only {} were touched: the cache of a drive or of a controller could hold that.",
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!(
+            "The tested region is only {}: the cache of a drive or of a controller could hold it.",
             show_bytes(span)
         ),
-        cure: "Use a larger --size, 4g or more for a single drive.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 fn fits_memory(span: u64, memory: u64, numbers: Evidence) -> Detail {
     Detail {
         severity: Severity::Biased,
         sentence: format!(
-            "{} were touched through the page cache of a machine with {} of memory: it could hold all of it or most, and how \
-             much it kept was not counted.",
+            "The tested region of {} was used through the page cache of a machine with {} of memory, which could hold all \
+             or most of it; how much it kept was not counted.",
             show_bytes(span),
             show_bytes(memory)
         ),
-        cure: "Type --cache direct, or a --size of more than twice the memory.".into(),
+        cure: Some("Use --cache direct, or a --size of more than twice the memory.".into()),
         evidence: numbers,
         renames: None,
     }

@@ -5,7 +5,8 @@
 
 use super::coverage;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,7 +14,7 @@ use model::job::{Kind, Order};
 use model::units::{show_bytes, show_share};
 
 /// Share of repeats that is still nearly all new: half a pass over the span.
-const REPEATS_ABOVE: f64 = 0.2;
+const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A16,
@@ -21,14 +22,16 @@ pub(super) const CHECK: Check = Check {
     belief: "each read is of a block that was not read before",
     page: Page {
         reads: "The bytes that the stream read in its longest run, its span and its order of offsets; no kernel file.",
-        formula: "With c = bytes read / span, uniform random offsets repeat 1 - (1 - e^-c) / c of the time; an order that \
-                  visits each block once does so only beyond the first pass, 1 - 1/c. More than 20 % (about half a pass at \
-                  random) is a note past the page cache, where only caches that nobody can see gain from it, and biased \
-                  through the page cache, which keeps what was read once. Where A01 fires already it says how much. Zipf, \
-                  Pareto, normal and zoned offsets repeat by intention and are not asked.",
+        formula: formula!(
+            "With c = bytes read / span, uniform random offsets repeat 1 - (1 - e^-c) / c of the time; an order that visits \
+             each block once does so only beyond the first pass, 1 - 1/c. More than {REPEATS_ABOVE} (about half a pass at \
+             random) is a note past the page cache, where only caches that cannot be seen gain from it, and biased through the \
+             page cache, which keeps what was read once. Where A01 fires already it says how much. Zipf, Pareto, normal and \
+             zoned offsets repeat by intention and are not checked."
+        ),
         provoke: "`fathom run --rw randread --size 16m DIR`.",
-        repair: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass. Accept it where \
-                 your real data are read over and over.",
+        fix: "Use a larger --size, a shorter --time, or --random once, which visits every block once per pass.",
+        accept: "Accept it where your real data are read over and over.",
     },
     ask: Ask::After(&[CheckId::A01], look),
     #[cfg(test)]
@@ -68,18 +71,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     // The page cache keeps what was read once, and read-ahead may hide from A01 how much it kept.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
-    Ok(Answer::Finding(Detail {
+    Ok(Answer::Finding(Detail::new(
         severity,
-        sentence: format!(
+        format!(
             "About {} of the reads came back to blocks that the run had read before: {} were read in a span of {}.",
             show_share(part),
             show_bytes(read),
             show_bytes(span)
         ),
-        cure: "Use a larger --size or a shorter --time; any cache below gains from repeats.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[cfg(test)]

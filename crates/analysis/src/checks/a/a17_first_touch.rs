@@ -4,8 +4,9 @@
 //! Not for: the page cache, which these reads go past.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::stats::two_samples::{Compared, FEWEST, compare};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Probe;
@@ -22,7 +23,7 @@ const BESIDE_IOS: u64 = 48;
 /// Bytes of the same.
 const BESIDE_BYTES: u64 = 1 << 20;
 /// Chance that is accepted.
-const CHANCE_BELOW: f64 = 0.01;
+const CHANCE_BELOW: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A17,
@@ -30,16 +31,19 @@ pub(super) const CHECK: Check = Check {
     belief: "the first read of a block takes as long as later ones",
     page: Page {
         reads: "64 single direct reads at random places of each target before the first run, then the same blocks again.",
-        formula: "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
-                  rank test of Mann and Whitney. Biased where the factor is above 2 or below 1/2 and chance below 1 %. Both \
-                  lists are milliseconds apart, so smaller factors are mostly neighbours on the CPU: of 200 quiet pairs on a \
-                  virtual disk the largest was 1.7. Fewer than 8 blocks are not compared. Nor is a difference \
-                  believed where the disk did more than 48 requests or 1 MiB for others in that time.",
+        formula: formula!(
+            "The factor between both lists is the median over all pairs (Hodges and Lehmann, on logarithms); chance is the \
+             rank test of Mann and Whitney. Biased where the factor is above {FACTOR} or below 1/{FACTOR} and chance below \
+             {CHANCE_BELOW}. Both lists are milliseconds apart, so smaller factors are mostly other threads on the CPU: of 200 \
+             quiet pairs on a virtual disk the largest was 1.7. Fewer than {FEWEST} blocks are not compared. Nor is a \
+             difference believed where the disk did more than {BESIDE_IOS} requests or {bytes} for others in that time.",
+            bytes = show_bytes(BESIDE_BYTES)
+        ),
         provoke: "A volume that was just restored from a cloud's snapshot: `fathom run --rw randread /dev/nvme1n1`. Or a loop device \
                   with a buffered backing file that was evicted: `losetup --direct-io=off -f --show FILE`.",
-        repair: "For a volume that is loaded lazily, read all of it once before (`fathom run --rw read --bs 1m --ops N TARGET`, or \
-                 the cloud's own initialisation). For a cache below, measure a span that it cannot hold. Accept it where first \
-                 touches are what you want to know about.",
+        fix: "Read the whole target once before (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud's own \
+              initialisation), or measure a span that no cache below can hold.",
+        accept: "Accept it where first reads are what you want to know about.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -85,18 +89,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     } else {
         (both.ratio, "longer: what is below was busy, or answered the first reads from a cache")
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "The first read of a block took {}, the second {}, {} times {why}.",
             show_ns(first),
             show_ns(again),
             show_rate(factor)
         ),
-        cure: "Read the whole target once before, or measure a span that no cache below can hold.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// How far the factor is from one, on a logarithm; nothing where it may be chance.

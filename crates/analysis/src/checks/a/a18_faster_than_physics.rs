@@ -3,7 +3,8 @@
 //! For: direct reads whose median nothing explains yet. Not for: reads that are already known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -19,12 +20,15 @@ pub(super) const CHECK: Check = Check {
     belief: "a storage device can be this fast",
     page: Page {
         reads: "The latencies of direct reads as fathom stamped them; no kernel file.",
-        formula: "Void where half of the reads took less than 5 us on a target that is not memory and that A01 and A02 \
-                have not renamed. The fastest media answer in 8 us with the way through the kernel (Optane); flash takes \
-                25 us and more.",
+        formula: formula!(
+            "Void where half of the reads took less than {floor} on a target that is not memory and that A01 and A02 have not \
+             renamed. The fastest media answer in 8 us, the time in the kernel included (Optane); flash takes 25 us and more.",
+            floor = Ns(FLOOR_NS as f64)
+        ),
         provoke: "`truncate -s 1g FILE` and `fathom run --rw randread --depth 1 FILE`: holes are answered by the kernel.",
-        repair: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the \
-                disk itself. Accept it only where you know of a medium that fast.",
+        fix: "Find out what answers from memory: holes (A04), a cache below (A12), a program behind FUSE. Name the disk \
+              itself.",
+        accept: "Accept it only where you know of a medium that fast.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02], look),
     #[cfg(test)]
@@ -52,16 +56,11 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if median >= FLOOR_NS {
         return Ok(Answer::Holds("The reads took as long as a storage device needs.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
-            "Half of the reads took {} or less: no storage device is that fast.",
-            show_ns(median as f64)
-        ),
-        cure: "Name the disk itself, or a directory on it; something between answers from memory.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!("Half of the reads took {} or less: no storage device is that fast.", show_ns(median as f64)),
+        numbers,
+    )))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! slower than they could (D16), nor for rates that are known to come from a cache (A01, A02, A09, A12).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::link::link;
 use model::Known;
 use model::check_id::CheckId;
@@ -25,14 +25,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Of every drive below: `current_link_speed` and `current_link_width` of its PCI function, or `sata_spd`. For a target \
                 in memory the rate at which fathom's self test copies. Beside it the rate of the best run.",
-        formula: "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in each direction; a \
-                  SATA link its speed less 2 of 10 bits, both directions together; several drives carry their sum. Void above \
-                  that: real transfers lose some percent more to headers, so no drive comes near. Memory: workers times the copy \
-                  rate times 4, since blocks smaller than the self test's stay in the nearest cache. A virtual disk has no link.",
-        provoke: "None is known on real hardware: what is too fast for a link comes from a cache, and other checks say so first. The \
-                  check's tests show it on recorded link files.",
-        repair: "Nothing can make it true. Look for what answers instead of the drive: `fathom run --cache direct`, a larger --size, \
-                 the settings of the controller's cache. Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
+        formula: formula!(
+            "A PCI Express lane carries its speed less 2 of 10 bits up to 5 GT/s and less 2 of 130 above, in each direction; \
+             a SATA link its speed less 2 of 10 bits, both directions together; several drives carry their sum. Void above \
+             that: real transfers lose some percent more to headers, so no drive comes near. Memory: workers times the copy \
+             rate times {NEAREST_CACHE}, since blocks smaller than the self test's stay in the nearest cache. A virtual disk \
+             has no link."
+        ),
+        provoke: "None is known on real hardware: what is too fast for a link comes from a cache, and other checks report \
+                  that first. The check's tests show it on recorded link files.",
+        fix: "Find out what answers instead of the drive: use --cache direct and a larger --size, and see the settings of the \
+              controller's cache.",
+        accept: "Accept it only where the kernel shows a wrong link (compare `lspci -vv`).",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12], look),
     #[cfg(test)]
@@ -66,18 +70,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if rate <= ceiling.bytes_per_s {
         return Ok(Answer::Holds("So many bytes a second fit through what carries them.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!(
             "{} MB/s through {} that carries {} MB/s at most is impossible: something between answers instead.",
             show_rate(rate / 1e6),
             ceiling.what,
             show_rate(ceiling.bytes_per_s / 1e6)
         ),
-        cure: "Look for a cache between: a controller's, a host's, or another device than the one that is meant.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// The ceiling of what the targets are on; `None` where nothing that could be known limits it.
@@ -174,7 +176,7 @@ fn a_sata_link_is_narrower_than_that_of_its_controller() {
 #[test]
 fn memory_is_held_against_copying_and_a_virtual_disk_against_nothing() {
     let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
-    // The forged self test copies 10 GB/s.
+    // The self test of the fixture copies 10 GB/s.
     assert!(matches!(CHECK.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
     assert_eq!(CHECK.severity(&tmpfs(4 << 20).record()), Some(Severity::Void));
     let mapped = Fixture { engine: "mmap", ..tmpfs(4 << 20) };

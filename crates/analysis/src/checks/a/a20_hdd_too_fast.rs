@@ -3,7 +3,8 @@
 //! For: random direct reads against the time of a turn. Not for: reads that are known to come from memory.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -21,18 +22,23 @@ const SPAN_FROM_BYTES: u64 = 1 << 30;
 pub(super) const CHECK: Check = Check {
     id: CheckId::A20,
     name: "HDD_TOO_FAST",
-    belief: "the kernel's word about spinning disks is true",
+    belief: "disks that the kernel calls spinning do spin",
     page: Page {
         reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine is virtual.",
-        formula: "All disks say rotational = 1, and half of the random reads took less than 2 ms (half a turn at 15,000 turns a \
-                  minute, without moving the arm), or less than 0.5 ms times the operations in flight per disk (the best disks \
-                  reach 600 a second from a full queue, 1.6 ms each). Biased on real hardware: a cache answered. A note on a \
-                  virtual disk, whose driver often leaves that switch as it found it. Spans below 1 GiB fit a real disk's own cache \
-                  and are not judged.",
+        formula: formula!(
+            "All disks say rotational = 1, and half of the random reads took less than {floor} (half a turn at 15,000 turns a \
+             minute, without moving the arm), or less than {each} times the operations in flight per disk (the best disks \
+             reach 600 a second from a full queue, 1.6 ms each). Biased on real hardware: a cache answered. A note on a \
+             virtual disk, whose driver often leaves that flag as it found it. Spans below {span} fit a real disk's own cache \
+             and are not judged.",
+            floor = Ns(FLOOR_NS as f64),
+            each = Ns(EACH_FLOOR_NS),
+            span = show_bytes(SPAN_FROM_BYTES)
+        ),
         provoke: "`echo 1 > /sys/block/vda/queue/rotational` and `fathom run --rw randread DIR`.",
-        repair: "Where it is no spinning disk, `echo 0 > /sys/block/X/queue/rotational`, so that the kernel schedules for what it \
-                 is. Where it is one, look for the cache that answers: a RAID controller's, or a host's. Accept it where both are \
-                 known.",
+        fix: "Where it is no spinning disk, `echo 0 > /sys/block/X/queue/rotational`; where it is one, find the cache that \
+              answers: a RAID controller's, or a host's.",
+        accept: "Accept it where both are known.",
     },
     ask: Ask::After(&[CheckId::A01, CheckId::A02, CheckId::A04, CheckId::A18], look),
     #[cfg(test)]
@@ -78,22 +84,20 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Err(format!("a span of {} fits the cache of a spinning disk", show_bytes(span)));
     }
     let (severity, cause) = if is_virtual {
-        (Severity::Note, "it is a virtual disk, and that word says nothing about what carries it")
+        (Severity::Note, "it is a virtual disk, whose flag says nothing about the disks of the host")
     } else {
-        (Severity::Biased, "a cache answered, or it is no such disk")
+        (Severity::Biased, "a cache answered, or it is no spinning disk")
     };
-    Ok(Answer::Finding(Detail {
+    Ok(Answer::Finding(Detail::new(
         severity,
-        sentence: format!(
+        format!(
             "The kernel calls {} a spinning disk, and half of the random reads took {} or less at depth {}: {cause}.",
             leaves.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", "),
             show_ns(median as f64),
             show_rate(each_depth)
         ),
-        cure: "Set queue/rotational to what the disk is, or find the cache that answers for it.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! allocate for the first time (B16), nor for files that were in pieces before (B15).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -12,15 +13,15 @@ use model::job::Kind;
 use model::units::{show_count, show_share};
 
 /// Share of shared bytes that no rate would show.
-const SHARED_ABOVE: f64 = 0.01;
+const SHARED_ABOVE: Share = Share(0.01);
 /// Factor by which the number of extents may grow: an overwrite in place leaves it as it is.
 const GROWN_FROM: f64 = 2.0;
 /// Extents that may come in addition, so that one that became two says nothing.
 const FEW: u64 = 16;
 /// Share of bytes never written from which writes split unwritten extents, in place.
-const UNWRITTEN_ABOVE: f64 = 0.001;
+const UNWRITTEN_ABOVE: Share = Share(0.001);
 /// Share of compressed bytes from which their extents are many by nature.
-const ENCODED_ABOVE: f64 = 0.01;
+const ENCODED_ABOVE: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A21,
@@ -29,14 +30,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The extents of the file at the start of each run and after its final sync (FIEMAP): how many, and which are \
                 shared.",
-        formula: "Shared bytes / bytes of the file > 1 % before the run, or at the end of it at least twice as many extents as \
-                  before and 16 more. An overwrite in place changes neither. The second is not asked where parts of the file \
-                  were never written, since filling those splits extents in place (B16), where it is stored compressed, since \
-                  such extents are short (A07), nor where the job trims.",
+        formula: formula!(
+            "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at the end of it at least {GROWN_FROM} \
+             times as many extents as before and {FEW} more. An overwrite in place changes neither. The second is not asked \
+             where more than {UNWRITTEN_ABOVE} of the file was never written, since filling that splits extents in place \
+             (B16), where more than {ENCODED_ABOVE} is stored compressed, since such extents are short (A07), nor where the \
+             job trims."
+        ),
         provoke: "On XFS: `cp --reflink=always FILE COPY` and `fathom run --rw randwrite --destroy FILE FILE`. Or `fathom run --rw \
                   randwrite DIR` on btrfs.",
-        repair: "Measure a file without copies and snapshots; on btrfs `chattr +C` on the empty directory makes writes go in place. \
-                 Accept it where copy-on-write is what you want to measure.",
+        fix: "Measure a file without copies and snapshots; on btrfs use `chattr +C` on the empty directory.",
+        accept: "Accept it where copy-on-write is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -82,13 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence,
-        cure: "Measure a file without copies or snapshots, on btrfs one with chattr +C.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Biased, sentence, numbers)))
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! those charged to us beyond what we issued are the file system's (B03, B04).
 
 use crate::case::{Amount, Case};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::read_ahead;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
@@ -15,7 +16,7 @@ use model::job::Kind;
 use model::units::{show_bytes, show_count};
 
 /// Part by which two counts of the same thing may differ: on a quiet disk they are equal to the byte.
-const WITHIN: f64 = 0.01;
+const WITHIN: Share = Share(0.01);
 /// Bytes per run that may be charged between the reading of two files: our own session file, a log line.
 const FLOOR_BYTES: u64 = 1 << 20;
 /// Requests so much larger than operations were merged, which B01 says.
@@ -41,17 +42,24 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Bytes and operations that fathom issued, the stat files of the devices, and the io counters of fathom's own cgroup, \
                 each from start to stop of every run.",
-        formula: "Void where (1) the cgroup was charged more bytes than the disk did, through the page cache until the \
-                  final sync, (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup was charged while the disk did them, or (4) \
-                  the disk counted fewer requests and merges than direct operations, each by more than 1 % and what was in flight. \
-                  For (1), 1 MiB per run is allowed, and in sequential reads through the page cache two windows of read-ahead per worker and run, \
-                  which are charged and on their way when the counters are read. What the kernel charges twice, since io_uring submits a \
-                  request that must be split once as a whole, is taken off first (see B03). On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, A06, A07, A09, A12 or A18 \
-                  explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
-        provoke: "Nothing that one can type: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % were \
-                  added to what was issued shows it.",
-        repair: "Do not use the number. Measure again; where it stays, keep the session file and report it as a fault of fathom \
-                 with `fathom show FILE --format json`.",
+        formula: formula!(
+            "Void where (1) the cgroup was charged more bytes than the disk did, through the page cache until the final sync, \
+             (2) direct operations moved more bytes than the disk did, (3) direct operations moved more bytes than the cgroup \
+             was charged while the disk did them, or (4) the disk counted fewer requests and merges than direct operations, \
+             each by more than {WITHIN} and what was in flight. (4) is not asked where requests are more than {MERGED_FROM} \
+             times as large as operations (B01). For (1), {floor} per run is allowed, and in sequential reads through the page \
+             cache {windows} windows of read-ahead per worker and run, which are charged and on their way when the counters \
+             are read. What the kernel charges twice, since io_uring submits a request that must be split once as a whole, is \
+             taken off first (see B03). On a quiet disk these counts are equal to the byte. Not asked where A01, A02, A04, \
+             A06, A07, A09, A12 or A18 explains missing bytes; bytes beyond ours belong to D01, B03 and B04.",
+            floor = show_bytes(FLOOR_BYTES),
+            windows = read_ahead::WINDOWS
+        ),
+        provoke: "No command does: it means that a counter is wrong, the kernel's or fathom's. A session file in which 3 % \
+                  were added to what was issued shows it.",
+        fix: "Measure again; if it happens again, report it as a fault of fathom with the session file and the output of \
+              `fathom show FILE --format json`.",
+        accept: "Do not use the number.",
     },
     ask: Ask::After(EXPLAIN_MISSING, look),
     #[cfg(test)]
@@ -93,15 +101,11 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         };
         return Ok(Answer::Holds(holds, numbers));
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
-            "Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."
-        ),
-        cure: "Measure again; where it stays, report it with the session file.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!("Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."),
+        numbers,
+    )))
 }
 
 /// Three counts of the same work, all runs together.
@@ -145,7 +149,7 @@ impl Ledger {
         Kind::MOVING.into_iter().find_map(|kind| {
             let charged = own.bytes[slot(kind)];
             let done = if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes };
-            let most = done as f64 * (1.0 + WITHIN) + self.in_flight + self.floor;
+            let most = done as f64 * (1.0 + WITHIN.0) + self.in_flight + self.floor;
             (charged as f64 > most).then(|| {
                 format!(
                     "the kernel charged {} of {}s to fathom, and the disk did {}",
@@ -162,7 +166,7 @@ impl Ledger {
         Kind::MOVING.into_iter().find_map(|kind| {
             let issued = case.issued(kind);
             let done = flow(&self.device, kind);
-            let below = |seen: u64| seen as f64 * (1.0 + WITHIN) + self.in_flight < issued.bytes as f64;
+            let below = |seen: u64| seen as f64 * (1.0 + WITHIN.0) + self.in_flight < issued.bytes as f64;
             let of = format!("{} of {}s were issued", show_bytes(issued.bytes), kind.word());
             if below(done.bytes) {
                 return Some(format!("{of}, and the device did {}", show_bytes(done.bytes)));
@@ -182,7 +186,7 @@ impl Ledger {
     /// Operations beyond the requests that the device counted, merged ones included.
     fn too_few_requests(&self, issued: Amount, done: BlockFlow) -> Option<String> {
         let seen = done.ios.saturating_add(done.merges);
-        let most = seen as f64 * (1.0 + WITHIN) + self.device.in_flight as f64;
+        let most = seen as f64 * (1.0 + WITHIN.0) + self.device.in_flight as f64;
         let size = |bytes: u64, count: u64| crate::case::share(bytes as f64, count as f64);
         let merged = size(done.bytes, done.ios) > MERGED_FROM * size(issued.bytes, issued.ops);
         (issued.ops as f64 > most && !merged).then(|| {

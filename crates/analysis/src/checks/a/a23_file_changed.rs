@@ -4,7 +4,7 @@
 //! attempt at a run, on the descriptor that fathom holds. Not for: holes by themselves (A04), nor dirty pages that were dropped (A10).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
@@ -17,18 +17,22 @@ pub(super) const CHECK: Check = Check {
     name: "FILE_CHANGED",
     belief: "the file stayed the same while it was measured",
     page: Page {
-        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file after preparation \
-                and at the start and the end of each run (fstat on the descriptor that fathom holds), and how it is stored (FIEMAP) where the run only \
-                reads. Kernels keep the change cookies of file systems to themselves; the time of the last change takes their place.",
-        formula: "Void where the length changed in a run, or where from one run to the next it is another file. Where it is only read, \
-                  void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
-                  the last change moved: somebody wrote to it. Biased where a name of the file was removed or given to another \
-                  file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at too, and \
-                  for files of yours the time between runs. There is no threshold: nobody else has anything to do in the file.",
+        reads: "Device, inode, names, length, allocated bytes and time of the last change of every file after preparation and \
+                at the start and the end of each run (fstat on the descriptor that fathom holds), and how it is stored \
+                (FIEMAP) where the run only reads. Programs cannot read the change cookies of file systems; the time of the \
+                last change takes their place.",
+        formula: formula!(
+            "Void where the length changed in a run, or where from one run to the next it is another file. Where it is only \
+             read, void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
+             the last change moved: another process wrote to it. Biased where a name of the file was removed or given to \
+             another file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at \
+             too, and for files of yours the time between runs. There is no threshold: no other process should touch the file."
+        ),
         provoke: "`fathom run --rw randread --time 5s FILE` and, while it runs, `fallocate --punch-hole --offset 0 --length 1m FILE`, \
                   `truncate -s 1m FILE`, or `mv OTHER FILE`.",
-        repair: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own. \
-                 Nothing makes up for a file that changed, so do not accept this one.",
+        fix: "Make sure that nothing changes the file while it is measured, or name its directory and let fathom make a file \
+              of its own.",
+        accept: "Do not accept it: nothing makes up for a file that changed.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -111,13 +115,7 @@ fn look(case: &Case) -> Known<Answer> {
         }
         _ => evidence([]),
     };
-    Ok(Answer::Finding(Detail {
-        severity: change.severity(),
-        sentence: change.sentence(path),
-        cure: "Let nobody change the file while it is measured, or name its directory and let fathom make a file of its own.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(change.severity(), change.sentence(path), numbers)))
 }
 
 fn is_file(case: &Case, target: usize) -> bool {

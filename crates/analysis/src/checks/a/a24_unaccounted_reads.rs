@@ -4,8 +4,9 @@
 //! the page cache did answer (A01), holes (A04), nor direct I/O that is too fast (A18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, TargetState};
@@ -17,11 +18,11 @@ const FILE: &str = "/proc/self/io";
 /// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes.
 const COUNTED: &[&str] = &["sync", "vsync", "rw"];
 /// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
-const COUNTED_FROM: f64 = 0.99;
+const COUNTED_FROM: Share = Share(0.99);
 /// Share of the reads that must be missing at the device before pages are looked for.
-const MISSING_FROM: f64 = 0.5;
+const MISSING_FROM: Share = Share(0.5);
 /// Share of what came from memory that must still be there at an edge of a run. Others may evict most of it meanwhile, not all.
-const CACHED_FROM: f64 = 0.01;
+const CACHED_FROM: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::A24,
@@ -30,13 +31,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync and rw; for \
                 the others and where that is missing, the target's pages in the page cache and the device's counters.",
-        formula: "Void where system calls moved less than 99 % of the bytes that fathom counted: the kernel counts each of them. Void \
-                  too where reads through the page cache are missing at the device by half or more, and less than 1 % of \
-                  them is in the page cache at the start and at the end of the runs: then no page explains them.",
+        formula: formula!(
+            "Void where system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel counts each \
+             of them. Void too where reads through the page cache are missing at the device by {MISSING_FROM} or more, and \
+             less than {CACHED_FROM} of them is in the page cache at the start and at the end of the runs: then no page \
+             explains them."
+        ),
         provoke: "A library that answers `pread` itself: `LD_PRELOAD=./answers.so fathom run --rw randread --engine sync --cache buffered \
                   FILE`. fathom's own tests build one.",
-        repair: "Look at `LD_PRELOAD` and `/etc/ld.so.preload`, and for what else stands between programs and the kernel (`fathom \
-                 doctor`). There is nothing to accept: nothing was read.",
+        fix: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel (`fathom \
+              doctor`).",
+        accept: "There is nothing to accept: nothing was read.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -76,7 +81,7 @@ fn by_calls(case: &Case) -> Known<Answer> {
         let issued = case.issued(kind).bytes;
         let moved = case.runs.iter().map(|ran| grown(ran, FILE, |text| keyed(text, key)));
         let moved = moved.sum::<Known<u64>>()?;
-        if (moved as f64) < COUNTED_FROM * issued as f64 {
+        if (moved as f64) < COUNTED_FROM.0 * issued as f64 {
             let sentence = format!(
                 "fathom counted {} of {}s, and system calls of this process moved {}: something between fathom and the kernel \
                  answers in its place.",
@@ -114,7 +119,7 @@ fn by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         }
     }
     let numbers = evidence([("missing_bytes", missing as f64), ("cached_bytes", most as f64)]);
-    if most as f64 >= CACHED_FROM * from_memory as f64 {
+    if most as f64 >= CACHED_FROM.0 * from_memory as f64 {
         return Ok(Answer::Holds("The device or the page cache accounts for what was read.", numbers));
     }
     let sentence = format!(
@@ -130,13 +135,7 @@ fn cached_bytes(state: &TargetState) -> Known<u64> {
 }
 
 fn found(sentence: String, numbers: crate::checks::check::Evidence) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence,
-        cure: "Look at LD_PRELOAD and /etc/ld.so.preload, and for what else stands between programs and the kernel.".into(),
-        evidence: numbers,
-        renames: None,
-    })
+    Answer::Finding(Detail::new(Severity::Void, sentence, numbers))
 }
 
 #[cfg(test)]

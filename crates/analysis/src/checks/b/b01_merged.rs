@@ -3,9 +3,10 @@
 //! For: direct operations against the requests of the device. Not for: buffered ones, whose requests the page cache makes,
 //! nor for random orders whose neighbours should not meet (B14, where this one is silent).
 
-use super::shared::{Requests, names, one_to_one, requests};
+use super::shared::{Requests, SAME_BYTES, names, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -22,16 +23,21 @@ pub(super) const CHECK: Check = Check {
     name: "MERGED",
     belief: "the device saw operations of the size that was asked for",
     page: Page {
-        reads: "Our own count of operations and bytes handed over, and requests, merges and bytes in the `stat` file of the \
-                top device, both from the start of a run to its last completion. Direct I/O alone is asked.",
-        formula: "Operations / device requests, per direction: biased above 1.5, renamed from 2.0, where most operations were \
-                  never requests of their own. Up to 1.5 a scheduler merges the odd neighbour of any sequential queue. Asked \
-                  only where device and operations agree in bytes within 5 %, else the requests are not ours.",
-        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are handed over in one call, and \
+        reads: "Our own count of operations and bytes submitted, and requests, merges and bytes in the `stat` file of the top \
+                device, both from the start of a run to its last completion. Only direct I/O is checked.",
+        formula: formula!(
+            "Operations / device requests, per direction: biased above {BIASED_ABOVE}, renamed from {RENAMED_FROM}, where \
+             most operations were never requests of their own. Up to {BIASED_ABOVE} a scheduler merges a few neighbours of any \
+             sequential queue. Asked only where device and operations agree in bytes within {same}, else the requests are not \
+             ours.",
+            same = Share(SAME_BYTES)
+        ),
+        provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in one call, and \
                   the kernel makes one request of them.",
-        repair: "Hand operations over one by one (`--batch 1`), take the size that the device really got (`--bs 64k`), or \
-                 switch merging off with `echo 2 > /sys/block/DISK/queue/nomerges`. Accept it with `--accept B01` where the \
-                 question is what an application with small neighbouring operations gets, merging included.",
+        fix: "Submit operations one at a time (`--batch 1`), use the size that the device really got as --bs, or switch \
+              merging off (`echo 2 > /sys/block/DISK/queue/nomerges`).",
+        accept: "Accept it where the question is what an application with small neighbouring operations gets, merging \
+                 included.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -67,9 +73,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_rate(worst.ops_per_request()),
             worst.kind.word()
         ),
-        cure: format!(
-            "Hand operations over one at a time (--batch 1), or switch merging off (echo 2 > /sys/block/{disk}/queue/nomerges)."
-        ),
+        cure: Some(CHECK.page.fix.replace("DISK", &disk)),
         evidence: numbers,
         renames: renamed.then(|| Rename::Condition(words(worst))),
     }))

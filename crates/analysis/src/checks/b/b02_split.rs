@@ -2,9 +2,10 @@
 //!
 //! For: direct operations against the requests of the device, and the limits that split them. Not for: merging (B01).
 
-use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
+use super::shared::{ODD_REQUESTS, Requests, SAME_BYTES, one_to_one, requests};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -24,15 +25,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Our own count of operations, and the requests in the `stat` file of the top device from the start of a run to \
                 its last completion; `queue/max_sectors_kb`, `max_segments` and `chunk_sectors`; the map of the file's extents.",
-        formula: "Device requests / operations, per direction: biased above 1.1, since up to a tenth of the operations may cross \
-                  a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, above 1.5, since small \
-                  requests of others look alike. 48 requests per run are a journal's and never count. Asked only where device and \
-                  operations agree in bytes within 5 %.",
+        formula: formula!(
+            "Device requests / operations, per direction: biased above {BIASED_ABOVE}, since up to a tenth of the operations \
+             may cross a border of the file's extents. Where neither the limits of the queue nor the file's pieces explain it, \
+             above {UNEXPLAINED_ABOVE}, since small requests of others look alike. {ODD_REQUESTS} requests per run are a \
+             journal's and never count. Asked only where device and operations agree in bytes within {same}.",
+            same = Share(SAME_BYTES)
+        ),
         provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: each operation \
                   becomes four requests. On most disks `--bs 8m` does without the first line.",
-        repair: "Raise `queue/max_sectors_kb` up to `max_hw_sectors_kb`, or take a --bs that fits. The throughput is true either \
-                 way; it is the latency and the depth that are those of groups. Accept it with `--accept B02` where that is what \
-                 the application does.",
+        fix: "Raise queue/max_sectors_kb up to max_hw_sectors_kb, or use a --bs that fits.",
+        accept: "The throughput is true either way; it is the latency and the depth that are those of groups. Accept it where \
+                 that is what the application does.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -71,7 +75,7 @@ fn look(case: &Case) -> Known<Answer> {
         ));
     }
     let (cause, cure) = known.unwrap_or_else(|| {
-        let cure = "See max_segments and chunk_sectors of the device's queue, or take a smaller --bs.";
+        let cure = "See max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
         (String::new(), cure.into())
     });
     Ok(Answer::Finding(Detail {
@@ -82,7 +86,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(worst.op_bytes() as u64),
             show_rate(per_op)
         ),
-        cure,
+        cure: Some(cure),
         evidence: numbers,
         renames: None,
     }))
@@ -99,13 +103,13 @@ fn cause(case: &Case, requests: &Requests) -> Option<(String, String)> {
             let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
             let cure = if hardware > limit {
                 format!(
-                    "Raise /sys/block/{}/queue/max_sectors_kb, or take --bs {} or less.",
+                    "Raise /sys/block/{}/queue/max_sectors_kb, or use --bs {} or less.",
                     layer.name,
                     show_bytes(limit)
                 )
             } else {
                 format!(
-                    "Take --bs {} or less, which is the largest request of {}.",
+                    "Use --bs {} or less, which is the largest request of {}.",
                     show_bytes(limit),
                     layer.name
                 )

@@ -4,7 +4,7 @@
 
 use super::shared::{ODD_BYTES, names};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::read_ahead;
 use model::Known;
 use model::check_id::CheckId;
@@ -21,17 +21,22 @@ pub(super) const CHECK: Check = Check {
     belief: "the device read what was asked for and no more",
     page: Page {
         reads: "Bytes that the kernel charged to fathom's own cgroup on the disk, and our own count of bytes read; \
-                `queue/read_ahead_kb`. Without a cgroup the whole device is looked at, and only its silence says something.",
-        formula: "Bytes charged / bytes read: biased above 1.1. Never counted are 1 MiB per run, which is the file system's own \
-                  reading, and in sequential buffered reads two windows of read-ahead per worker and run, which lie unread when \
-                  the clock stops. Operations that io_uring submits, that are larger than the disk takes and have to be split, are charged \
-                  twice by the kernel (once as a whole, refused, and once in parts): up to once what was issued is taken off where the disk did more \
-                  requests than there were direct operations.",
+                `queue/read_ahead_kb`. Without a cgroup the reads of the whole device are counted, and more than was asked for \
+                is not checked, since others may have read it.",
+        formula: formula!(
+            "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Never counted are {odd} per run, which is the file \
+             system's own reading, and in sequential buffered reads {windows} windows of read-ahead per worker and run, which \
+             lie unread when the clock stops. Operations that io_uring submits, that are larger than the disk takes and have \
+             to be split, are charged twice by the kernel (once as a whole, refused, and once in parts): up to once what was \
+             issued is taken off where the disk did more requests than there were direct operations.",
+            odd = show_bytes(ODD_BYTES),
+            windows = read_ahead::WINDOWS
+        ),
         provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each fault reads a window \
                   around it. `cat /sys/block/DISK/queue/read_ahead_kb` says how large that is. With more operations the file is in \
                   memory, and A01 says so instead.",
-        repair: "Type `--cache direct`, or `--engine mmap:random` for mappings, or lower `queue/read_ahead_kb`. Accept it with \
-                 `--accept B03` where the application reads through the page cache in the same way.",
+        fix: "Use --cache direct, or --engine mmap:random for mappings, or lower /sys/block/DISK/queue/read_ahead_kb.",
+        accept: "Accept it where the application reads through the page cache in the same way.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -82,9 +87,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(asked),
             show_bytes(ahead)
         ),
-        cure: format!(
-            "Type --cache direct, or --engine mmap:random for mappings, or lower /sys/block/{disks}/queue/read_ahead_kb."
-        ),
+        cure: Some(CHECK.page.fix.replace("DISK", &disks)),
         evidence: numbers,
         renames: None,
     }))

@@ -5,7 +5,7 @@
 
 use super::shared::ODD_BYTES;
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -25,14 +25,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The `stat` file of the disk from the start of a run to the end of its final sync, the same while nothing ran \
                 (the idle watch), bytes charged to fathom's own cgroup, and our own count of bytes written.",
-        formula: "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
-                  us, by the bytes written: biased above 1.2. 1 MiB per run never counts. Overwriting stays below 1.05 on ext4 \
-                  and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Silent where D01 found others.",
+        formula: formula!(
+            "The larger of (device bytes - what the disk wrote in as much time of the idle watch) and the bytes charged to \
+             us, divided by the bytes written: biased above {BIASED_ABOVE}. {odd} per run never counts. Overwriting stays \
+             below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Not asked where D01 found others.",
+            odd = show_bytes(ODD_BYTES)
+        ),
         provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: each write is followed by the \
                   journal's.",
-        repair: "This is what the file system costs, and it is part of what an application gets: accept it with `--accept B04` \
-                 for that question. For the device alone, overwrite a file that is allocated already, or measure the block \
-                 device itself.",
+        fix: "For the device alone, overwrite an allocated file without --cache sync, or measure the block device itself.",
+        accept: "This is what the file system costs, and it is part of what an application gets: accept it for that question.",
     },
     ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
@@ -71,19 +73,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::Holds("The device wrote little more than was asked for.", numbers));
     }
     let kind = case.places().next().map_or("the file system", |p| p.kind());
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "The device wrote {} bytes for each byte that was asked for ({} for {}): journal, metadata or copies of {kind} are part of this result.",
             show_rate(ratio),
             show_bytes(written as u64),
             show_bytes(asked)
         ),
-        cure: "For the device alone overwrite an allocated file without --cache sync, or measure the block device itself."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Bytes that the layers wrote from a run's start to the end of its final sync, less what they write in that time anyway.

@@ -4,7 +4,8 @@
 //! is part of the workload.
 
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -15,7 +16,7 @@ const REACHED_FROM: f64 = 0.5;
 /// In flight per worker up to which an engine does one operation at a time; the slack is rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
 /// Share of the issued bytes from which the device's queue is ours to judge.
-const OURS_FROM: f64 = 0.95;
+const OURS_FROM: Share = Share(0.95);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B05,
@@ -24,14 +25,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Our own integral of operations in flight over each window; for direct I/O also requests, bytes and \
                 time-in-queue in the `stat` file of the top device.",
-        formula: "Mean operations in flight / (depth x workers x targets): renamed below 0.5 to the depth that was there. The \
-                  device is a second witness: where it did at least 95 % of our bytes, and its time-in-queue gives less than half \
-                  of the depth, allowing for merged requests, the rest waited above it. Not asked at depth 1, nor where a schedule, \
-                  pauses or drains hold operations back.",
+        formula: formula!(
+            "Mean operations in flight / (depth x workers x targets): below {REACHED_FROM} renamed to the depth that there \
+             was. The device's own count is compared too: where it did at least {OURS_FROM} of our bytes, and its \
+             time-in-queue gives less than {REACHED_FROM} of the depth, allowing for merged requests, the rest waited above \
+             it. Not asked at depth 1, nor where a schedule, pauses or drains hold operations back."
+        ),
         provoke: "`fathom run --rw randread --depth 32 --engine sync DIR`, or `--engine libaio --cache buffered`: one operation \
                   at a time, whatever the depth says.",
-        repair: "Take `--engine io_uring` with `--cache direct`, or `--workers` in place of depth; see what limits the row. Accept \
-                 it with `--accept B05` where the application's interface is that one; the name keeps the true depth.",
+        fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
+        accept: "Accept it where the application's interface is that one; the name keeps the true depth.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -57,7 +60,7 @@ fn look(case: &Case) -> Known<Answer> {
         );
         if one_at_a_time(case, reached) {
             sentence += &format!(
-                " Each worker had one at a time: with {} each was done before the next was handed over.",
+                " Each worker had one at a time: with {} each was completed before the next was submitted.",
                 case.stream.engine
             );
         }
@@ -98,19 +101,18 @@ fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -
     Ok(Answer::Holds("The queue was as deep as was asked.", numbers))
 }
 
-/// Advice that is not followed already.
-fn cure(case: &Case) -> &'static str {
-    if case.stream.engine == "io_uring" && case.stream.cache.is_direct() {
-        return "One worker cannot keep this queue full here: type more --workers, and see what limits the row.";
-    }
-    "Type --engine io_uring with --cache direct, or ask for more workers instead of depth."
+/// Advice where that of the page is followed already.
+fn cure(case: &Case) -> Option<String> {
+    (case.stream.engine == "io_uring" && case.stream.cache.is_direct()).then(|| {
+        "One worker cannot keep this queue full here: use more --workers, and see what limits the row.".into()
+    })
 }
 
 fn found(case: &Case, sentence: String, depth: f64, numbers: Evidence) -> Answer {
     Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
-        cure: cure(case).into(),
+        cure: cure(case),
         evidence: numbers,
         renames: Some(Rename::Depth(depth)),
     })

@@ -1,20 +1,20 @@
-//! B06: handing operations over that blocks until they are done.
+//! B06: submission that blocks until the operations are done.
 //!
 //! For: the time inside calls that wait for nothing, of the engines that promise not to block. Not for: engines that carry
 //! one operation at a time (B05), nor for what blocks inside the kernel.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_ns, show_share};
 
-/// Engines whose calls hand over and come back.
+/// Engines whose calls submit and return.
 const ASYNCHRONOUS: &[&str] = &["io_uring", "libaio"];
 /// Share of an operation's latency that its own submission may take. A queue of depth d that is limited by the cost of
-/// handing over alone shows 1/d, so depth two shows half of it and blocks nowhere.
+/// submission alone shows 1/d, so depth two shows half of it and blocks nowhere.
 const FREE_UP_TO: f64 = 0.5;
 /// What clocks and means may add to that.
 const SLACK: f64 = 0.1;
@@ -22,18 +22,20 @@ const SLACK: f64 = 0.1;
 pub(super) const CHECK: Check = Check {
     id: CheckId::B06,
     name: "SUBMIT_BLOCKS",
-    belief: "handing an operation over did not wait for it",
+    belief: "submitting an operation did not wait for it",
     page: Page {
-        reads: "The time inside each call that handed operations over without waiting for any, one clock stamp before and one \
+        reads: "The time inside each call that submitted operations without waiting for any, one clock stamp before and one \
                 after, and the latencies. Engines io_uring and libaio from depth 2.",
-        formula: "Mean time of such a call / mean latency: biased above 0.6. A queue of depth d that is limited by the cost of \
-                  handing over alone shows 1/d, so half is what depth 2 may show, or SUBMIT/DEPTH with --batch; 0.1 is for clocks \
-                  and means. Microseconds alone say nothing: a virtual disk's doorbell costs twenty.",
+        formula: formula!(
+            "Mean time of such a call / mean latency: biased above {limit}. A queue of depth d that is limited by the cost of \
+             submission alone shows 1/d, so {FREE_UP_TO} is what depth 2 may show, or SUBMIT/DEPTH with --batch; {SLACK} is \
+             for clocks and means. Microseconds alone say nothing: notifying a virtual disk takes twenty.",
+            limit = FREE_UP_TO + SLACK
+        ),
         provoke: "`fathom run --rw randread --bs 4k --depth 16 --cache buffered --engine libaio DIR`: each call comes back with \
                   the block read. `--engine io_uring` shows it where the page cache answers.",
-        repair: "Type `--cache direct`; overwrite allocated files instead of holes. Where the interface cannot do without \
-                 blocking, ask for `--workers` instead of `--depth`. Accept it with `--accept B06` where the application does the \
-                 same, and read the depth as one per worker.",
+        fix: "Use --cache direct and overwrite allocated files, or use more --workers instead of --depth.",
+        accept: "Accept it where the application does the same, and read the depth as one per worker.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -59,28 +61,27 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let submit = case.submit().and_then(|h| h.mean_ns());
-    let submit = submit.ok_or("no call handed operations over without waiting for one")?;
+    let submit = submit.ok_or("no call submitted operations without waiting for one")?;
     let latency = latency_mean(case).ok_or("no operation completed")?;
     let part = share(submit, latency);
     let numbers =
         evidence([("submit_ns_mean", submit), ("latency_ns_mean", latency), ("submit_share", part)]);
     if part <= limit {
-        return Ok(Answer::Holds("Handing operations over did not wait for them.", numbers));
+        return Ok(Answer::Holds("Submitting operations did not wait for them.", numbers));
     }
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
-            "Handing over took {} of the {} of an operation ({}): it was carried out inside the call that hands it over, so this is not asynchronous here.",
+            "Submission took {} of the {} of an operation ({}): it was carried out inside the call that submits it, so this is not asynchronous here.",
             show_ns(submit),
             show_ns(latency),
             show_share(part.min(1.0))
         ),
-        cure: if stream.cache.is_direct() {
-            "Overwrite an allocated file, see whether the device's queue is full (B09), or ask for --workers instead of --depth.".into()
-        } else {
-            "Type --cache direct: what the page cache answers or takes is done at once. Or ask for --workers instead of --depth."
+        cure: stream.cache.is_direct().then(|| {
+            "Overwrite an allocated file, see whether the device's queue is full (B09), or use more --workers instead of \
+             --depth."
                 .into()
-        },
+        }),
         evidence: numbers,
         renames: None,
     }))

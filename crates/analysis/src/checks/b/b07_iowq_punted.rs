@@ -3,7 +3,7 @@
 //! For: threads named `iou-wrk-` among our own while workers ran. Not for: how many operations they carried; nobody counts that.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -26,13 +26,16 @@ pub(super) const CHECK: Check = Check {
     belief: "io_uring carried the operations out without threads of the kernel",
     page: Page {
         reads: "The names of all our threads in `/proc/self/task/*/comm`, every half second while workers run. Engine io_uring.",
-        formula: "Threads whose name begins with `iou-wrk-`: a note below two for each worker of the phase, since each ring keeps one \
-                  for five seconds after a single operation that would have blocked; from two each it biases, since then \
-                  operations ran side by side in threads. Syncs and trims always go to such threads, so with them the question is open.",
+        formula: formula!(
+            "Threads whose name begins with `iou-wrk-`: a note below {BIASED_FROM} for each worker of the phase, since each \
+             ring keeps one for five seconds after a single operation that would have blocked; from {BIASED_FROM} each it \
+             biases, since then operations ran side by side in threads. Syncs and trims always go to such threads, so with \
+             them it is not checked."
+        ),
         provoke: "`truncate -s 256m FILE`, then `fathom run --rw randwrite --bs 4k --depth 32 --time 2s --destroy FILE FILE`: a \
                   write that takes a new block would wait for the journal.",
-        repair: "Overwrite an allocated file with `--cache direct`, and keep the depth below the device's queue (B09). Accept it \
-                 with `--accept B07` where the application uses io_uring in the same way.",
+        fix: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue (B09).",
+        accept: "Accept it where the application uses io_uring in the same way.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -66,22 +69,15 @@ fn look(case: &Case) -> Known<Answer> {
     let rings = streams.iter().map(|s| s.workers as usize).fold(0, usize::saturating_add);
     let (severity, sentence) = if most >= BIASED_FROM.saturating_mul(rings.max(1)) {
         let sentence = format!(
-            "io_uring handed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
+            "io_uring passed operations to {} threads of the kernel, since they would have blocked: their latency includes waking a thread.",
             show_count(most as f64)
         );
         (Severity::Biased, sentence)
     } else {
-        let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was handed over.";
+        let sentence = "io_uring used a thread of the kernel now and then: at least one operation would have blocked when it was submitted.";
         (Severity::Note, sentence.to_owned())
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence,
-        cure: "Overwrite an allocated file with --cache direct, and keep --depth below the device's queue."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
 }
 
 /// How many of the kernel's workers were seen in a run.

@@ -3,7 +3,7 @@
 //! For: the engine's options against `queue/io_poll`. Not for: refusing such a run, which the engine does where it can see it.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -18,14 +18,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`queue/io_poll` of every device below the target that has it, and the options of the engine: `iopoll` of \
                 io_uring, `hipri` of vsync.",
-        formula: "Void where polling was asked for and a device says 0: the kernel then waits for the interrupt and tells \
-                  nobody. The engine refuses such a run beforehand; this looks again, at the devices below file systems and \
-                  stacks that the engine cannot ask.",
+        formula: formula!(
+            "Void where polling was asked for and a device says 0: the kernel then waits for the interrupt without reporting \
+             it. The engine refuses such a run beforehand; this checks again, at the devices below file systems and stacks \
+             that the engine cannot ask."
+        ),
         provoke: "`fathom run --engine io_uring:iopoll --cache direct DIR` on a disk without queues for polling is refused with \
                   that reason; `fathom run --engine vsync:hipri DIR` on a btrfs of such a disk, which the engine cannot ask, \
                   is what is left for this check.",
-        repair: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command line). \
-                 There is nothing to accept: the number is that of interrupts.",
+        fix: "Leave the option out, or give the driver queues for polling (`nvme.poll_queues=2` on the kernel's command \
+              line).",
+        accept: "There is nothing to accept: the number is that of interrupts.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -42,17 +45,14 @@ fn look(case: &Case) -> Known<Answer> {
     let mut polls = None;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
-            return Ok(Answer::Finding(Detail {
-                severity: Severity::Void,
-                sentence: format!(
+            return Ok(Answer::Finding(Detail::new(
+                Severity::Void,
+                format!(
                     "Option {option} asks to poll for completions, and {} completes by interrupt (its queue/io_poll says 0).",
                     layer.name
                 ),
-                cure: "Leave the option out, or give the driver queues for polling (nvme.poll_queues=2)."
-                    .into(),
-                evidence: evidence([("io_poll", 0.0)]),
-                renames: None,
-            }));
+                evidence([("io_poll", 0.0)]),
+            )));
         }
         polls =
             Some(Answer::Holds("Completions were polled for, as was asked.", evidence([("io_poll", 1.0)])));

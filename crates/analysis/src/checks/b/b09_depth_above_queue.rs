@@ -4,7 +4,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -16,15 +16,17 @@ pub(super) const CHECK: Check = Check {
     name: "DEPTH_ABOVE_QUEUE",
     belief: "the device's queue holds all operations in flight",
     page: Page {
-        reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, `device/queue_depth` of the disks and \
-                loop devices below; our own mean of operations in flight. Direct I/O alone is asked.",
-        formula: "A device takes nr_requests for each hardware queue, and never more than queue_depth; several disks take \
-                  their sum. A note where more were in flight on average: the rest waited in software, in the latency but not \
-                  in the device.",
+        reads: "`queue/nr_requests`, the number of hardware queues in `mq/` and, for SCSI, `device/queue_depth` of the disks \
+                and loop devices below; our own mean of operations in flight. Only direct I/O is checked.",
+        formula: formula!(
+            "A device takes nr_requests for each hardware queue, and never more than queue_depth; several disks take their \
+             sum. A note where more were in flight on average: the rest waited in software, in the latency but not in the \
+             device."
+        ),
         provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then \
                   `fathom run --rw randread --bs 4k --depth 32 DIR` on its file system.",
-        repair: "Lower `--depth`, or raise `queue/nr_requests`. As a note it needs no accepting; read the latency as that of a \
-                 queue in software.",
+        fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
+        accept: "As a note it needs no accepting; read the latency as that of a queue in software.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -68,7 +70,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_rate(depth),
             show_count(takes as f64)
         ),
-        cure: format!("Lower --depth, or raise /sys/block/{name}/queue/nr_requests."),
+        cure: Some(CHECK.page.fix.replace("DISK", name)),
         evidence: numbers,
         renames: None,
     }))

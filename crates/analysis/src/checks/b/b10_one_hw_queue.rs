@@ -4,14 +4,14 @@
 
 use super::shared::disks;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::job::Kind;
 use model::units::show_count;
 
-/// Operations per second from which a queue's lock, taken for each in about a microsecond on each side, is worth a thought.
+/// Operations per second from which a queue's lock, taken for each in about a microsecond on each side, matters.
 const FAST_FROM: f64 = 200_000.0;
 
 pub(super) const CHECK: Check = Check {
@@ -19,14 +19,17 @@ pub(super) const CHECK: Check = Check {
     name: "ONE_HW_QUEUE",
     belief: "CPUs do not wait for one another at the device's queue",
     page: Page {
-        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Direct I/O alone is \
-                asked.",
-        formula: "A note where a disk has one hardware queue, several workers use it, and they reach 200,000 operations per \
-                  second: there the queue's lock, about a microsecond for each submission and each completion, is a good part of \
-                  the time.",
+        reads: "The number of directories in `/sys/block/DISK/mq/`, the workers of the stream and its rate. Only direct I/O \
+                is checked.",
+        formula: formula!(
+            "A note where a disk has one hardware queue, several workers use it, and they reach {fast} operations per second: \
+             there the queue's lock, about a microsecond for each submission and each completion, is a good part of the time.",
+            fast = show_count(FAST_FROM)
+        ),
         provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an empty image \
                   (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
-        repair: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi). As a note it needs no accepting.",
+        fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one worker.",
+        accept: "As a note it needs no accepting.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -59,17 +62,15 @@ fn look(case: &Case) -> Known<Answer> {
     if workers < 2 || rate < FAST_FROM {
         return Ok(Answer::Holds("One hardware queue is enough for this rate.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!(
             "{} has one hardware queue, which {workers} workers shared at {} operations per second: its lock may be what was measured.",
             layer.name,
             show_count(rate)
         ),
-        cure: "Give a virtual disk more queues (num-queues), or compare with one worker.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::shared::disks;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -23,13 +23,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`queue/physical_block_size` and `alignment_offset` of the disks, `start` of each partition and `loop/offset` of each loop device of the chain, the map of the file's \
                 extents, and the sizes, offsets and alignments of the plan.",
-        formula: "Everything must be a multiple of the largest physical block below. Writes that are not bias: the disk reads \
-                  the block, changes a part and writes it again. Reads are a note, since a disk only reads a block more. Sizes \
-                  and offsets count for direct I/O alone; the page cache reads and writes whole pages.",
+        formula: formula!(
+            "Everything must be a multiple of the largest physical block below. Writes that are not bias: the disk reads the \
+             block, changes a part and writes it again. Reads are a note, since a disk only reads a block more. Sizes and \
+             offsets count for direct I/O alone; the page cache reads and writes whole pages."
+        ),
         provoke: "`fathom run --rw randwrite --bs 512 DIR` on a disk with physical blocks of 4 KiB, or any write on a partition \
                   that begins at sector 63; or `losetup -o 512 -f --show IMAGE` above a disk with physical blocks of 4 KiB.",
-        repair: "Take `--bs`, `--offset` and `--align` as multiples of the physical block; make the partition anew at a \
-                 multiple of 1 MiB. Accept it with `--accept B11` where the application writes such blocks, as old databases do.",
+        fix: "Use multiples of the physical block as --bs, --offset and --align, on a partition that begins at a multiple of \
+              1 MiB.",
+        accept: "Accept it where the application writes such blocks, as old databases do.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -79,10 +82,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(block),
             odd.join(", ")
         ),
-        cure: format!(
-            "Take --bs, --offset and --align as multiples of {}, on a partition that begins at a multiple of 1 MiB.",
-            show_bytes(block)
-        ),
+        cure: Some(CHECK.page.fix.replace("the physical block", &show_bytes(block))),
         evidence: numbers,
         renames: None,
     }))

@@ -3,7 +3,7 @@
 //! For: every run of the job, those that errors ended included. Not for: why a device fails.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -21,12 +21,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The result of every operation, as the kernel gives it: errors by number, and operations that moved fewer bytes \
                 than asked, of every run and also of those that errors ended.",
-        formula: "Void from the first failed or short operation. There is no harmless share: a failed operation is often the \
-                  fastest, and a device that fails one in a million is what one wants to know of.",
+        formula: formula!(
+            "Void from the first failed or short operation. There is no harmless share: a failed operation is often the \
+             fastest, and a device that fails one in a million is what a test should show."
+        ),
         provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
                   `fathom run --rw randread /dev/loopN`: what lies beyond the end fails with EIO.",
-        repair: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and --offset suit the \
-                 target for EINVAL. Accept it with `--accept B12` only where failing is what was to be measured.",
+        fix: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and --offset suit \
+              the target for EINVAL.",
+        accept: "Accept it only where failing is what was to be measured.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -57,19 +60,15 @@ fn look(case: &Case) -> Known<Answer> {
         .map(|(e, n)| format!("{} with {}", show_count(*n as f64), errno_words(*e)))
         .collect();
     let which = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!(
             "{} operations failed{which} and {} were short: failed I/O is often the fastest I/O.",
             show_count(failed as f64),
             show_count(short as f64)
         ),
-        cure:
-            "See the kernel log (dmesg) for the device, and whether block size and offsets suit the target."
-                .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 fn issued<'a>(case: &'a Case) -> impl Iterator<Item = &'a Issued> {

@@ -6,7 +6,7 @@
 mod drawn;
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use drawn::Drawn;
 use model::Known;
 use model::check_id::CheckId;
@@ -26,12 +26,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Operations and bytes of each direction that completed in each window, and the lines, shares and sizes of the \
                 plan.",
-        formula: "Each operation draws its line, direction and size by itself, so chance is known: biased where a count or a sum \
-                  of bytes is further off than 4 standard deviations of those draws, for the worst run. Two full queues may lie \
-                  across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not count.",
-        provoke: "No flag of fathom makes it fire: this looks after fathom's own draws and after engines that lose \
-                  operations of one direction. A session file that has another mix in its plan than was measured shows it.",
-        repair: "Please report it with the session file. There is nothing to accept: the number is of another workload.",
+        formula: formula!(
+            "Each operation draws its line, direction and size by itself, so chance is known: biased where a count or a sum \
+             of bytes is further off than {DEVIATIONS} standard deviations of those draws, for the worst run. {EDGES} full \
+             queues may lie across the edges of a window. A single size is exact to the byte. Syncs are not drawn and do not \
+             count."
+        ),
+        provoke: "No flag of fathom makes it fire: it checks fathom's own draws, and engines that lose operations of one \
+                  direction. A session file that has another mix in its plan than was measured shows it.",
+        fix: "Report it with the session file: this is a fault of fathom, or of an engine that loses operations.",
+        accept: "There is nothing to accept: the number is of another workload.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -62,13 +66,7 @@ fn look(case: &Case) -> Known<Answer> {
     if worst.times <= 1.0 {
         return Ok(Answer::Holds("Directions and sizes were those that were asked for.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: worst.sentence.clone(),
-        cure: "This is a fault of fathom or of an engine that loses operations; please report it with the session file.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Biased, worst.sentence.clone(), numbers)))
 }
 
 /// Shares and sizes of one run; nothing where nothing completed.

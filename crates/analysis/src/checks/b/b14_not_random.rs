@@ -5,7 +5,7 @@
 
 use super::shared::{ODD_REQUESTS, Requests, one_to_one, requests};
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -23,15 +23,18 @@ pub(super) const CHECK: Check = Check {
         reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last completion; span, \
                 sizes and depth of the plan. Orders `uniform` and `once` with direct I/O. Where `--seed` was typed for a file or \
                 device that stays: the seed of the newest session kept of that path.",
-        formula: "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in \
-                  flight with odds of 2 x depth / blocks of the span. Biased above 0.02; 48 merges per run are a journal's and \
-                  never count. Silent where B01 found the size to be another. Biased too where the seed is that of the session before: \
-                  the same offsets in the same order, whose blocks caches below may still hold.",
-        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device that shows \
-                  them gets neighbours from elsewhere, such as a layer that sorts and gathers writes. `--random mixed:50` is \
-                  what it looks like, and is not asked.",
-        repair: "Leave `--seed` out: the clock gives each session another one. Measure a larger span (`--size`), or without the \
-                 layer that gathers. Accept it with `--accept B14` where the same offsets, or that layer, are part of the question.",
+        formula: formula!(
+            "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
+             with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {ODD_REQUESTS} merges per run are a \
+             journal's and never count. Not asked where B01 found the size to be another. Biased too where the seed is that of \
+             the session before: the same offsets in the same order, whose blocks caches below may still hold."
+        ),
+        provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device \
+                  that shows them gets neighbours from elsewhere, such as a layer that sorts and merges writes. `--random \
+                  mixed:50` looks like it, and is not checked.",
+        fix: "Leave --seed out, so that every session draws other offsets; or measure a larger --size, or without the layer \
+              that sorts and merges.",
+        accept: "Accept it where the same offsets, or that layer, are part of the question.",
     },
     ask: Ask::After(&[CheckId::B01], look),
     #[cfg(test)]
@@ -62,19 +65,17 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= BIASED_ABOVE + chance || worst.device.merges <= odd {
         return Ok(Answer::Holds("Random offsets were random to the device too.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "{} of the random {}s were merged with a neighbour ({} merges), and chance merges {}: they did not reach the device as random ones.",
             show_share(part),
             worst.kind.word(),
             show_count(worst.device.merges as f64),
             show_share(chance)
         ),
-        cure: "Measure a larger --size, or without the layer that sorts and gathers.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Random offsets that the session before drew from the same seed.
@@ -82,16 +83,10 @@ fn drawn_before(case: &Case) -> Option<Known<Detail>> {
     let plan = &case.record.header.plan;
     let draws = case.stream.access.lines.iter().any(|l| !matches!(l.order, Order::Sequential(_)));
     let session = plan.seed_again.as_ref().filter(|_| draws && case.has_storage())?;
-    Some(session.clone().map(|session| Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Some(session.clone().map(|session| Detail::new(Severity::Biased, format!(
             "Seed {} drew the offsets of session {session} too: where caches below still hold its blocks, these were answered by them.",
             plan.seed
-        ),
-        cure: "Leave --seed out, so that every session draws others.".into(),
-        evidence: evidence([]),
-        renames: None,
-    }))
+        ), evidence([]))))
 }
 
 /// Odds that one of the others in flight is next to an operation. The page cache and the scheduler see no more than those.

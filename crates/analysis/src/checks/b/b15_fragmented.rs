@@ -3,13 +3,13 @@
 //! For: the number of extents of the file. Not for: where they lie; a disk hides that behind its own map.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Extents;
 use model::finding::Severity;
 use model::job::Pattern;
-use model::units::{MIB, show_bytes, show_count};
+use model::units::{GIB, MIB, show_bytes, show_count};
 
 /// Mean piece below which a spinning disk seeks instead of reading on: 16 MiB take 100 ms, a seek 10 ms.
 const SPINNING_BELOW: u64 = 16 * MIB;
@@ -25,13 +25,20 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The map of the file's extents before each run (FIEMAP), `queue/rotational` of the disks, and whether the machine \
                 is virtual.",
-        formula: "Bytes of the file / extents. On a spinning disk biased below 16 MiB (64 extents per GiB): a seek of 10 ms is then \
-                  a tenth of the time. On flash, and on a virtual disk, whose `rotational` says nothing, a note below 1 MiB \
-                  (1,024 per GiB), where requests are cut. Up to 8 extents are nothing. Sequential orders alone.",
+        formula: formula!(
+            "Bytes of the file / extents. On a spinning disk biased below {spinning} ({seeks} extents per GiB): a seek of 10 \
+             ms is then a tenth of the time. On flash, and on a virtual disk, whose `rotational` says nothing, a note below \
+             {flash} ({cuts} per GiB), where requests are cut. Up to {PIECES} extents never count. Sequential orders alone.",
+            spinning = show_bytes(SPINNING_BELOW),
+            seeks = GIB / SPINNING_BELOW,
+            flash = show_bytes(FLASH_BELOW),
+            cuts = show_count((GIB / FLASH_BELOW) as f64)
+        ),
         provoke: "On xfs or btrfs: `cp --reflink=always FILE COPY`, `fathom run --rw randwrite --bs 4k --time 1s --destroy COPY \
                   COPY`, then `fathom run --rw read COPY`; `filefrag COPY` shows the pieces.",
-        repair: "Name the directory and let fathom make its own file, where there is free space in one piece; `e4defrag` or \
-                 `xfs_fsr` put a file together again. Accept it with `--accept B15` where the real file is in such pieces.",
+        fix: "Name the directory and let fathom make its own file, where there is free space in one piece; `e4defrag` or \
+              `xfs_fsr` defragment a file.",
+        accept: "Accept it where the real file is in such pieces.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -63,18 +70,16 @@ fn look(case: &Case) -> Known<Answer> {
     if worst.count <= PIECES || mean_piece(worst) >= limit {
         return Ok(Answer::Holds("The file lies in few pieces, so sequential is sequential.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: if spins { Severity::Biased } else { Severity::Note },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        if spins { Severity::Biased } else { Severity::Note },
+        format!(
             "The file lies in {} pieces of {} on average, so sequential {} on the disk.",
             show_count(worst.count as f64),
             show_bytes(mean_piece(worst)),
             if spins { "means seeks" } else { "operations are cut" }
         ),
-        cure: "Name the directory and let fathom make its own file, on a file system with free space in one piece.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Mean bytes of an extent.

@@ -4,7 +4,7 @@
 //! for copies that a file system makes of shared blocks (A21).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
@@ -22,12 +22,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The map of the file's extents before each run and after its final sync (FIEMAP): holes, and extents that were \
                 allocated and never written.",
-        formula: "(Holes + unwritten bytes + bytes without a place yet) / bytes of the file at the start of a run: renamed \
-                  `allocating` above 0.01 in the worst run. Writing there takes a block, marks it written and puts both into \
-                  the journal.",
+        formula: formula!(
+            "(Holes + unwritten bytes + bytes not allocated yet) / bytes of the file at the start of a run: renamed \
+             `allocating` above {RENAMED_ABOVE} in the worst run. Writing there takes a block, marks it written and puts both \
+             into the journal."
+        ),
         provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randwrite --destroy FILE FILE`.",
-        repair: "Name the directory, and fathom fills its own file first; or fill the file with data yourself. Accept it with \
-                 `--accept B16` where new files are what the application writes.",
+        fix: "Name the directory and let fathom make its own test file, or fill the file with data first.",
+        accept: "Accept it where new files are what the application writes.",
     },
     ask: Ask::After(&[CheckId::A04], look),
     #[cfg(test)]
@@ -60,8 +62,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             "{} of the file had no written blocks before the run, so writes also allocated them; overwriting a file is another test.",
             show_share(worst)
         ),
-        cure: "Name the directory and let fathom make its own test file, or fill the file with data first."
-            .into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Condition("allocating".into())),
     }))

@@ -3,7 +3,8 @@
 //! For: when each worker of a stream ended, and how much it did. Not for: why; that is the scheduler's or the device's.
 
 use crate::case::{Case, CaseRun, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -11,7 +12,7 @@ use model::record::WorkerEnd;
 use model::units::{show_ns, show_share};
 
 /// Share of a run that one worker may be done before another.
-const TAIL_ABOVE: f64 = 0.02;
+const TAIL_ABOVE: Share = Share(0.02);
 /// What waking threads on a busy machine may take of that, in ns: some turns of the kernel's scheduler.
 const TAIL_NS: u64 = 50_000_000;
 /// Operations of the least busy worker by those of the busiest below which the load was uneven.
@@ -28,13 +29,17 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "For each worker of the stream the time between its first and last clock stamp, and the operations that it \
                 completed.",
-        formula: "Biased where the first worker was done more than 2 % of the run before the last, and 50 ms and twice the slowest \
-                  operation, which are waking and draining. Biased where the least busy worker did less than half of what the \
-                  busiest did, a note below 0.8; both only beyond 4 standard deviations of such counts.",
+        formula: formula!(
+            "Biased where the first worker was done more than {TAIL_ABOVE} of the run before the last, and {wake} and twice \
+             the slowest operation, which are waking and draining. Biased where the least busy worker did less than \
+             {IDLE_BELOW} of what the busiest did, a note below {UNEVEN_BELOW}; both only beyond {DEVIATIONS} standard \
+             deviations of such counts.",
+            wake = Ns(TAIL_NS as f64)
+        ),
         provoke: "`fathom run --rw randread --bs 4k --depth 1 --workers 3 --engine sync --cache buffered --cpus 0-1 --pin DIR`: two \
                   workers share a CPU, and one has its own.",
-        repair: "Give every worker a CPU (`--workers` up to the number of CPUs, `--cpus` and `--pin`), and one queue of greater \
-                 `--depth` instead of many workers. Accept it with `--accept B17` where unequal clients are the question.",
+        fix: "Give every worker a CPU of its own (--cpus, --pin), or use more --depth instead of --workers.",
+        accept: "Accept it where unequal clients are the question.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -77,13 +82,7 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         return Ok(Answer::Holds("All workers loaded the target all the time.", numbers));
     };
-    Ok(Answer::Finding(Detail {
-        severity,
-        sentence,
-        cure: "Give every worker a CPU of its own (--cpus, --pin), or ask for more --depth instead of --workers.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(severity, sentence, numbers)))
 }
 
 fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
@@ -102,7 +101,7 @@ fn imbalance(case: &Case, ran: &CaseRun) -> Known<Imbalance> {
     }
     let slowest = ran.stream.issued.values().map(|i| i.max_ns).max().unwrap_or(0);
     let gap = last - first;
-    let explained = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE * last as f64) as u64);
+    let explained = TAIL_NS.max(slowest.saturating_mul(2)).max((TAIL_ABOVE.0 * last as f64) as u64);
     let tail_ns = if gap > explained { gap as f64 } else { 0.0 };
     let by_chance = DEVIATIONS * (fewest as f64 + most as f64).sqrt();
     let differs = (most - fewest) as f64 > by_chance;

@@ -3,7 +3,8 @@
 //! For: Little's law, with the depth counted apart from the latencies. Not for: whether the depth was the one asked (B05).
 
 use crate::case::{Case, CaseRun, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,9 +14,9 @@ use model::record::KindEnd;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Error of the clock and of operations that share a stamp.
-const TOLERATED: f64 = 0.02;
+const TOLERATED: Share = Share(0.02);
 /// Largest allowance for slow operations across the edges of a window.
-const EDGE_AT_MOST: f64 = 0.10;
+const EDGE_AT_MOST: Share = Share(0.10);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B18,
@@ -24,15 +25,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Latencies of all operations in each window, the window's length, and the integral of operations in flight, which \
                 the loop keeps apart from the latencies.",
-        formula: "Little's law: the sum of latencies / window = mean operations in flight. Void where the two sides differ by more \
-                  than 2 %, for the clock and shared stamps, and what a full queue of the slowest operations across the edges of \
-                  the window can make, 10 % at most, or one operation of each slot in a short run. Not checked where operations as \
-                  slow as the slowest of the run could explain the rest: a stall of half the window across its edge is in the depth \
-                  and in no latency.",
-        provoke: "No flag makes it fire: it looks after fathom's own arithmetic. A session file that counts half as many operations again \
-                  in flight shows it.",
-        repair: "Please report it with the session file, and see whether the clock is sound (`fathom doctor`). There is nothing to \
-                 accept: one of the numbers is wrong, and nobody knows which.",
+        formula: formula!(
+            "Little's law: the sum of latencies / window = mean operations in flight. Void where the two sides differ by more \
+             than {TOLERATED}, for the clock and shared stamps, and what a full queue of the slowest operations across the \
+             edges of the window can make, {EDGE_AT_MOST} at most, or one operation of each slot in a short run. Not checked \
+             where operations as slow as the slowest of the run could explain the rest: a stall of half the window across its \
+             edge is in the depth and in no latency."
+        ),
+        provoke: "No flag makes it fire: it checks fathom's own arithmetic. A session file that counts half as many \
+                  operations again in flight shows it.",
+        fix: "Report it with the session file, and see whether the clock is sound (`fathom doctor`): this is a fault of \
+              fathom or of the machine's clock.",
+        accept: "There is nothing to accept: one of the numbers is wrong, and which is not known.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -80,19 +84,16 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(worst.window_ns)
         ));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!(
             "Rate times latency gives {} operations in flight and counting them gave {}, {} apart: rate, latency and depth contradict one another.",
             show_rate(worst.rate_times_latency),
             show_rate(worst.depth),
             show_share(worst.gap())
         ),
-        cure: "This is a fault of fathom or of the machine's clock; please report it with the session file."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
@@ -113,12 +114,12 @@ fn sides(ran: &CaseRun, asked: f64) -> Option<Sides> {
     }
     // Operations across an edge count whole on one side of the law and in part on the other: at most a full queue of
     // them, as slow as the slowest. Rarely so slow, hence the bound.
-    let edge = (asked * slowest / depth_ns).min(EDGE_AT_MOST).max(asked / ops);
+    let edge = (asked * slowest / depth_ns).min(EDGE_AT_MOST.0).max(asked / ops);
     Some(Sides {
         depth: depth_ns / window,
         rate_times_latency: sum_ns / window,
-        tolerated: TOLERATED + edge,
-        at_most: TOLERATED + asked * slowest_of_all / depth_ns,
+        tolerated: TOLERATED.0 + edge,
+        at_most: TOLERATED.0 + asked * slowest_of_all / depth_ns,
         slowest_ns: slowest_of_all,
         window_ns: window,
     })

@@ -4,7 +4,7 @@
 //! system itself sends through the page cache (A02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -18,13 +18,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Dirty pages of the targets before and after each run (cachestat), and the cache modes of the streams of the same \
                 phase.",
-        formula: "Biased by any dirty page: direct I/O makes none, and the kernel has to write back and drop such pages before \
-                  each direct operation on them. Biased too where another stream of the phase uses the same target through the \
-                  page cache. Silent where A02 found that the file system does so by itself.",
+        formula: formula!(
+            "Biased by any dirty page: direct I/O makes none, and the kernel has to write back and drop such pages before \
+             each direct operation on them. Biased too where another stream of the phase uses the same target through the page \
+             cache. Not asked where A02 found that the file system does so by itself."
+        ),
         provoke: "`while :; do dd if=/dev/zero of=FILE bs=4k count=64 conv=notrunc; done` beside \
                   `fathom run --rw randread --cache direct FILE`.",
-        repair: "Stop what else uses the file, or give the streams of a job files of their own. Accept it with `--accept B19` \
-                 where an application does both, as a database beside its backup.",
+        fix: "Stop what else uses the file (`fuser -v FILE`), or give the streams of a job files of their own.",
+        accept: "Accept it where an application does both, as a database beside its backup.",
     },
     ask: Ask::After(&[CheckId::A02], look),
     #[cfg(test)]
@@ -65,15 +67,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 fn found(sentence: String, dirty: u64) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence,
-        cure:
-            "Stop what else uses the file (fuser -v FILE), or give the streams of a job targets of their own."
-                .into(),
-        evidence: evidence([("dirty_bytes", dirty as f64)]),
-        renames: None,
-    })
+    Answer::Finding(Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])))
 }
 
 /// The cache mode of a stream of the same phase that uses one of our targets through the page cache.

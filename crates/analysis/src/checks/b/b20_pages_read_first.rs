@@ -5,7 +5,8 @@
 
 use super::shared::ODD_BYTES;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,7 +14,7 @@ use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
 /// Reads per write from which a write waits for a read often enough to matter.
-const BIASED_ABOVE: f64 = 0.05;
+const BIASED_ABOVE: Share = Share(0.05);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::B20,
@@ -22,13 +23,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Bytes that the kernel charged to fathom's own cgroup as reads on the disk in runs that only write, \
                 else what the device read; the sizes and places of the plan, and the size of a page.",
-        formula: "Bytes read by the device / bytes written > 5 %, and more than 1 MiB per run, which is the file system's own reading. \
-                  A write of a part of a page that is not in memory must read the page before it can change it; whole \
-                  pages are never read. The sentence names that cause where the plan has sizes or places that are no multiples of a page.",
+        formula: formula!(
+            "Bytes read by the device / bytes written > {BIASED_ABOVE}, and more than {odd} per run, which is the file \
+             system's own reading. A write of a part of a page that is not in memory must read the page before it can change \
+             it; whole pages are never read. The sentence names that cause where the plan has sizes or offsets that are no \
+             multiples of a page.",
+            odd = show_bytes(ODD_BYTES)
+        ),
         provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted before each run, \
                   so each page is read before the first part of it is written.",
-        repair: "Take a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine sync:new`), whose pages \
-                 need not be read. Accept it with `--accept B20` where the application changes parts of old pages.",
+        fix: "Use a --bs and offsets that are multiples of the page (4k), or write a new file (`--engine sync:new`), whose \
+              pages need not be read.",
+        accept: "Accept it where the application changes parts of old pages.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -63,7 +69,7 @@ fn look(case: &Case) -> Known<Answer> {
         ("read_per_written", part),
     ]);
     if part <= BIASED_ABOVE || read <= ODD_BYTES.saturating_mul(case.runs.len() as u64) {
-        return Ok(Answer::Holds("The writes made nobody read.", numbers));
+        return Ok(Answer::Holds("The writes caused no reads.", numbers));
     }
     if case.own().is_err() {
         return Err(format!(
@@ -78,18 +84,15 @@ fn look(case: &Case) -> Known<Answer> {
                 ": a write of a part of a page ({}) that is not in memory must read the page first",
                 show_bytes(page)
             ),
-            format!(
-                "Take a --bs and offsets that are multiples of {}, or write a new file.",
-                show_bytes(page)
-            ),
+            None,
         )
     } else {
-        (": the file system read what it needs for allocating, or a layer to change parts of what it stores".into(), String::new())
+        (": the file system read what it needs for allocating, or a layer to change parts of what it stores".into(), Some(String::new()))
     };
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
-            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate holds these reads.",
+            "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these reads.",
             show_bytes(read),
             show_bytes(written),
             show_share(part)

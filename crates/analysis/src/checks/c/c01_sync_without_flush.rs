@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::{Case, asked_depth, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -24,16 +24,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`/sys/block/*/queue/write_cache` and `fua` of every layer; the flushes that `/sys/block/*/stat` of the lowest \
                 disks counts from the start of a run to its final sync; the syncs and synchronous writes that fathom issued.",
-        formula: "A disk that says `write back` has to complete at least half as many flushes as there were syncs, divided by \
-                  the operations that may be in flight, since one flush can serve all that wait for it. (One at a time the two \
-                  are equal: 100 syncs, 100 flushes.) Apart from that, a cache is only declared safe where a loop device says \
-                  `write through`, or any layer does above one that says `write back`, or one that offers FUA, which only \
-                  a disk with a volatile cache needs.",
+        formula: formula!(
+            "A disk that says `write back` has to complete at least {FLUSHED_FROM} flushes for each sync, divided by the \
+             operations that may be in flight, since one flush can serve all that wait for it. (One at a time the two are \
+             equal: 100 syncs, 100 flushes.) Apart from that, a cache is only declared safe where a loop device says `write \
+             through`, or any layer does above one that says `write back`, or one that offers FUA, which only a disk with a \
+             volatile cache needs."
+        ),
         provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
                   echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
                   fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync /mnt",
-        repair: "Write `write back` into `queue/write_cache` again, and mount without `nobarrier`. Accept it with `--accept C01` \
-                 only where the power of the disk is protected; then `write through` is a promise that you keep.",
+        fix: "Write `write back` into queue/write_cache of the layers that say otherwise, and mount without `nobarrier`.",
+        accept: "Accept it only where the power of the disk is protected; then `write through` is true.",
     },
     ask: Ask::After(&[CheckId::C02], look),
     #[cfg(test)]
@@ -105,7 +107,7 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
     Answer::Finding(Detail {
         severity,
         sentence: format!("{sentence} What was synced can be lost with the power."),
-        cure: "Write `write back` into queue/write_cache of the layers that say otherwise.".into(),
+        cure: None,
         evidence: numbers,
         renames,
     })

@@ -4,7 +4,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -15,7 +15,7 @@ use model::machine::FileSystem;
 /// Options under which no file system makes a sync stable.
 const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile"];
 /// Libraries that answer syncs without making them.
-const SWALLOWERS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
+const SKIP_SYNCS: &[&str] = &["eatmydata", "nosync", "libnofsync"];
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::C02,
@@ -23,11 +23,13 @@ pub(super) const CHECK: Check = Check {
     belief: "nothing was told to skip what a sync is for",
     page: Page {
         reads: "The options of the mounts in `/proc/self/mountinfo`; the libraries in `/proc/self/maps`, and `LD_PRELOAD`.",
-        formula: "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile`, or \
-                  any of the libraries libeatmydata, nosync and libnofsync. One is enough: each turns a sync into nothing.",
+        formula: formula!(
+            "Any of the options `nobarrier`, `barrier=0`, `barrier=none`, `fsync_mode=nobarrier` or (overlay) `volatile`, or \
+             any of the libraries libeatmydata, nosync and libnofsync. One is enough: each turns a sync into nothing."
+        ),
         provoke: "mount -o remount,nobarrier /mnt\nfathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        repair: "Mount with barriers (`mount -o remount,barrier`), or start without the library. Accept it with `--accept C02` \
-                 where the caches of all disks below keep their power.",
+        fix: "Mount with barriers (`mount -o remount,barrier`), and start fathom without libraries that skip syncs.",
+        accept: "Accept it where the caches of all disks below are protected against power loss.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -69,7 +71,7 @@ fn off(case: &Case) -> Option<String> {
         return Some(format!("{} is mounted with {option}", fs.mount_point));
     }
     let libraries = case.machine?.fact(LIBRARIES).ok()?;
-    let line = libraries.lines().find(|l| SWALLOWERS.iter().any(|s| l.contains(s)))?;
+    let line = libraries.lines().find(|l| SKIP_SYNCS.iter().any(|s| l.contains(s)))?;
     Some(format!("fathom runs with {}", line.trim()))
 }
 
@@ -86,7 +88,7 @@ fn found(case: &Case, what: &str) -> Answer {
     Answer::Finding(Detail {
         severity,
         sentence: format!("Syncs are skipped here: {what}. What was synced can be lost with the power."),
-        cure: "Mount with barriers, and start without libraries that swallow syncs.".into(),
+        cure: None,
         evidence: evidence([]),
         renames,
     })

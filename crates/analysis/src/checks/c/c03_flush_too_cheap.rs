@@ -4,7 +4,8 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -27,14 +28,20 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and `queue/rotational`; \
                 whether the machine is virtual.",
-        formula: "ms of flushes by flushes, per disk that says `write back`. Below 60 us on flash (programming a page takes longer), \
-                  2 ms on a spinning disk (half a turn at 15,000 a minute) or 100 us in a virtual machine (a round trip to the \
-                  host and a medium), nothing was written to a medium. The kernel shows whole ms, so each run may be off by one; \
-                  where that decides, it is not checked. In a virtual machine, where `rotational` means nothing, it is a note.",
+        formula: formula!(
+            "ms of flushes / flushes, per disk that says `write back`. Below {flash} on flash (programming a page takes \
+             longer), {spinning} on a spinning disk (half a turn at 15,000 a minute) or {guest} in a virtual machine (a round \
+             trip to the host and a medium), nothing was written to a medium. The kernel shows whole ms, so each run may be \
+             off by one; where that decides, it is not checked. In a virtual machine, where `rotational` means nothing, it is \
+             a note.",
+            flash = Ns(FLASH_NS),
+            spinning = Ns(SPINNING_NS),
+            guest = Ns(VIRTUAL_NS)
+        ),
         provoke: "fathom run --rw randwrite --bs 4k --depth 1 --fsync 1 .   # in a virtual machine whose host caches writes",
-        repair: "Ask whether the drive or the array keeps its cache over a power cut, or the host honours flushes (cache=none or \
-                 writethrough rather than cache=unsafe). Accept it with `--accept C03` where you know that it does: drives with \
-                 power-loss protection answer at once and rightly so.",
+        fix: "Find out whether the drive or the array keeps its cache over a power cut, or the host honours flushes \
+              (cache=none or writethrough rather than cache=unsafe).",
+        accept: "Accept it where you know that it does: drives with power-loss protection answer at once and rightly so.",
     },
     ask: Ask::After(&[CheckId::C01, CheckId::C02], look),
     #[cfg(test)]
@@ -107,13 +114,11 @@ fn timed(case: &Case, disk: &Layer, is_virtual: bool) -> Known<Option<Result<f64
             "the drive answered from its memory; only protection against power loss makes that right",
         )
     };
-    Ok(Some(Err(Answer::Finding(Detail {
+    Ok(Some(Err(Answer::Finding(Detail::new(
         severity,
-        sentence: format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
-        cure: "Find out whether the cache below survives a power cut.".into(),
-        evidence: numbers,
-        renames: None,
-    }))))
+        format!("A flush of {} took {}: {who}.", disk.name, show_ns(each(ms))),
+        numbers,
+    )))))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -19,13 +19,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The cache mode and the syncs of the job; whether the final sync of each run succeeded and how long it took; \
                 `queue/write_cache` of the lowest disks.",
-        formula: "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that says `write back`: a note, since that is what \
-                  most people measure, and the number is right for it. A run that wrote and whose final sync failed: biased, \
-                  since nobody knows whether the writes arrived. Where A09 finds them in memory, that is the greater \
-                  trouble and the only one that is named.",
+        formula: formula!(
+            "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that says `write back`: a note, since that is what \
+             most people measure, and the number is right for it. A run that wrote and whose final sync failed: biased, since \
+             it is not known whether the writes arrived. Where A09 finds them in memory, only that is reported."
+        ),
         provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache says write back",
-        repair: "Type `--cache direct-dsync`, or `--fsync N`, to measure writes that survive. Nothing is to be accepted: a note \
-                 changes no number.",
+        fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
+        accept: "There is nothing to accept: a note changes no number.",
     },
     ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]
@@ -54,8 +55,10 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 "The writes of {failed} of {} runs were never made stable: there is no final sync that succeeded.",
                 case.runs.len()
             ),
-            cure: "See the notes for why it failed (dmesg names errors of the disk), and measure again."
-                .into(),
+            cure: Some(
+                "See the notes for why it failed (`dmesg` names errors of the disk), and measure again."
+                    .into(),
+            ),
             evidence: evidence([("runs_without_sync", failed as f64)]),
             renames: None,
         }));
@@ -71,17 +74,15 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
     let each = syncs / case.runs.len() as f64;
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!(
             "The writes were acknowledged and may have been in the drive's volatile cache when the clock stopped; the sync \
              behind them took {}.",
             show_ns(each)
         ),
-        cure: "Type --cache direct-dsync or --fsync N to measure writes that survive a power cut.".into(),
-        evidence: evidence([("final_sync_ns", each)]),
-        renames: None,
-    }))
+        evidence([("final_sync_ns", each)]),
+    )))
 }
 
 #[cfg(test)]

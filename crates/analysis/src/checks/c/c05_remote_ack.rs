@@ -5,7 +5,7 @@
 
 use super::flushes;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -24,16 +24,19 @@ const COUNTED: &str = "nfs";
 pub(super) const CHECK: Check = Check {
     id: CheckId::C05,
     name: "REMOTE_ACK",
-    belief: "who acknowledges a write has it on its own storage",
+    belief: "the server acknowledges a write once its own storage has it",
     page: Page {
         reads: "The type of the file system in `/proc/self/mountinfo`; for NFS the calls WRITE and COMMIT in \
                 `/proc/self/mountstats` from the start of a run to its final sync.",
-        formula: "Any file system of a network or of user space: a note, since the server may have answered from its memory. Where \
-                  syncs were asked for and NFS sent not a single WRITE or COMMIT, the result is renamed: nothing left this machine. \
-                  No COMMIT alone proves nothing, since a client asks for stable writes where one call carries all of the data.",
+        formula: formula!(
+            "Any file system of a network or of user space: a note, since the server may have answered from its memory. Where \
+             syncs were asked for and NFS sent not a single WRITE or COMMIT, the result is renamed: nothing left this machine. \
+             No COMMIT alone proves nothing, since a client asks for stable writes where one call carries all of the data."
+        ),
         provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
-        repair: "Ask the server: `exportfs -v` must say `sync`, and its own disks can be measured there. Nothing is to be accepted: \
-                 a note changes no number.",
+        fix: "Check the mount options (`nfsstat -m`) and those of the server (`exportfs -v` must say `sync`), and measure on \
+              the server.",
+        accept: "There is nothing to accept: a note changes no number.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -51,7 +54,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Err("what the target lives on is not in the record".into());
     }
     let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
-        return Ok(Answer::Holds("No server stands between a write and its storage.", evidence([])));
+        return Ok(Answer::Holds("No server is between a write and its storage.", evidence([])));
     };
     if !kind.starts_with(COUNTED) {
         return Ok(note(format!(
@@ -66,7 +69,7 @@ fn look(case: &Case) -> Known<Answer> {
                 "{} syncs were asked for, and not one write was sent to the server.",
                 show_count(flushes::asked(case) as f64)
             ),
-            cure: "Look at the mount options (nfsstat -m), and measure on the server.".into(),
+            cure: None,
             evidence: evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
             renames: Some(Rename::Condition("not durable".into())),
         }));
@@ -80,13 +83,7 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 fn note(sentence: String) -> Answer {
-    Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence,
-        cure: "Ask the server whether it answers before or after its own storage has the data.".into(),
-        evidence: evidence([]),
-        renames: None,
-    })
+    Answer::Finding(Detail::new(Severity::Note, sentence, evidence([])))
 }
 
 /// Calls WRITE and COMMIT in all runs, from the start to the final sync.

@@ -4,7 +4,8 @@
 //! machine's memory (A09 says that, with the same rate).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -12,7 +13,7 @@ use model::job::Kind;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Share of the measured time from which the sync belongs in it.
-const HIDDEN_ABOVE: f64 = 0.1;
+const HIDDEN_ABOVE: Share = Share(0.1);
 /// A sync below this is a commit of a journal and a flush, which even a spinning disk does in some turns; beside a short run it
 /// would look large.
 const FLOOR_NS: f64 = 50e6;
@@ -23,13 +24,16 @@ pub(super) const CHECK: Check = Check {
     belief: "when the clock stopped, the work was done",
     page: Page {
         reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
-        formula: "Time of the final syncs by measured time, over all runs: above 10 % the rate is off by as much. Syncs below 50 ms \
-                  on average are never counted against a run: that is a commit and a flush. Where A09 finds the writes in memory it \
-                  says so with the rate that includes the sync, and this check is silent.",
+        formula: formula!(
+            "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE} the rate is off by as much. Syncs \
+             below {floor} on average are never counted against a run: that is a commit and a flush. Where A09 finds the \
+             writes in memory it gives the rate that includes the sync, and this check is silent.",
+            floor = Ns(FLOOR_NS)
+        ),
         provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop device that keeps its \
                   image in the page cache (`losetup --direct-io=off`), as a drive with a large volatile cache does.",
-        repair: "Quote the rate with the final sync, or measure for longer. Accept it with `--accept C06` where your program does \
-                 not sync either.",
+        fix: "Quote the rate with the final sync, or measure for longer (--time).",
+        accept: "Accept it where your program does not sync either.",
     },
     ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]
@@ -60,18 +64,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if part <= HIDDEN_ABOVE || each < FLOOR_NS {
         return Ok(Answer::Holds("The final sync was short beside the measured time.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "The final sync took {} more, {} of the measured time; the rate with it is {} MB/s.",
             show_ns(each),
             show_share(part),
             show_rate(rate)
         ),
-        cure: "Quote the rate with the final sync, or measure for longer (--time).".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[cfg(test)]
@@ -83,7 +85,7 @@ fn a_tenth_of_the_time_is_the_limit_and_a_short_sync_is_none() {
         CHECK.severity(&Fixture { sync_ns: Some(ms * 1_000_000), ..Fixture::honest_write() }.record())
     };
     assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
-    // A window of 1 s can be forged no shorter, so the floor is tried on its own figures.
+    // The window of a fixture is never shorter than 1 s, so the floor is tried on its own figures.
     let mut record = Fixture { sync_ns: Some(40_000_000), ..Fixture::honest_write() }.record();
     for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         stream.window_ns = 300_000_000;

@@ -4,17 +4,18 @@
 //! nor neighbours below a virtual disk (D18).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
-use crate::traffic::{self, FLOOR_BYTES, Traffic};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::threshold::Share;
+use crate::traffic::{self, AMPLIFICATION, FLOOR_BYTES, Traffic};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_bytes, show_share};
 
 /// Share of the traffic from which it moves the number visibly.
-const BIASED_ABOVE: f64 = 0.05;
+const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which the number is about the neighbours.
-const VOID_ABOVE: f64 = 0.30;
+const VOID_ABOVE: Share = Share(0.30);
 /// Requests per run that are never counted against anybody, as few bytes are not.
 const FLOOR_IOS: u64 = 48;
 pub(super) const CHECK: Check = Check {
@@ -25,17 +26,20 @@ pub(super) const CHECK: Check = Check {
         reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below it (what a loop device, a \
                 volume or an array stands on); the charges to fathom's own cgroup on each (`blkio.throttle.io_service_bytes` \
                 and `io_serviced`, or `io.stat`); what fathom issued.",
-        formula: "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged), as a \
-                  share of the larger of what the disk did and what was issued: above 5 % biased, above 30 % void; the worst disk \
-                  counts. Per run 48 \
-                  requests and 1 MiB are counted against nobody: a commit, a log line. Writes may be multiplied by 1.5 for journal \
-                  and inodes; synchronous writes and copy-on-write file systems without bound, so there only reads are judged. \
-                  Below a loop device only what is charged tells, and writes are judged where nothing in the session writes, the making of a \
-                  test file included: what is written back later is charged to nobody. Not checked where nothing is charged below a loop device, and below what \
-                  reads and writes for itself (parity, thin and cached volumes, bcache).",
+        formula: formula!(
+            "Requests and bytes of a disk beyond those charged to fathom (or issued by it, where nothing was charged), as a \
+             share of the larger of what the disk did and what was issued: above {BIASED_ABOVE} biased, above {VOID_ABOVE} \
+             void; the worst disk counts. Per run {FLOOR_IOS} requests and {floor} never count: a commit, a log line. Writes \
+             may be multiplied by {AMPLIFICATION} for journal and inodes; synchronous writes and copy-on-write file systems \
+             without bound, so there only reads are judged. Below a loop device only what is charged tells, and writes are \
+             judged where nothing in the session writes, the making of a test file included: what is written back later is \
+             charged to nobody. Not checked where nothing is charged below a loop device, and below what reads and writes for \
+             itself (parity, thin and cached volumes, bcache).",
+            floor = show_bytes(FLOOR_BYTES)
+        ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again. Accept it with `--accept D01` where \
-                 the neighbour belongs to what you want to measure.",
+        fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`), and measure again.",
+        accept: "Accept it where the neighbour belongs to what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -124,18 +128,16 @@ impl ForeignIo {
         let disk = if self.below { &self.traffic.disks } else { "the device" };
         let what = if self.of_ios > self.of_bytes { "requests" } else { "traffic" };
         let how = if self.traffic.inferred { " (inferred from what fathom issued)" } else { "" };
-        Detail {
-            severity: self.severity().unwrap_or(Severity::Note),
-            sentence: format!(
+        Detail::new(
+            self.severity().unwrap_or(Severity::Note),
+            format!(
                 "{} of {disk}'s {what} during the runs was not fathom's{how}: {} of {}.",
                 show_share(self.share()),
                 show_bytes(self.traffic.all().bytes),
                 show_bytes(self.traffic.total.bytes)
             ),
-            cure: "Stop what else uses the disk (iotop, pidstat -d), and measure again.".into(),
-            evidence: self.numbers(),
-            renames: None,
-        }
+            self.numbers(),
+        )
     }
 }
 

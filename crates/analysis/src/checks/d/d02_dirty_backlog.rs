@@ -3,7 +3,7 @@
 //! For: dirty and written-back pages of the whole machine at the start of each run. Not for: what a run dirties itself (A09).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, meminfo_bytes};
@@ -20,11 +20,15 @@ pub(super) const CHECK: Check = Check {
     belief: "nothing from before the test was waiting to be written",
     page: Page {
         reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, behind fathom's own write back.",
-        formula: "Their sum above 64 MiB at the start of any run: the kernel writes that out while the run is measured. Below, it is \
-                  what any idle machine has. (A share of the memory says less: what counts is the disk's time.)",
-        provoke: "head -c 256M /dev/zero > /var/tmp/dirt; fathom run /mnt   # /mnt being another file system than /var/tmp",
-        repair: "Wait until it is written (`sync`, `grep -e Dirty -e Writeback /proc/meminfo`), stop who makes it, and measure again. \
-                 Accept it with `--accept D02` where the dirt is on another disk.",
+        formula: formula!(
+            "Their sum above {backlog} at the start of any run: the kernel writes that out while the run is measured. Below, \
+             it is what any idle machine has. (A share of the memory says less: what counts is the disk's time.)",
+            backlog = show_bytes(BACKLOG_ABOVE)
+        ),
+        provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # /mnt being another file system than /var/tmp",
+        fix: "Wait until it is written (`sync`), stop what writes in the background, and measure again.",
+        accept: "`grep -e Dirty -e Writeback /proc/meminfo` shows how much is left. Accept it where these data belong to \
+                 another disk.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -55,13 +59,11 @@ fn look(case: &Case) -> Known<Answer> {
     if bytes <= BACKLOG_ABOVE {
         return Ok(Answer::Holds("Nothing from before was waiting to be written.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
-        cure: "Type sync, stop what writes in the background, and measure again.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!("{} were waiting to be written to some disk when a run began.", show_bytes(bytes)),
+        numbers,
+    )))
 }
 
 /// So many KiB dirty and in write back at every start.

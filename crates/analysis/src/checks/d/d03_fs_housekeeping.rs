@@ -1,10 +1,10 @@
-//! D03: a file system that is still busy with itself.
+//! D03: a file system that still has work of its own.
 //!
 //! For: kernel threads that initialise or move things on the file system under test, writes to an idle disk, and blocks given
 //! back while a run goes on. Not for: RAID that rebuilds (D23), nor programs (D01).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -38,16 +38,20 @@ pub(super) const CHECK: Check = Check {
     belief: "the file system had nothing to do but our operations",
     page: Page {
         reads: "Names of kernel threads in `/proc/*/comm` at the start and stop of each run; writes of the disk in \
-                `/sys/block/*/stat` over the idle watch before the first run; blocks given back (field 14) during the runs.",
-        formula: "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
-                  `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to in the idle \
-                  watch, since the thread serves all mounts. More than 1 MiB/s written to the disk while fathom did \
-                  nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
-                  than 1 MiB given back per run that trims nothing: a note.",
+                `/sys/block/*/stat` over the idle watch before the first run; blocks discarded (field 14) during the runs.",
+        formula: formula!(
+            "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
+             `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to \
+             in the idle watch, since the thread serves all mounts. More than {idle}/s written to the disk while fathom did \
+             nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
+             than {discarded} discarded per run that trims nothing: a note.",
+            idle = show_bytes(IDLE_BYTES_PER_S as u64),
+            discarded = show_bytes(DISCARDED_FROM)
+        ),
         provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run /mnt",
-        repair: "Wait for it (`ps -e | grep -e lazyinit -e balance -e scrub`), or make the file system with \
-                 `-E lazy_itable_init=0,lazy_journal_init=0`. Mount without `discard` and use fstrim between measurements. Accept \
-                 it with `--accept D03` where your machine always does that.",
+        fix: "Wait until it has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure again.",
+        accept: "To have none of it, make the file system with `-E lazy_itable_init=0,lazy_journal_init=0`, mount without \
+                 `discard`, and use fstrim between measurements. Accept it where your machine always does that.",
     },
     ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
@@ -92,17 +96,16 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if given_back > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), given_back as f64);
         let sentence = format!(
-            "{} of deleted files were given back to the disk during the runs (mount option discard).",
+            "{} of deleted files were discarded on the disk during the runs (mount option discard).",
             show_bytes(given_back)
         );
         return Ok(found(Severity::Note, sentence, numbers));
     }
-    Ok(Answer::Holds("The file system was not busy with itself.", numbers))
+    Ok(Answer::Holds("The file system had no work of its own.", numbers))
 }
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    let cure = "Wait until it has ended, and measure again.".into();
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail::new(severity, sentence, evidence))
 }
 
 /// A thread at work for one of our file systems.

@@ -4,7 +4,8 @@
 //! a cloud, which no file shows; what they look like is D05 and D19.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -28,13 +29,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "`io.max`, `io.latency`, `io.weight`, `blkio.throttle.*_device` and the like of every cgroup above fathom; the rates \
                 of the windows, over all streams.",
-        formula: "A rate from 90 % of a limit on one of the target's devices up to 105 % of it, and what two slices of 100 ms let \
-                  through beyond, is that limit: biased, and it is named as what limits the result. Any other limit on these \
-                  devices, and any weight that is not the default, is a note.",
+        formula: formula!(
+            "A rate from {least} of a limit on one of the target's devices up to {most} of it, and what passes in {burst} \
+             (two slices of the kernel's throttle) beyond, is that limit: biased, and it is named as what limits the result. \
+             Any other limit on these devices, and any weight that is not the default, is a note.",
+            least = Share(1.0 - BELOW),
+            most = Share(1.0 + ABOVE),
+            burst = Ns(BURST_NS)
+        ),
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
                   echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
-        repair: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit. Accept it with \
-                 `--accept D04` where the limit belongs to what you want to measure.",
+        fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
+        accept: "Accept it where the limit belongs to what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -96,13 +102,12 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let mut words: Vec<String> = limits.hard.iter().map(Limit::words).collect();
     words.extend(limits.soft);
-    let sentence = format!("A cgroup has a say in the I/O of this device: {}.", words.join("; "));
+    let sentence = format!("A cgroup controls the I/O of this device: {}.", words.join("; "));
     Ok(found(Severity::Note, sentence, evidence([])))
 }
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    let cure = "Start fathom outside that cgroup, or lift the limit.".into();
-    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
+    Answer::Finding(Detail::new(severity, sentence, evidence))
 }
 
 /// The limit that the result is, in words with its numbers; `None` where there is none, or nobody could look.

@@ -5,8 +5,9 @@
 
 use super::{d04_io_limit_configured as d04, d08_runqueue_wait as d08};
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, Rename, evidence, formula};
 use crate::pressure;
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -22,7 +23,7 @@ const RENAMED_ABOVE: f64 = 0.7;
 /// answer in some us it is a large share of little.
 const FLOOR_NS: f64 = 20e3;
 /// Share of the issued bytes that the device must have moved for its time to be about our operations.
-const ARRIVED_FROM: f64 = 0.95;
+const ARRIVED_FROM: Share = Share(0.95);
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
 /// Part of the waiting that the kernel must have seen as tasks waiting for I/O, to call it that.
@@ -35,16 +36,20 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of all streams; CPU time and \
                 waiting for a CPU of the workers; `/proc/pressure/io` as a second witness.",
-        formula: "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per operation, \
-                  since counters also span the warm-up. Above 0.3, and 20 us per operation (the way through the kernel), the \
-                  latency is biased; above 0.7 the result is renamed. Only direct I/O whose bytes reached the device, without \
-                  neighbours (D01). Operations merged into one request share its time; parts of a split one run side by side, so \
-                  their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
-                  syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note.",
+        formula: formula!(
+            "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per \
+             operation, since counters also span the warm-up. Above {BIASED_ABOVE}, and {floor} per operation (the time in the \
+             kernel), the latency is biased; above {RENAMED_ABOVE} the result is renamed. Only direct I/O of which \
+             {ARRIVED_FROM} of the bytes or more reached the device, without neighbours (D01). Operations merged into one \
+             request share its time; parts of a split one (more than {ONE_TO_ONE} requests for each) run side by side, so \
+             their sum is an upper bound. The kernel shows whole ms; where that or a split decides, it is not checked. Where \
+             syncs are part of the job and no limit was reached, waiting for the journal is part of the number: a note.",
+            floor = Ns(FLOOR_NS)
+        ),
         provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 1000' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
                   echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread --depth 1 .",
-        repair: "Lift what the sentence guesses: a limit (D04), a full queue (nr_requests), a file system's journal. Accept it with \
-                 `--accept D05` where the whole way down to the device is what you want to measure.",
+        fix: "Lift what the sentence names: a limit (D04), a full queue (nr_requests), a file system's journal.",
+        accept: "Accept it where the whole path down to the device is what you want to measure.",
     },
     ask: Ask::After(&[CheckId::D01], look),
     #[cfg(test)]
@@ -127,7 +132,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_ns(split.latency_ns),
             guess(limited, syncs, pressure.ok().map(|p| p >= COUNTED_FROM * least))
         ),
-        cure: "Lift the limit or the queue that holds operations back above the device; see what limits the row.".into(),
+        cure: None,
         evidence: numbers,
         renames,
     }))

@@ -3,7 +3,8 @@
 //! For: CPU time of each worker against the clock. Not for: engines that move no bytes; those are meant to use it all.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -11,9 +12,9 @@ use model::units::show_share;
 use std::collections::BTreeMap;
 
 /// Share of a worker's time on the CPU from which waiting for storage is a side matter.
-const BOUND_ABOVE: f64 = 0.9;
+const BOUND_ABOVE: Share = Share(0.9);
 /// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
-const CEILING_ABOVE: f64 = 0.8;
+const CEILING_ABOVE: Share = Share(0.8);
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D06,
@@ -22,12 +23,14 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "User and system time of each worker (`getrusage` of the thread) against the clock; the self test before the first \
                 run: the same shape with nothing behind the interface.",
-        formula: "The busiest worker above 90 % of its time on the CPU, or the rate above 80 % of what all workers do with nothing \
-                  behind the interface. Waiting for storage is a side matter then. Jobs that are held back by a rate, pauses or \
-                  drains are not asked.",
+        formula: formula!(
+            "The busiest worker above {BOUND_ABOVE} of its time on the CPU, or the rate above {CEILING_ABOVE} of what all \
+             workers do with nothing behind the interface. Waiting for storage is negligible then. Jobs that are held back by \
+             a rate, pauses or drains are not checked."
+        ),
         provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: all of it is cached then",
-        repair: "Ask for more `--workers`, or a larger `--bs`; `--engine io_uring` costs least per operation. Accept it with `--accept \
-                 D06` where one busy thread is what you want to measure.",
+        fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
+        accept: "Accept it where one busy thread is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -59,7 +62,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence: format!("{why}: this is what the CPU can do, not the storage."),
-        cure: "Ask for more --workers, or a larger --bs.".into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Condition("limited by CPU".into())),
     }))

@@ -4,7 +4,8 @@
 //! engines that move no bytes.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,20 +14,23 @@ use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
 /// Share of an operation's time from which our own part is no side matter.
-const OVERHEAD_FROM: f64 = 0.1;
+const OVERHEAD_FROM: Share = Share(0.1);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D07,
     name: "TOOL_OVERHEAD",
-    belief: "what the tool itself takes can be neglected",
+    belief: "what the tool itself takes is negligible",
     page: Page {
         reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; the medians of the \
                 measured latencies.",
-        formula: "Time of the loop by the smaller median of reads and writes: above 10 % fathom is visible in its own figure. Data of \
-                  large writes that are made while the queue is full count only where that takes longer than the device.",
+        formula: formula!(
+            "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_FROM} fathom is visible in its own \
+             figure. Data of large writes that are made while the queue is full count only where that takes longer than the \
+             device."
+        ),
         provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns each",
-        repair: "Compare such figures only with others of fathom, or ask for a larger `--bs`. Accept it with `--accept D07` where \
-                 only the difference of two such figures matters.",
+        fix: "Compare such figures only with others of fathom, or use a larger --bs.",
+        accept: "Accept it where only the difference of two such figures matters.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -57,20 +61,18 @@ fn look(case: &Case) -> Known<Answer> {
     let part = if hidden { 0.0 } else { own_ns / median.max(1.0) };
     let numbers = evidence([("tool_ns", own_ns), ("median_ns", median), ("share", part)]);
     if part <= OVERHEAD_FROM {
-        return Ok(Answer::Holds("What fathom takes of each operation can be neglected.", numbers));
+        return Ok(Answer::Holds("What fathom takes of each operation is negligible.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "fathom itself takes {} of each operation, {} of its median of {}.",
             show_ns(own_ns),
             show_share(part),
             show_ns(median)
         ),
-        cure: "Compare such figures only with others of fathom, or ask for a larger --bs.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 use super::d11_cpu_quota as d11;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -13,9 +14,9 @@ use model::units::show_share;
 
 /// Share of the workers' time from which latencies hold waiting for a CPU. The kernel's own threads take their turns: 5.4 % were
 /// seen in one of 80 honest runs on two quiet CPUs.
-const BIASED_ABOVE: f64 = 0.10;
+const BIASED_ABOVE: Share = Share(0.10);
 /// Share from which the number is about the CPUs.
-const VOID_ABOVE: f64 = 0.30;
+const VOID_ABOVE: Share = Share(0.30);
 
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::D08,
@@ -24,12 +25,14 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "`/proc/thread-self/schedstat` of each worker at its start and end: the second field is the time that it was ready to \
                 run and waited for a CPU.",
-        formula: "That time, without pauses by a quota (D11), by the workers' time: above 10 % biased. Above 30 % void, since the number is about who else wanted the \
-                  CPU; where fathom has more workers than there are CPUs it competes with itself, and the result is renamed \
-                  `limited by CPU` instead.",
+        formula: formula!(
+            "That time, without pauses by a quota (D11), divided by the workers' time: above {BIASED_ABOVE} biased. Above \
+             {VOID_ABOVE} void, since the number is about what else used the CPU; where fathom has more workers than there are \
+             CPUs it competes with itself, and the result is renamed `limited by CPU` instead."
+        ),
         provoke: "for i in $(seq $(nproc)); do timeout 5 sh -c 'while :; do :; done' & done\nfathom run --rw randread --depth 1 .",
-        repair: "Stop what else needs the CPU, ask for fewer `--workers`, or give them CPUs of their own with `--cpus`. Accept it with \
-                 `--accept D08` where a busy machine is what you want to measure.",
+        fix: "Stop what else needs the CPU, use fewer --workers, or give them CPUs of their own (--cpus).",
+        accept: "Accept it where a busy machine is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -71,9 +74,7 @@ fn look(case: &Case) -> Known<Answer> {
             "The workers waited {} of their time for a CPU, not for storage; the latencies hold that.{why}",
             show_share(part)
         ),
-        cure:
-            "Stop what else needs the CPU, ask for fewer --workers, or give them CPUs of their own (--cpus)."
-                .into(),
+        cure: None,
         evidence: numbers,
         renames,
     }))

@@ -5,8 +5,9 @@
 
 use super::d08_runqueue_wait as d08;
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::pressure;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -19,9 +20,9 @@ const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
 /// Ticks that are looked at: the first three.
 const TICKS: [u32; 3] = [1, 2, 3];
 /// How near a latency must be to a tick. Wide enough for waking up, narrow enough to be chance for most.
-const WITHIN: f64 = 0.03;
+const WITHIN: Share = Share(0.03);
 /// Share of the operations from which the figures are the tick's.
-const BIASED_ABOVE: f64 = 0.2;
+const BIASED_ABOVE: Share = Share(0.2);
 /// How much more there must be than in bands of the same width beside the ticks: a broad distribution fills all of them alike.
 const ABOVE_NEIGHBOURS: f64 = 3.0;
 /// Share of a tick that a request may take in the device: a device that takes as long itself is not waiting for any tick.
@@ -29,7 +30,7 @@ const DEVICE_BELOW: f64 = 0.5;
 /// Share of the time in which some task of the machine must have waited for a CPU: only then does a tick decide who goes on. The
 /// workers' own waiting says too little: the threads of the kernel that finish an operation wait, too. With one busy loop on each
 /// CPU 96 % of stable writes were seen to take one tick while their worker waited for 1 % of its time, as it does alone.
-const READY_FROM: f64 = 0.2;
+const READY_FROM: Share = Share(0.2);
 /// Latencies below which a share says nothing.
 const LEAST_OPS: u64 = 100;
 
@@ -41,14 +42,16 @@ pub(super) const CHECK: Check = Check {
         reads: "The histograms of latency; the mean time of a request in `/sys/block/*/stat` of the top device; how long \
                 tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or where there is none the workers' own waiting, \
                 `/proc/thread-self/schedstat`).",
-        formula: "More than 20 % of the latencies within 3 % of one, two or three ticks of 10, 4, 3.33 or 1 ms, three times as many \
-                  as in the bands beside them, while a request took less than half a tick in the device and some task of the \
-                  machine waited for a CPU in 20 % of the time or more. A device that takes 4 ms by itself is none of this. Below 100 \
-                  latencies it is not checked.",
+        formula: formula!(
+            "More than {BIASED_ABOVE} of the latencies within {WITHIN} of one, two or three ticks of 10, 4, 3.33 or 1 ms, \
+             {ABOVE_NEIGHBOURS} times as many as in the bands beside them, while a request took less than {DEVICE_BELOW} ticks \
+             in the device and some task of the machine waited for a CPU in {READY_FROM} of the time or more. A device that \
+             takes 4 ms by itself is none of this. Below {LEAST_OPS} latencies it is not checked."
+        ),
         provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
                   fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
-        repair: "Stop what else needs the CPU, or give the workers CPUs of their own with `--cpus`. Accept it with `--accept D09` \
-                 where a busy machine is what you want to measure.",
+        fix: "Stop what else needs the CPU, or give the workers CPUs of their own (--cpus).",
+        accept: "Accept it where a busy machine is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -88,23 +91,21 @@ fn look(case: &Case) -> Known<Answer> {
     if pressure::waited(case, pressure::CPU).or_else(|_| d08::waited(case))? < READY_FROM {
         return Ok(Answer::Holds(NOT_AT_TICKS, numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "{} of the latencies are the kernel's tick of {} or a multiple, while a request took {} in the device.",
             show_share(most.part),
             show_ns(tick_ns(most.hz)),
             show_ns(device_ns)
         ),
-        cure: "Stop what else needs the CPU, or give the workers CPUs of their own (--cpus).".into(),
-        evidence: evidence([
+        evidence([
             ("tick_hz", f64::from(most.hz)),
             ("at_ticks_share", most.part),
             ("beside_share", most.neighbours),
             ("device_ns", device_ns),
         ]),
-        renames: None,
-    }))
+    )))
 }
 
 fn tick_ns(hz: u32) -> f64 {
@@ -121,8 +122,9 @@ fn gathered(whole: &[Histogram], ops: u64, hz: u32) -> Gathered {
         TICKS.iter().map(of_tick).fold(0, u64::saturating_add) as f64
     };
     let part = |n: f64| share(n, ops as f64);
-    let (below, above) = (sum(1.0 - 3.0 * WITHIN, 1.0 - WITHIN), sum(1.0 + WITHIN, 1.0 + 3.0 * WITHIN));
-    Gathered { hz, part: part(sum(1.0 - WITHIN, 1.0 + WITHIN)), neighbours: part(below.max(above)) }
+    let (below, above) =
+        (sum(1.0 - 3.0 * WITHIN.0, 1.0 - WITHIN.0), sum(1.0 + WITHIN.0, 1.0 + 3.0 * WITHIN.0));
+    Gathered { hz, part: part(sum(1.0 - WITHIN.0, 1.0 + WITHIN.0)), neighbours: part(below.max(above)) }
 }
 
 /// All latencies alike, this share of them inside the device, and tasks that waited this share of the time for a CPU.

@@ -3,8 +3,9 @@
 //! For: the kernel's count of stolen time over the runs. Not for: waiting behind other threads of this machine (D08).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::stolen_ticks;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -14,9 +15,9 @@ use model::units::show_share;
 #[cfg(test)]
 const STAT: &str = "/proc/stat";
 /// Share of all CPUs' time from which latencies hold it.
-const BIASED_ABOVE: f64 = 0.01;
+const BIASED_ABOVE: Share = Share(0.01);
 /// Share from which the number is about the neighbours on the host.
-const VOID_ABOVE: f64 = 0.10;
+const VOID_ABOVE: Share = Share(0.10);
 /// Ticks of 10 ms that must have passed on all CPUs, for one of them to be less than the first threshold.
 const LEAST_TICKS: u64 = 100;
 
@@ -27,11 +28,13 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The first line of `/proc/stat` at the start and stop of each run: time of all CPUs in ticks of 10 ms, the eighth \
                 number being what the hypervisor took.",
-        formula: "Stolen time by all time over the runs: above 1 % biased, above 10 % void. One tick per run is not counted against \
-                  anybody, since the counter is rounded; below 100 ticks together it is not checked.",
+        formula: formula!(
+            "Stolen time / all time over the runs: above {BIASED_ABOVE} biased, above {VOID_ABOVE} void. One tick per run \
+             never counts, since the counter is rounded; below {LEAST_TICKS} ticks together it is not checked."
+        ),
         provoke: "stress-ng --cpu 0   # on the host, or in a guest beside this one; then here: fathom run --rw randread .",
-        repair: "Measure when the host is idle, pin the guest's CPUs, or take an instance with CPUs of its own. Accept it with \
-                 `--accept D10` where the crowded host is what you want to measure.",
+        fix: "Measure when the host is idle, pin the guest's CPUs, or use an instance with CPUs of its own.",
+        accept: "Accept it where the crowded host is what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -69,13 +72,11 @@ fn look(case: &Case) -> Known<Answer> {
         s if s > BIASED_ABOVE => Severity::Biased,
         _ => return Ok(Answer::Holds("The host took no CPU time away.", numbers)),
     };
-    Ok(Answer::Finding(Detail {
+    Ok(Answer::Finding(Detail::new(
         severity,
-        sentence: format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
-        cure: "Measure when the host is idle, or on an instance with CPUs of its own.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        format!("The hypervisor took {} of the CPUs' time away during the runs.", show_share(part)),
+        numbers,
+    )))
 }
 
 /// Runs in which so many ticks were stolen of so many.

@@ -3,7 +3,8 @@
 //! For: time in which the kernel kept our cgroup off the CPU. Not for: competing for a CPU (D08).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -12,9 +13,9 @@ use model::kernel_files::{CPU_STAT, LIMITS};
 use model::units::{show_count, show_ns, show_share};
 
 /// Share of the runs' time from which pauses are in the latencies: a pause of 50 ms in ten seconds.
-const BIASED_ABOVE: f64 = 0.005;
+const BIASED_ABOVE: Share = Share(0.005);
 /// Share from which the number is the quota's.
-const RENAMED_ABOVE: f64 = 0.3;
+const RENAMED_ABOVE: Share = Share(0.3);
 const NOT_PAUSED: &str = "No quota paused the workers.";
 
 pub(in crate::checks) const CHECK: Check = Check {
@@ -24,12 +25,14 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "`nr_throttled` and `throttled_usec` (version 1: `throttled_time`) in `cpu.stat` of fathom's cgroup or the nearest above \
                 that counts them, at the start and stop of each run; `cpu.max` and `cpu.cfs_quota_us` of all cgroups above.",
-        formula: "Paused time of all threads together above 0.5 % of the runs' time: biased; above 30 % the result is renamed, since then \
-                  the quota decides. Where no cgroup above has a quota, there is \
-                  nothing that could pause. A quota that did not pause anybody is none.",
+        formula: formula!(
+            "Paused time of all threads together above {BIASED_ABOVE} of the runs' time: biased; above {RENAMED_ABOVE} the \
+             result is renamed, since then the quota decides. Where no cgroup above has a quota, nothing can pause. A quota \
+             that did not pause anything is not reported."
+        ),
         provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
-        repair: "Start fathom outside the quota, or raise it (`cpu.max`; in a container its CPU limit). Accept it with `--accept D11` \
-                 where the quota belongs to what you want to measure.",
+        fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",
+        accept: "Accept it where the quota belongs to what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -69,7 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(paused_ns),
             show_share(part)
         ),
-        cure: "Start fathom outside that cgroup, or raise its quota (cpu.max).".into(),
+        cure: None,
         evidence: numbers,
         renames,
     }))

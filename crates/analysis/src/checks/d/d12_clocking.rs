@@ -4,8 +4,9 @@
 //! (D17), nor CPUs at their end (D06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -20,7 +21,7 @@ const AT_FULL_CLOCK: &str = "performance";
 /// ratio of target residency to exit latency in the kernel's own tables lies between two and four.
 const WORTH_SLEEPING: f64 = 3.0;
 /// Share of the median that waking may take before it is worth a word: as much as the catalogue's probe would tell apart.
-const WAKING_FROM: f64 = 0.1;
+const WAKING_FROM: Share = Share(0.1);
 /// Operations in flight per worker up to which a CPU has time to sleep between completions.
 const LOW_DEPTH: f64 = 4.0;
 
@@ -31,13 +32,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`, the exit latencies of the states of sleep in \
                 `/sys/devices/system/cpu/cpu0/cpuidle/`, and the median latency.",
-        formula: "A note where a governor is not `performance`, or where waking takes 10 % of the median or more while at most \
-                  4 operations per worker are in flight. The state that is reached is taken to be the deepest one whose exit \
-                  latency is at most a third of the median, since CPUs sleep only where it pays. How much it really costs is not \
-                  measured, hence never more than a note.",
+        formula: formula!(
+            "A note where a governor is not `performance`, or where waking takes {WAKING_FROM} of the median or more while at \
+             most {LOW_DEPTH} operations per worker are in flight. The state that is reached is taken to be the deepest one \
+             whose exit latency is at most 1/{WORTH_SLEEPING} of the median, since CPUs sleep only where it pays. How much it \
+             really costs is not measured, hence never more than a note."
+        ),
         provoke: "`cpupower frequency-set -g powersave && fathom run --rw randread --depth 1 DIR`, on bare metal.",
-        repair: "`cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` against deep sleep. Leave it and compare \
-                 only with the same setting where the machine will work like this too.",
+        fix: "Run `cpupower frequency-set -g performance`, and `cpupower idle-set -D 2` against deep sleep, and measure \
+              again.",
+        accept: "Leave it and compare only with the same setting where the machine will work like this too.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -59,7 +63,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let others: BTreeSet<&str> = entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
     let waking = machine.fact(SLEEPS).and_then(|sleeps| waking(case, sleeps));
-    let costly = waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM * median);
+    let costly = waking.as_ref().ok().copied().flatten().filter(|(ns, median)| *ns >= WAKING_FROM.0 * median);
     let mut words = Vec::new();
     if !others.is_empty() {
         let names: Vec<&str> = others.into_iter().collect();
@@ -78,15 +82,13 @@ fn look(case: &Case) -> Known<Answer> {
     };
     if words.is_empty() {
         waking?;
-        return Ok(Answer::Holds("The CPUs run at full clock and sleep no deeper than is cheap.", numbers));
+        return Ok(Answer::Holds("The CPUs run at full clock and do not sleep deeply.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!("Power saving is part of these latencies: {}.", words.join(", and ")),
-        cure: "Type cpupower frequency-set -g performance, and measure again.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!("Power saving is part of these latencies: {}.", words.join(", and ")),
+        numbers,
+    )))
 }
 
 /// ns that waking takes from the deepest state of sleep that is worth it between two operations, and the median that this was

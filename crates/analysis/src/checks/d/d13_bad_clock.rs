@@ -1,17 +1,18 @@
 //! D13: a clock that cannot stamp operations.
 //!
-//! For: a machine that slept during a run, a counter that ran away from the kernel's clock, a clock that is coarse or dear.
+//! For: a machine that slept during a run, a counter that ran away from the kernel's clock, a clock that is coarse or expensive to read.
 //! Not for: what our whole loop takes (D07).
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
 use model::finding::Severity;
 use model::job::Kind;
 use model::kernel_files::SUSPENDED;
-use model::units::{show_ns, show_share};
+use model::units::{show_count, show_ns, show_share};
 
 /// Sleep within a run from which it is no error of reading two clocks one after another: a reader that loses its CPU in
 /// between is back within some ten ms, and no machine sleeps and wakes in less than this.
@@ -21,9 +22,9 @@ const DRIFT_BIASED_PPM: f64 = 1_000.0;
 /// Drift with which rates are off by a percent: no counter that runs at one rate does that.
 const DRIFT_VOID_PPM: f64 = 10_000.0;
 /// What reading a clock may take: a counter takes some ten ns, a chip on the board about a microsecond and more.
-const DEAR_PS: u64 = 1_000_000;
-/// Share of the median from which a dear clock is no side matter.
-const DEAR_SHARE: f64 = 0.05;
+const EXPENSIVE_PS: u64 = 1_000_000;
+/// Share of the median from which an expensive clock matters.
+const EXPENSIVE_SHARE: Share = Share(0.05);
 /// Clocks of the kernel that only move with its tick.
 const COARSE: &[&str] = &["jiffies", "refined-jiffies"];
 
@@ -35,15 +36,23 @@ pub(super) const CHECK: Check = Check {
         reads: "The clock of the stamps, what reading it takes (20,000 reads before the first run), how far it moved against \
                 `CLOCK_MONOTONIC_RAW` over the session, the kernel's clock source, and `CLOCK_BOOTTIME - CLOCK_MONOTONIC` at \
                 start and stop of each run, which grows while the machine is suspended.",
-        formula: "Void where the machine slept 100 ms or more in a run, where the clock drifted by more than 10,000 ppm (1 %), or \
-                  where the kernel's clock moves only with its tick. Biased from 1,000 ppm, twice what the kernel corrects by, \
-                  and where reading takes more than 1 us and more than 5 % of the median.",
+        formula: formula!(
+            "Void where the machine slept {asleep} or more in a run, where the clock drifted by more than {void} ppm \
+             ({part}), or where the kernel's clock moves only with its tick. Biased from {biased} ppm, twice what the kernel \
+             corrects by, and where reading takes more than {read} and more than {EXPENSIVE_SHARE} of the median.",
+            asleep = Ns(ASLEEP_NS as f64),
+            void = show_count(DRIFT_VOID_PPM),
+            part = Share(DRIFT_VOID_PPM / 1e6),
+            biased = show_count(DRIFT_BIASED_PPM),
+            read = Ns(EXPENSIVE_PS as f64 / 1e3)
+        ),
         provoke: "Suspend the machine in the middle of `fathom run --time 60s DIR` (`rtcwake -m mem -s 10`), or boot with \
-                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own tests do neither, and tell \
-                  it on forged records.",
-        repair: "Let the machine not sleep (`systemd-inhibit fathom ...`). For the clock source see \
-                 `/sys/devices/system/clocksource/clocksource0/` and what `dmesg` says about tsc. Nothing makes up for a clock \
-                 that is wrong, so do not accept this one.",
+                  `clocksource=hpet tsc=unstable` and run `fathom run --rw randread --depth 1 DIR`. fathom's own tests do \
+                  neither, and show it on made-up records.",
+        fix: "Keep the machine awake (`systemd-inhibit fathom ...`), let the kernel use its time stamp counter (`dmesg | grep \
+              -i tsc`), and measure again.",
+        accept: "For the clock source see `/sys/devices/system/clocksource/clocksource0/`. Do not accept it: nothing makes up \
+                 for a clock that is wrong.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -92,7 +101,7 @@ fn look(case: &Case) -> Known<Answer> {
     let kinds = Kind::MOVING.iter().filter_map(|k| case.latency(*k)?.quantile_ns(0.5));
     let (cost_ns, median) = (clock.cost_ps as f64 / 1e3, kinds.min());
     let part = median.map(|m| cost_ns / (m as f64).max(1.0));
-    if let Some(part) = part.filter(|p| clock.cost_ps > DEAR_PS && *p > DEAR_SHARE) {
+    if let Some(part) = part.filter(|p| clock.cost_ps > EXPENSIVE_PS && *p > EXPENSIVE_SHARE) {
         let sentence = format!(
             "Reading the clock ({}) takes {}, {} of the median: each latency holds that too.",
             clock.name,
@@ -111,11 +120,10 @@ fn look(case: &Case) -> Known<Answer> {
 }
 
 fn found(severity: Severity, sentence: String, evidence: Evidence) -> Answer {
-    let cure = "Keep the machine awake, let the kernel use its time stamp counter (dmesg | grep -i tsc), and measure again.";
-    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
+    Answer::Finding(Detail::new(severity, sentence, evidence))
 }
 
-/// Longest sleep within a run. The text is the difference of two clocks read one after another, so it trembles by what lies
+/// Longest sleep within a run. The text is the difference of two clocks read one after another, so it varies by what lies
 /// between the reads, and may be a little less than before.
 fn slept_ns(case: &Case) -> Known<u64> {
     let of = |ran: &CaseRun, moment| {
@@ -130,7 +138,7 @@ fn slept_ns(case: &Case) -> Known<u64> {
 /// How far the counter drifted; `None` where the kernel's clock itself is used.
 fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
     let end = case.record.end.as_ref();
-    let end = end.ok_or("the session was not closed, so nobody knows how far the clock drifted")?;
+    let end = end.ok_or("the session was not closed, so how far the clock drifted is not known")?;
     match end.clock_drift_ppm {
         None if by_counter => Err("the session was too short to see how far the clock drifted".into()),
         Some(ppm) if !ppm.is_finite() => Err("how far the clock drifted is no number".into()),
@@ -164,11 +172,11 @@ fn drifted(ppm: Option<f64>) -> Record {
 fn a_sleep_of_seconds_voids_and_the_jitter_of_two_clocks_does_not() {
     assert_eq!(CHECK.severity(&slept(3_000_000_000)), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&slept(20_000_000)), Ok(Answer::Holds(..))));
-    let mut trembling = slept(0);
-    for snapshot in trembling.runs.iter_mut().filter_map(|r| r.evidence.first_mut()) {
+    let mut unsteady = slept(0);
+    for snapshot in unsteady.runs.iter_mut().filter_map(|r| r.evidence.first_mut()) {
         snapshot.files.insert(SUSPENDED.into(), Ok("120\n".into()));
     }
-    assert!(matches!(CHECK.answer(&trembling), Ok(Answer::Holds(..))), "two reads are never at once");
+    assert!(matches!(CHECK.answer(&unsteady), Ok(Answer::Holds(..))), "two reads are never at once");
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! Not for: dirty pages of others at the start (D02), nor what was still in memory at the end (A09).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::{grown, keyed, pressure_us};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -19,27 +20,29 @@ const PRESSURE: &str = "/proc/pressure/memory";
 const PAGE_BYTES: u64 = 4096;
 /// Share of the time in which some task waited for memory. A machine with room shows 0; a percent can already be what a
 /// percentile is made of.
-const STALLED_FROM: f64 = 0.01;
+const STALLED_FROM: Share = Share(0.01);
 /// Pages swapped in a second from which it is not a leftover that somebody touched: 1 MiB.
 const SWAPPED_PAGES_PER_S: f64 = 256.0;
 /// Share of the limit of dirty pages from which the kernel holds writers back: half way between the background limit and
 /// this one, which by default is half of it (mm/page-writeback.c, `dirty_freerun_ceiling`).
-const DIRTY_FROM: f64 = 0.75;
+const DIRTY_FROM: Share = Share(0.75);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D14,
     name: "MEMORY_PRESSURE",
-    belief: "there was memory enough",
+    belief: "there was enough memory",
     page: Page {
         reads: "`/proc/pressure/memory` (`some`, `total`), and `pswpin`, `pswpout`, `pgmajfault`, `nr_dirty`, `nr_writeback` and \
                 `nr_dirty_threshold` of `/proc/vmstat`, at start and stop of each run.",
-        formula: "Biased where some task waited for memory in 1 % of the time or more, or where 256 pages a second or more were \
-                  swapped; all runs together. A note where our own writes through the page cache end with dirty pages above \
-                  75 % of their limit: from there on the kernel makes writers wait.",
+        formula: formula!(
+            "Biased where some task waited for memory in {STALLED_FROM} of the time or more, or where {SWAPPED_PAGES_PER_S} \
+             pages a second or more were swapped; all runs together. A note where our own writes through the page cache end \
+             with dirty pages above {DIRTY_FROM} of their limit: from there on the kernel makes writers wait."
+        ),
         provoke: "In a group with less memory than the file: `systemd-run --scope -p MemoryMax=64M fathom run --rw randread \
                   --cache mmap --engine mmap --size 1g DIR`.",
-        repair: "End what needs the memory, make the file smaller, or raise the limit of the group. Accept it where the machine \
-                 that you mean is as short of memory.",
+        fix: "End what needs the memory, make the file smaller, or raise the limit of the cgroup, and measure again.",
+        accept: "Accept it where the machine that you mean is as short of memory.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -85,32 +88,32 @@ fn look(case: &Case) -> Known<Answer> {
     }
     if !words.is_empty() {
         let sentence = format!("The machine was short of memory: {}.", words.join(", and "));
-        let cure = "End what needs the memory, or make the file smaller, and measure again.";
-        return Ok(found(Severity::Biased, sentence, cure, numbers));
+        return Ok(found(Severity::Biased, sentence, None, numbers));
     }
     let dirty = held_back(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
         let sentence = format!(
-            "Dirty pages reached {} of their limit, where the kernel makes writers wait: part of this rate is memory's, \
-             part the disk's.",
+            "Dirty pages reached {} of their limit, where the kernel makes writers wait: part of this rate is that of memory, \
+             part that of the disk.",
             show_share(part)
         );
-        let cure = "Write past the page cache (--cache direct), or long enough that the first part is a side matter.";
-        return Ok(found(Severity::Note, sentence, cure, numbers));
+        let cure =
+            "Write past the page cache (--cache direct), or for so long that the first part does not matter.";
+        return Ok(found(Severity::Note, sentence, Some(cure.into()), numbers));
     }
     stalled?;
     pages_per_s?;
-    Ok(Answer::Holds("There was memory enough.", numbers))
+    Ok(Answer::Holds("There was enough memory.", numbers))
 }
 
 fn found(
     severity: Severity,
     sentence: String,
-    cure: &str,
+    cure: Option<String>,
     evidence: crate::checks::check::Evidence,
 ) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
+    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// The highest share of the limit of dirty pages at the stop of a run; `None` where our writes make none.

@@ -3,7 +3,7 @@
 //! For: the drives' own sensors against the drives' own limits. Not for: the CPU, whose heat shows as clock (D12).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::thermometers::sensors;
 use model::Known;
@@ -23,12 +23,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at \
                 start and stop of each run.",
-        formula: "Biased where a sensor comes within 2 degrees of `temp1_max`, the limit that the drive itself gives. A virtual \
-                  disk has no temperature, so the question is not asked there.",
+        formula: formula!(
+            "Biased where a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself gives. A \
+             virtual disk has no temperature, so it is not checked there.",
+            near = NEAR_MILLIDEGREES / 1000
+        ),
         provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g DIR`, and \
                   `watch sensors` beside it. Drives without a sensor driver need `modprobe drivetemp` (SATA).",
-        repair: "Give the drive air or a heat sink, and rest between runs. Accept it where the drive will be as warm in use: then \
-                 this is its sustained speed.",
+        fix: "Cool the drive (air, a heat sink), rest between runs, and measure again.",
+        accept: "Accept it where the drive will be as warm in use: then this is its sustained speed.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -54,17 +57,15 @@ fn look(case: &Case) -> Known<Answer> {
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "The drive's sensor {which} reached {:.0} degrees, and its limit is {:.0}: the drive slows itself down.",
             now as f64 / 1e3,
             most as f64 / 1e3
         ),
-        cure: "Cool the drive, rest between runs, and measure again.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// The sensor that came nearest its limit: its place, what it showed, and the limit. `None` where no sensor has one.

@@ -3,9 +3,10 @@
 //! For: PCI Express and SATA links as the kernel shows them. Not for: rates above what a link carries (A19).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::checks::d::d18_virtual::is_virtual;
 use crate::link::link;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -15,7 +16,7 @@ use model::units::show_share;
 
 /// Share of what the link carries from which it holds the number back: protocol and queueing take the rest long before all
 /// of it is used.
-const HOLDS_BACK_FROM: f64 = 0.5;
+const HOLDS_BACK_FROM: Share = Share(0.5);
 pub(super) const CHECK: Check = Check {
     id: CheckId::D16,
     name: "LINK_DEGRADED",
@@ -23,14 +24,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`current_link_speed`, `current_link_width`, `max_link_speed` and `max_link_width` of the drive's PCI function, or \
                 `sata_spd`, `sata_spd_limit` and `hw_sata_spd_limit` of its SATA link.",
-        formula: "A finding where the current speed or width is below the largest one. Biased where the measured rate is 50 % or \
-                  more of what the link carries as it is (speed times lanes, less 2 of 10 bits up to 5 GT/s and on SATA, 2 of \
-                  130 above), since then the link holds the number back; else a note. A virtual disk has no link.",
+        formula: formula!(
+            "A finding where the current speed or width is below the largest one. Biased where the measured rate is \
+             {HOLDS_BACK_FROM} or more of what the link carries as it is (speed times lanes, less 2 of 10 bits up to 5 GT/s \
+             and on SATA, 2 of 130 above), since then the link holds the number back; else a note. A virtual disk has no link."
+        ),
         provoke: "Put a drive of four lanes into a slot of two, or boot with `libata.force=1.5Gbps`, and run \
                   `fathom run --rw read --bs 1m --depth 8 DIR`.",
-        repair: "Reseat the drive, take another slot, cable or riser, and look for a limit in the firmware (`lspci -vv`, \
-                 LnkCap and LnkSta). Accept it where the drive will stay in that slot, or is too old for the \
-                 port.",
+        fix: "Reseat the drive, use another slot, cable or riser, and look for a limit in the firmware (`lspci -vv`, LnkCap \
+              and LnkSta).",
+        accept: "Accept it where the drive will stay in that slot, or is too old for the port.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -74,13 +77,11 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         "that did not hold this rate back".to_owned()
     };
-    Ok(Answer::Finding(Detail {
-        severity: if held { Severity::Biased } else { Severity::Note },
-        sentence: format!("The link to {} runs {how}; {so}.", layer.name),
-        cure: "Reseat the drive or take another slot or cable, and look at lspci -vv (LnkSta).".into(),
-        evidence: evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        if held { Severity::Biased } else { Severity::Note },
+        format!("The link to {} runs {how}; {so}.", layer.name),
+        evidence([("link_bytes_per_s", carries), ("share_of_link", part)]),
+    )))
 }
 
 #[cfg(test)]

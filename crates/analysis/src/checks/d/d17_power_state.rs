@@ -4,7 +4,8 @@
 //! longer than a moment (E03).
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -24,7 +25,7 @@ const SPIN_UP_NS: u64 = 1_000_000_000;
 /// Intervals that the first one is compared with.
 const FEWEST_INTERVALS: usize = 5;
 /// Share of the window from which waking is no side matter of the mean.
-const BIASES_FROM: f64 = 0.05;
+const BIASES_FROM: Share = Share(0.05);
 /// The file that says how long the drive may take to wake.
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
 
@@ -35,14 +36,19 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The longest latency of the first interval of each run's window and of all later ones, the medians of the \
                 intervals, and `power/pm_qos_latency_tolerance_us` of an NVMe drive where it is shown.",
-        formula: "In a run something woke where the longest operation of its first interval took 1 ms or more, three times the \
-                  median, and three times the longest of all later intervals. It is a finding where every run began so and there \
-                  are 3 runs, or where it took a second, as a disk that spins up. Biased where waking is 5 % of the windows, \
-                  else a note.",
+        formula: formula!(
+            "In a run something woke where the longest operation of its first interval took {least} or more, {TIMES} times \
+             the median, and {TIMES} times the longest of all later intervals. It is a finding where every run began so and \
+             there are {FEWEST_RUNS} runs, or where it took {spin_up}, as a disk that spins up. Biased where waking is \
+             {BIASES_FROM} of the windows, else a note.",
+            least = Ns(LEAST_NS as f64),
+            spin_up = Ns(SPIN_UP_NS as f64)
+        ),
         provoke: "`hdparm -y /dev/sdX; fathom run --rw randread --warmup 0 --runs 1 /dev/sdX` on a spinning disk, which \
                   then has to spin up.",
-        repair: "Leave a warm-up (--warmup 1s), or switch power saving off: `nvme_core.default_ps_max_latency_us=0`, \
-                 `hdparm -B 255`, link power `max_performance`. Accept it where the drive will sleep in use too.",
+        fix: "Use a warm-up (`--warmup 1s`), or switch power saving off (`nvme_core.default_ps_max_latency_us=0`, `hdparm -B \
+              255`, link power `max_performance`).",
+        accept: "Accept it where the drive will sleep in use too.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -83,13 +89,13 @@ fn look(case: &Case) -> Known<Answer> {
         .extend(layers().find_map(|l| Some((TOLERANCE.to_owned(), l.device_number(TOLERANCE).ok()? as f64))));
     let enough = begins.len() >= FEWEST_RUNS || longest >= SPIN_UP_NS;
     if woke < begins.len() || !enough {
-        return Ok(Answer::Holds("The first operations were no slower than later ones can be.", numbers));
+        return Ok(Answer::Holds("The first operations were no slower than later ones.", numbers));
     }
     numbers.insert("share_of_windows".into(), of_window);
     let median = begins.iter().map(|b| b.median).max().unwrap_or(0);
-    Ok(Answer::Finding(Detail {
-        severity: if of_window >= BIASES_FROM { Severity::Biased } else { Severity::Note },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        if of_window >= BIASES_FROM { Severity::Biased } else { Severity::Note },
+        format!(
             "Each of {} began with an operation that took up to {}, where the median is {}: the drive had to wake. That is {} of \
              the time measured.",
             if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
@@ -97,10 +103,8 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(median as f64),
             show_share(of_window)
         ),
-        cure: "Leave a warm-up (--warmup 1s), or switch the drive's power saving off.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 fn begin(case: &Case, ran: &CaseRun) -> Known<Begin> {
@@ -138,7 +142,7 @@ fn every_run_must_begin_so_and_what_takes_long_biases() {
     assert_eq!(CHECK.severity(&woken(&honest, 80_000_000, 5)), Some(Severity::Biased), "8 % of each second");
     assert_eq!(CHECK.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
     assert!(matches!(CHECK.answer(&woken(&honest, 80_000_000, 4)), Ok(Answer::Holds(..))));
-    // The forged median is 3.15 ms, and so is the longest of all others.
+    // The median of the fixture is 3.15 ms, and so is the longest of all others.
     assert!(matches!(CHECK.answer(&woken(&honest, 9_000_000, 5)), Ok(Answer::Holds(..))));
 }
 

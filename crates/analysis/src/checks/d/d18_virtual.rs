@@ -3,7 +3,7 @@
 //! For: saying so. Not for: guessing what the host does.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -19,12 +19,15 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The flag `hypervisor` of `/proc/cpuinfo`, `/sys/hypervisor/type`, vendor and product of `/sys/class/dmi/id/`, and \
                 the drivers of the devices below the target.",
-        formula: "A note wherever a hypervisor or a driver of virtual disks is found. There is no threshold: below a virtual disk \
-                  lie a cache, limits and neighbours of which the guest learns nothing, so every figure is of the disk as the \
-                  host serves it at this hour.",
+        formula: formula!(
+            "A note wherever a hypervisor or a driver of virtual disks is found. There is no threshold: below a virtual disk \
+             lie a cache, limits and neighbours of which the guest learns nothing, so every figure is of the disk as the host \
+             serves it at this hour."
+        ),
         provoke: "`fathom run DIR` in any virtual machine.",
-        repair: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for limits, and \
-                 say in a report that the disk is virtual. A note needs no --accept.",
+        fix: "",
+        accept: "Nothing inside the guest. Repeat at other hours to see how far neighbours matter, ask the provider for \
+                 limits, and say in a report that the disk is virtual. A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -49,15 +52,13 @@ fn look(case: &Case) -> Known<Answer> {
     let Some(by) = virtual_by(case)? else {
         return Ok(Answer::Holds("This is not a virtual machine, as far as can be seen.", evidence([])));
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!(
             "This is a virtual machine ({by}): the host's cache, its limits and its other guests cannot be seen from here."
         ),
-        cure: String::new(),
-        evidence: evidence([]),
-        renames: None,
-    }))
+        evidence([]),
+    )))
 }
 
 /// Who simulates the machine or the disk; `None` where nobody does, as far as can be seen.

@@ -4,7 +4,8 @@
 //! disks, nor their shape (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -27,11 +28,11 @@ const WITHOUT_CREDIT: &str = "instance storage";
 /// a disk whose base rate is near the burst rate spends them more slowly.
 const CREDIT_NS: f64 = 3600e9;
 /// How much the rate falls at least: base rates lie far below burst rates, noise does not take a fifth.
-const FALLS_TO: f64 = 0.8;
+const FALLS_TO: Share = Share(0.8);
 /// Variability (standard deviation by mean) of a rate that a limiter holds: it is flat. Before the fall the disk may still be
 /// limited by the workload, hence more.
-const FLAT_AFTER: f64 = 0.03;
-const FLAT_BEFORE: f64 = 0.1;
+const FLAT_AFTER: Share = Share(0.03);
+const FLAT_BEFORE: Share = Share(0.1);
 /// Intervals on either side of the fall that make a plateau.
 const PLATEAU: usize = 8;
 
@@ -42,14 +43,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`/sys/class/dmi/id/sys_vendor` and `product_name`, the models of the disks, and our own rate in each interval of \
                 all runs, one after another.",
-        formula: "Biased where a disk of a cloud that sells bursts shows two plateaus of at least 8 intervals: the second one at \
-                  80 % of the first or less, and flat (spread of 3 %), as only a limiter makes it. Without a fall it is not \
-                  checked below one hour of measuring, because the usual credits last for half an hour or longer.",
+        formula: formula!(
+            "Biased where a disk of a cloud that sells bursts shows two plateaus of at least {PLATEAU} intervals: the second \
+             one at {FALLS_TO} of the first or less, and flat (spread of {FLAT_AFTER}; of the first {FLAT_BEFORE}), as only a \
+             limiter makes it. Without a fall it is not checked below {credit} minutes of measuring, because the usual credits \
+             last for half an hour or longer.",
+            credit = CREDIT_NS / 60e9
+        ),
         provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. Elsewhere, a limit put on \
                   in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud; fathom's tests put a \
                   cloud's name into `/sys/class/dmi/id` of a mount namespace.",
-        repair: "Quote the second rate, or measure for more than an hour once the credits are spent. Accept it where the load \
-                 comes in bursts shorter than the credits last.",
+        fix: "Quote the second rate, or measure for more than an hour once the credits are spent.",
+        accept: "Accept it where the load comes in bursts shorter than the credits last.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -94,19 +99,17 @@ fn look(case: &Case) -> Known<Answer> {
         ));
     };
     let ns = measured * fall.at as f64 / rates.len().max(1) as f64;
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "This disk of {cloud} did {} operations a second for {} and then only {}, steadily: that is what the end of burst \
              credits looks like.",
             show_rate(fall.before),
             show_ns(ns),
             show_rate(fall.after)
         ),
-        cure: "Quote the second rate, or measure again for longer when the credits are spent.".into(),
-        evidence: evidence([("before", fall.before), ("after", fall.after), ("until_ns", ns)]),
-        renames: None,
-    }))
+        evidence([("before", fall.before), ("after", fall.after), ("until_ns", ns)]),
+    )))
 }
 
 /// The cloud that the machine or a disk names; `None` where both are known and neither does.
@@ -155,8 +158,8 @@ fn fall(rates: &[f64]) -> Option<Fall> {
     let (first, second) = rates.split_at(at);
     // The interval in which it falls, on whichever side it came to lie, is of neither plateau.
     let (before, after) =
-        (plateau(first.split_last()?.1, FLAT_BEFORE)?, plateau(second.split_first()?.1, FLAT_AFTER)?);
-    (after <= before * FALLS_TO).then_some(Fall { at, before, after })
+        (plateau(first.split_last()?.1, FLAT_BEFORE.0)?, plateau(second.split_first()?.1, FLAT_AFTER.0)?);
+    (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })
 }
 
 /// The mean of rates that are as flat as this.
@@ -204,7 +207,7 @@ fn a_fall_between_plateaus_is_credit_only_where_a_cloud_sells_it() {
 }
 
 #[test]
-fn a_rate_that_trembles_after_the_fall_is_no_limiter() {
+fn a_rate_that_varies_after_the_fall_is_no_limiter() {
     let mut record = fixture("Amazon EC2\n", 3_000, 1_200, 30);
     for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
         row.cells.values_mut().for_each(|c| c.0 += 120);

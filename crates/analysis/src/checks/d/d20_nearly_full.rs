@@ -3,7 +3,8 @@
 //! For: how full the targets' file systems were. Not for: how full a drive is inside, which no counter shows.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Room};
@@ -13,20 +14,23 @@ use model::units::{show_bytes, show_share};
 
 /// Share of free room below which allocators search long and scatter what they find. File systems reserve up to 5 % for
 /// root besides, which is not counted as free.
-const FREE_BELOW: f64 = 0.1;
+const FREE_BELOW: Share = Share(0.1);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D20,
     name: "NEARLY_FULL",
-    belief: "there was room enough to write as usual",
+    belief: "there was enough space to write as usual",
     page: Page {
         reads: "`statvfs` of the file systems of the targets at the start of each run: their size, and what anybody but root may \
                 still use.",
-        formula: "Where less than 10 % is free: biased for writes, because the allocator scatters them; a note for reads, which only \
-                  feel how the file was laid out. How full a drive is inside cannot be seen.",
+        formula: formula!(
+            "Where less than {FREE_BELOW} is free: biased for writes, because the allocator scatters them; a note for reads, \
+             which depend only on how the file was laid out. How full a drive is inside cannot be seen."
+        ),
         provoke: "`fallocate -l $(($(df --output=avail -B1 DIR | tail -1) * 95 / 100)) DIR/fill && fathom run --rw randwrite \
                   --size 64m DIR; rm DIR/fill`.",
-        repair: "Free some room, run `fstrim` on flash, and measure again. Accept it where the disk will be as full in use.",
+        fix: "Free some space, run `fstrim` on flash, and measure again.",
+        accept: "Accept it where the disk will be as full in use.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -51,30 +55,28 @@ fn look(case: &Case) -> Known<Answer> {
     // Some file systems of a network say that they have no size.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
     let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
-    let fullest = fullest.ok_or("nobody said how full the file system is")?;
+    let fullest = fullest.ok_or("how full the file system is was not recorded")?;
     let part = free(fullest);
     let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
     if part >= FREE_BELOW {
-        return Ok(Answer::Holds("There was room enough on the file system.", numbers));
+        return Ok(Answer::Holds("There was enough space on the file system.", numbers));
     }
     let writes = case.does(Kind::Write);
     let so = if writes {
-        "writes land wherever a gap is"
+        "writes are scattered over what is left"
     } else {
-        "the file was laid out in whatever gaps there were"
+        "the file is probably scattered over what was left"
     };
-    Ok(Answer::Finding(Detail {
-        severity: if writes { Severity::Biased } else { Severity::Note },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        if writes { Severity::Biased } else { Severity::Note },
+        format!(
             "Only {} of the file system is free ({} of {}): {so}.",
             show_share(part),
             show_bytes(fullest.free_bytes),
             show_bytes(fullest.total_bytes)
         ),
-        cure: "Free some room, and measure again.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! For: where workers may run against where the device is attached. Not for: what the way costs; that is not measured.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
@@ -22,11 +22,13 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`device/numa_node` of the devices with nothing below, `/sys/devices/system/node/node*/cpulist`, and where the plan \
                 puts the workers and their memory (--cpus, --node).",
-        formula: "A note where the machine has several memory nodes and a worker or its memory may be at one that no device of the \
-                  target is at. It is a note because what the way costs differs from machine to machine.",
+        formula: formula!(
+            "A note where the machine has several memory nodes and a worker or its memory may be at one that no device of the \
+             target is at. It is a note because what the distance costs differs from machine to machine."
+        ),
         provoke: "On a machine with two sockets: `fathom run --rw randread --depth 1 DIR`, which leaves the choice to the kernel.",
-        repair: "Put the workers next to the device: `fathom run --node N DIR`, where N is what \
-                 `cat /sys/block/nvme0n1/device/numa_node` says. A note needs no --accept.",
+        fix: "Put the workers next to the device: `--node N`, where N is what `cat /sys/block/nvme0n1/device/numa_node` says.",
+        accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -63,7 +65,7 @@ fn look(case: &Case) -> Known<Answer> {
             list(&at_workers),
             list(&at_device)
         ),
-        cure: format!("Type --node {}.", at_device.first().copied().unwrap_or(0)),
+        cure: Some(format!("Use --node {}.", at_device.first().copied().unwrap_or(0))),
         evidence: numbers,
         renames: None,
     }))
@@ -93,7 +95,7 @@ fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
     for layer in case.places().flat_map(model::machine::Place::leaves) {
         // -1 stands for a device that belongs to no node, or whose firmware does not say.
         let node = layer.device.get(NODE_OF_DEVICE).and_then(|t| t.trim().parse::<u32>().ok());
-        out.insert(node.ok_or_else(|| format!("nobody says at which memory node {} is", layer.name))?);
+        out.insert(node.ok_or_else(|| format!("the memory node of {} is not known", layer.name))?);
     }
     if out.is_empty() { Err("no block device is known below".into()) } else { Ok(out) }
 }

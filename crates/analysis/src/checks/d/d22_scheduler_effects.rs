@@ -4,7 +4,7 @@
 //! worse, nor for counters that are off (A13) and caches declared away (C01).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -25,13 +25,18 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "`scheduler`, `nomerges`, `rq_affinity`, `max_sectors_kb`, `read_ahead_kb` and `wbt_lat_usec` in \
                 `/sys/block/*/queue/` of the disks and loop devices below, and the number of their hardware queues.",
-        formula: "A note that lists each setting that is not the default of the device's class: scheduler `none` with several \
-                  hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` 1; `max_sectors_kb` not below \
-                  1280 or what the hardware takes; where the page cache takes part also `read_ahead_kb` 128 (or twice \
-                  `optimal_io_size`) for reads, and `wbt_lat_usec` 75000 on spinning disks and 2000 on others for writes.",
+        formula: formula!(
+            "A note that lists each setting that is not the default of the device's class: scheduler `none` with several \
+             hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` 1; `max_sectors_kb` not below \
+             {MAX_SECTORS_KB} or what the hardware takes; where the page cache takes part also `read_ahead_kb` {READ_AHEAD_KB} \
+             (or twice `optimal_io_size`) for reads, and `wbt_lat_usec` {spinning} on spinning disks and {others} on others \
+             for writes.",
+            spinning = THROTTLE_US[0],
+            others = THROTTLE_US[1]
+        ),
         provoke: "`echo 2 > /sys/block/loop0/queue/nomerges`, and measure a file system on /dev/loop0.",
-        repair: "Nothing, where the settings are meant: then say them with the number. Else write the default back, and look for a \
-                 rule in `/etc/udev/rules.d/` or a tuned profile. A note needs no --accept.",
+        fix: "Report them with the number where they are meant, or write the defaults back to /sys/block/*/queue/.",
+        accept: "A rule in `/etc/udev/rules.d/` or a tuned profile may have set them. A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -66,17 +71,15 @@ fn look(case: &Case) -> Known<Answer> {
     let numbers = evidence([("devices", seen.len() as f64), ("devices_changed", words.len() as f64)]);
     if words.is_empty() {
         return Ok(Answer::Holds(
-            "The settings of the block layer that matter here are the kernel's own.",
+            "The settings of the block layer that matter here are the kernel's defaults.",
             numbers,
         ));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: format!("Settings of the block layer are not the kernel's own ({}).", words.join("; ")),
-        cure: "Say them with the number, or write the defaults back to /sys/block/*/queue/.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Note,
+        format!("Settings of the block layer are not the kernel's defaults ({}).", words.join("; ")),
+        numbers,
+    )))
 }
 
 /// Whether requests are queued and merged in this layer itself.

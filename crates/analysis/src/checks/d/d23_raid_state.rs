@@ -1,10 +1,10 @@
-//! D23: an array or cache below that is not whole, or busy with itself.
+//! D23: an array or cache below that is degraded, or busy with its own work.
 //!
 //! For: software RAID and bcache in the stack, before and during the runs. Not for: arrays inside a controller, which the
 //! kernel does not see, nor arrays that the target is not on.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::Moment;
@@ -20,16 +20,18 @@ const BROKEN_CACHE: &[&str] = &["no cache", "inconsistent"];
 pub(super) const CHECK: Check = Check {
     id: CheckId::D23,
     name: "RAID_STATE",
-    belief: "the array below is whole and at rest",
+    belief: "the array below is complete and idle",
     page: Page {
         reads: "`/proc/mdstat` at start and stop of each run, `md/degraded` and `md/sync_action` of the arrays in the stack, and \
                 `bcache/state`.",
-        formula: "Biased where an array of the stack has fewer members than it should, or resyncs, recovers, checks, repairs or \
-                  reshapes itself, or where a bcache has lost its cache. There is no threshold: a missing member changes what \
-                  each operation costs, and a resync is foreign I/O of the kernel's own.",
+        formula: formula!(
+            "Biased where an array of the stack has fewer members than it should, or resyncs, recovers, checks, repairs or \
+             reshapes itself, or where a bcache has lost its cache. There is no threshold: a missing member changes what each \
+             operation costs, and a resync is foreign I/O of the kernel's own."
+        ),
         provoke: "`mdadm --manage /dev/md0 --fail /dev/sdX`, or `echo check > /sys/block/md0/md/sync_action`, and measure.",
-        repair: "Wait for the end (`watch cat /proc/mdstat`), or replace the member, and measure again. Accept it where the speed of \
-                 the broken array is what you want to know.",
+        fix: "Wait until it is complete and idle (`watch cat /proc/mdstat`), or replace the member, and measure again.",
+        accept: "Accept it where the speed of the degraded array is what you want to know.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -60,15 +62,13 @@ fn look(case: &Case) -> Known<Answer> {
     words.dedup();
     let numbers = evidence([("arrays", arrays.len() as f64), ("caches", caches.len() as f64)]);
     if words.is_empty() {
-        return blind.map_or(Ok(Answer::Holds("The arrays below were whole and at rest.", numbers)), Err);
+        return blind.map_or(Ok(Answer::Holds("The arrays below were complete and idle.", numbers)), Err);
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!("What lies below was not in order: {}.", words.join("; ")),
-        cure: "Wait until it is whole and at rest (cat /proc/mdstat), and measure again.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!("An array or cache below is degraded or busy: {}.", words.join("; ")),
+        numbers,
+    )))
 }
 
 /// What is wrong with an array, by the kernel's own files before the runs and by its summary around each run.

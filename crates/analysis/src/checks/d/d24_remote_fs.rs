@@ -4,7 +4,8 @@
 //! Not for: whether such a server keeps what it acknowledged (C05), nor caches above devices that the kernel counts (A01).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{Moment, Snapshot};
@@ -28,9 +29,9 @@ const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
 /// Kinds whose client counts what it answers itself.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
 /// Share of the reads that never left this machine from which they are worth a word: the same as of a local page cache (A01).
-const HITS_FROM: f64 = 0.05;
+const HITS_FROM: Share = Share(0.05);
 /// Share from which the number is about that cache.
-const CACHE_FROM: f64 = 0.5;
+const CACHE_FROM: Share = Share(0.5);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D24,
@@ -39,13 +40,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The type of the file system in `/proc/self/mountinfo`, and for NFS the line `bytes:` of `/proc/self/mountstats` at \
                 start and stop of each run: what was read through the cache, past it, and from the server.",
-        formula: "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
-                  (FUSE), and says so where the program is known to go over the network (sshfs, rclone, ...) or to encrypt \
-                  (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
-                  is told from 5 %, and from 50 % the number is named after that cache. What the server caches cannot be seen.",
+        formula: formula!(
+            "The number is renamed wherever the file system is of a network, of a virtual machine's host, or of a program \
+             (FUSE), and says so where the program is known to go over the network (sshfs, rclone, ...) or to encrypt \
+             (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct reads) is the share that this machine's \
+             cache answered: it is reported from {HITS_FROM}, and from {CACHE_FROM} the number is named after that cache. What \
+             the server caches cannot be seen."
+        ),
         provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
-        repair: "Measure on the server for its disks. Accept it (`--accept D24`) where the whole way is what you mean, and read past \
-                 the client's cache with --cache direct.",
+        fix: "Measure on the server for its disks, and use --cache direct to read past the client's cache.",
+        accept: "Accept it where the whole path is what you mean.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -103,7 +107,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
         sentence,
-        cure: "Measure where the disks are; or accept it, where the whole way is what you mean.".into(),
+        cure: None,
         evidence: numbers,
         renames: Some(rename),
     }))

@@ -1,10 +1,10 @@
-//! D25: a view of the machine that somebody has narrowed.
+//! D25: a machine of which only a part can be seen.
 //!
 //! For: targets on a container's overlay, and facts that were refused. Not for: what the machine simply does not have; each
 //! check says that for itself.
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -23,12 +23,14 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The file systems of the targets (an overlay is what containers live on), what could not be followed below them, and \
                 the reasons for facts that could not be read: limits, governors, firmware names, our own cgroup.",
-        formula: "A note where a target is on an overlay, or where a fact was refused (permission denied, not permitted). A file \
-                  that does not exist is no sign: many machines lack it. The sentence lists what was not seen, since checks that \
-                  need it say NOT CHECKED.",
+        formula: formula!(
+            "A note where a target is on an overlay, or where a fact was refused (permission denied, not permitted). A file \
+             that does not exist is no sign: many machines lack it. The sentence lists what was not seen, since checks that \
+             need it say NOT CHECKED."
+        ),
         provoke: "`docker run --rm -v $PWD/fathom:/fathom debian /fathom run --rw randread --size 64m /var/tmp`.",
-        repair: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers. A note \
-                 needs no --accept.",
+        fix: "Measure outside the container, or on a volume (`-v /data:/data`) instead of the container's own layers.",
+        accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -70,13 +72,7 @@ fn look(case: &Case) -> Known<Answer> {
         sentence +=
             &format!("{} it was refused {named}{more}", if overlay.is_some() { "; and" } else { ":" });
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Note,
-        sentence: sentence + ".",
-        cure: "Measure outside the container, or on a volume of it.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+    Ok(Answer::Finding(Detail::new(Severity::Note, sentence + ".", numbers)))
 }
 
 /// What was refused, by name.

@@ -4,16 +4,17 @@
 //! waiting for a CPU (D08), a quota (D11), nor a machine that slept and knows it (D13).
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_ns, show_share};
 
 /// Share of the runs' time that changes a rate by less than runs vary.
-const BIASED_ABOVE: f64 = 0.01;
+const BIASED_ABOVE: Share = Share(0.01);
 /// Share from which most of what is seen is the stop.
-const VOID_ABOVE: f64 = 0.3;
+const VOID_ABOVE: Share = Share(0.3);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::D26,
@@ -22,13 +23,16 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The thread that watches the workers sleeps for 10 ms at a time. By how much each sleep took longer, and in \
                 `/proc/thread-self/schedstat` how long it waited for a CPU meanwhile.",
-        formula: "Sleeps that took 100 ms and more too long, less the waiting for a CPU: biased above 1 % of the runs' time, void \
-                  above 30 %. 100 ms is ten ticks of the slowest kernel. Workers cannot tell: a stop halts all of them and what they time, so it \
-                  looks like a device that answered nothing.",
+        formula: formula!(
+            "Sleeps that took 100 ms and more too long, less the waiting for a CPU: biased above {BIASED_ABOVE} of the runs' \
+             time, void above {VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. Workers cannot tell: a stop halts all \
+             of them and their clocks, so it looks like a device that answered nothing."
+        ),
         provoke: "`fathom run --rw randread --time 3s DIR`, and meanwhile in another terminal `kill -STOP PID; sleep 1; kill -CONT PID`; \
                   or a freezer: `echo FROZEN > freezer.state`.",
-        repair: "Measure again, and let nothing stop it: job control (Ctrl-Z), a debugger, a freezer, a snapshot of the virtual machine. \
-                 Nothing makes up for the time, so do not accept this one.",
+        fix: "Measure again, and let nothing stop it: job control (Ctrl-Z), a debugger, a freezer, a snapshot of the virtual \
+              machine.",
+        accept: "Do not accept it: nothing makes up for the time.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -55,7 +59,7 @@ fn look(case: &Case) -> Known<Answer> {
             .end
             .still
             .clone()
-            .unwrap_or_else(|| Err("nobody looked whether fathom stood still".into()))?;
+            .unwrap_or_else(|| Err("whether fathom stood still was not recorded".into()))?;
         total += seen.total_ns as f64;
         longest = longest.max(seen.longest_ns);
         times += u64::from(seen.times);
@@ -76,18 +80,16 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         format!(" ({times} times, at most {})", show_ns(longest as f64))
     };
-    Ok(Answer::Finding(Detail {
-        severity: if part > VOID_ABOVE { Severity::Void } else { Severity::Biased },
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        if part > VOID_ABOVE { Severity::Void } else { Severity::Biased },
+        format!(
             "fathom itself stood still for {}{often}, {} of the runs' time: it was stopped (a signal, a freezer, a debugger), or the \
-             whole machine was. Stalls and gaps in the course are that, and not the storage.",
+             whole machine was. Stalls and gaps over time are that, and not the storage.",
             show_ns(total),
             show_share(part)
         ),
-        cure: "Measure again, and let nothing stop it.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// The honest record of a program that stood still for so long in one run.

@@ -4,11 +4,13 @@
 //! runs together (D01) nor stolen time over all of them (D10), which are asked of the figures as they are.
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
-use crate::strategy::disturbed::Outside;
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::strategy::disturbed::{BYTES_PER_S, FLOOR_BYTES, FLOOR_IOS, IOS_PER_S, Outside, STOLEN_ABOVE};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
+use model::units::show_bytes;
 
 /// Disturbed runs that the sentence names at most.
 const NAMED: usize = 3;
@@ -20,15 +22,20 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "What fathom decided when each run had ended, from its start and stop: `/sys/block/*/stat` of the whole disk and of the disks below it \
                 against the charges to fathom's cgroup (see D01), stolen time in `/proc/stat`, and the limits of the cgroups above fathom.",
-        formula: "A run is disturbed by 10 MB/s or 200 requests a second of others on its disks (and more than 4 MiB or 100 requests), by \
-                  more than 1 % of all CPU time stolen, or by a limit that is not the one from before the first run. It is measured \
-                  again, at most twice, at the end of its round; the last attempt counts. Where all attempts were disturbed, or a \
-                  third of all runs were and nothing was measured again any more, the first one counts: biased. Rates and not \
-                  shares, since the same traffic is a smaller share of a faster run. Runs until steady and cells in order are \
-                  never measured again.",
+        formula: formula!(
+            "A run is disturbed by {rate} MB/s or {IOS_PER_S} requests a second of others on its disks (and more than {floor} \
+             or {FLOOR_IOS} requests), by more than {stolen} of all CPU time stolen, or by a limit that is not the one from \
+             before the first run. It is measured again, at most twice, at the end of its round; the last attempt counts. \
+             Where all attempts were disturbed, or a third of all runs were and nothing was measured again any more, the first \
+             one counts: biased. Rates and not shares, since the same traffic is a smaller share of a faster run. Runs until \
+             steady and cells in order are never measured again.",
+            rate = BYTES_PER_S / 1e6,
+            floor = show_bytes(FLOOR_BYTES),
+            stolen = Share(STOLEN_ABOVE)
+        ),
         provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
-        repair: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again. Accept it with \
-                 `--accept D27` where the neighbour belongs to what you want to measure.",
+        fix: "Stop what else uses the disk (`iotop -o`, `pidstat -d 1`) or changes limits, and measure again.",
+        accept: "Accept it where the neighbour belongs to what you want to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -55,17 +62,12 @@ fn look(case: &Case) -> Known<Answer> {
             case.runs.len(),
             words(&counting)
         );
-        return Ok(found(
-            Severity::Biased,
-            sentence,
-            "Stop what else works here, and measure again.",
-            numbers,
-        ));
+        return Ok(found(Severity::Biased, sentence, None, numbers));
     }
     if again > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
         let sentence = format!("Others disturbed runs, which were measured again: {}.", words(&aside));
-        return Ok(found(Severity::Note, sentence, "", numbers));
+        return Ok(found(Severity::Note, sentence, Some(String::new()), numbers));
     }
     if case.runs.is_empty() {
         return Err(crate::case::no_run());
@@ -77,8 +79,8 @@ fn look(case: &Case) -> Known<Answer> {
     }
 }
 
-fn found(severity: Severity, sentence: String, cure: &str, evidence: Evidence) -> Answer {
-    Answer::Finding(Detail { severity, sentence, cure: cure.into(), evidence, renames: None })
+fn found(severity: Severity, sentence: String, cure: Option<String>, evidence: Evidence) -> Answer {
+    Answer::Finding(Detail { severity, sentence, cure, evidence, renames: None })
 }
 
 /// `run 2 by 240 MB/s of others on vda`.

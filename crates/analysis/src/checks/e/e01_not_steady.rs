@@ -4,17 +4,19 @@
 //! differences between runs (E06).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::run_series::courses;
+use crate::stats::autocorrelation::FEWEST;
 use crate::stats::sample::mean;
 use crate::stats::series::Series;
-use crate::steadiness::{Drifts, cliff, whole_change};
+use crate::steadiness::{DRIFT_TO, Drifts, cliff, whole_change};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
 
-/// Seconds from which a drift is told by the minute.
+/// Seconds from which a drift is also given by the minute.
 const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
@@ -24,21 +26,25 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "fathom's own intervals (up to 32 a second), as operations per second in steps of equal length. No \
                   kernel file.",
-        formula: "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least \
-                  squares; its 95 % interval is widened by the correlation of neighbouring steps (Geyer's initial \
-                  positive sequence). Drift is the change of the line from beginning to end by the mean. It fires \
-                  where the drift is surely above 5 % of a run of a minute or more, 10 % from ten seconds on, 25 % \
-                  below, in most of the runs and in one direction; or where most runs have no steady part (MSER-5) and \
-                  each quarter changes less than the one before. It holds where the drift is surely no larger. \
-                  What is neither, or holds fewer than 10 independent steps, is not checked: no proof of change is \
-                  no proof of steadiness. With --until steady it also renames what did not become steady from round to \
-                  round.",
+        formula: formula!(
+            "The warm-up is cut off (MSER-5, at most half of the run). A straight line is fitted by least squares; its 95 % \
+             interval is widened by the correlation of neighbouring steps (Geyer's initial positive sequence). Drift is the \
+             change of the line from beginning to end, divided by the mean. It fires where that interval lies above {minute} \
+             in a run of a minute or more, {ten} from ten seconds on, {shorter} below, in most of the runs and in one \
+             direction; or where most runs have no steady part (MSER-5) and each quarter changes less than the one before. It \
+             holds where the interval lies within that. What is neither, or holds fewer than {FEWEST} independent steps, is \
+             not checked: no proof of change is no proof of steadiness. With --until steady it also renames what did not \
+             become steady from round to round.",
+            minute = Share(DRIFT_TO.minute),
+            ten = Share(DRIFT_TO.ten_seconds),
+            shorter = Share(DRIFT_TO.shorter)
+        ),
         provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
                   `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in memory \
                   drifts up as the cache fills.",
-        repair: "Measure longer (--time 10m), or let it settle first (--warmup 60s). Accept it with --accept E01 \
-                  where the course itself is what you want to know; `fathom show --explain FILE` prints it second by \
-                  second.",
+        fix: "Measure longer (`--time 10m`), or let it settle first (`--warmup 60s`); `fathom show --explain FILE` prints the \
+              rate second by second.",
+        accept: "Accept it where the change over time itself is what you want to know.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -70,19 +76,21 @@ fn look(case: &Case) -> Known<Answer> {
     if drifts.exceed() || drifts.settle() {
         let (seconds, share) = (courses.first().map_or(0.0, Series::seconds), mean(&shares));
         let how = if share < 0.0 { "falling" } else { "rising" };
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!(
                 "The rate was still {how} when the run ended: by {} of its mean within {seconds:.1} s{}{}.",
                 show_share(share.abs()),
                 if drifts.settle() { ", most of it at the beginning" } else { "" },
                 // A second says nothing about a minute.
-                if seconds >= A_MINUTE_FROM_S { format!(", {} a minute", show_share(share.abs() / seconds * 60.0)) } else { String::new() }
+                if seconds >= A_MINUTE_FROM_S {
+                    format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
+                } else {
+                    String::new()
+                }
             ),
-            cure: "Measure longer (--time) or let it settle first (--warmup); fathom show --explain FILE prints the course.".into(),
-            evidence: numbers,
-            renames: None,
-        }));
+            numbers,
+        )));
     }
     if drifts.hold() {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
@@ -101,8 +109,10 @@ fn never(rounds: usize) -> Detail {
         sentence: format!(
             "The rate did not become steady within {rounds} rounds: these are its last ones, and the next may differ."
         ),
-        cure: "Use a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
-            .into(),
+        cure: Some(
+            "Use a larger --max-runs, or a longer --time where the rounds vary; the notes have all rounds."
+                .into(),
+        ),
         evidence: evidence([("rounds", rounds as f64)]),
         renames: Some(Rename::Condition(format!("not steady after {rounds} rounds"))),
     }

@@ -3,19 +3,20 @@
 //! For: both levels, the second of the step, and on which side of the device its cause is. Not for: slow drift (E01).
 
 use crate::case::{Case, CaseRun};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
 use crate::device_series::Course;
 use crate::run_series::courses;
-use crate::stats::change::{Change, Step};
+use crate::stats::change::{Change, SURELY, Step};
 use crate::stats::series::Series;
 use crate::steadiness::{Cliff, STEP_FROM, cliff, steps};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_ns;
 
 /// Steps from which the mean is a number that the storage never had: a fifth. Smaller ones bias it.
-const RENAMED_FROM: f64 = 0.20;
+const RENAMED_FROM: Share = Share(0.20);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E02,
@@ -24,21 +25,27 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "fathom's own intervals (up to 32 a second); for the cause the `stat` file of the topmost device, \
                   read each half second within the run.",
-        formula: "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means \
-                  and both medians are apart: by 5 % in a run of a minute or more, 20 % from ten seconds on, a half \
-                  below, and by at least 5 + 100/n standard errors of n stretches, widened by the correlation of \
-                  neighbours, half of it at once (false alarms on noise below 1 % in simulations). The levels are \
-                  searched again, so a burst with two cliffs has three. Where most runs have one of 20 % or \
-                  more, the levels become the result's name; else it is biased. The device's mean latency before \
-                  and after tells the cause: where it moved at least by the square root of the factor by which the \
-                  rate did, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
-                  cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
+        formula: formula!(
+            "The split of a run whose sides differ most on a logarithm (E-divisive) is a step where both means and both \
+             medians are apart: by {minute} in a run of a minute or more, {ten} from ten seconds on, {shorter} below, and by \
+             at least {sure} + {more}/n standard errors of n stretches, widened by the correlation of neighbours, half of it \
+             at once (false alarms on noise below 1 % in simulations). The levels are searched again, so a burst with two \
+             cliffs has three. Where most runs have one of {RENAMED_FROM} or more, the levels become the result's name; else \
+             it is biased. The device's mean latency before and after tells the cause: where it moved at least by the square \
+             root of the factor by which the rate did, the cause is in or below the device (its fast cache is full, garbage \
+             collection, heat, a cloud's credits); else it is above (a limit of the cgroup, CPU, the file system).",
+            minute = Share(STEP_FROM.minute),
+            ten = Share(STEP_FROM.ten_seconds),
+            shorter = Share(STEP_FROM.shorter),
+            sure = SURELY.0,
+            more = SURELY.1
+        ),
         provoke: "`fathom run --rw randread --time 10s --runs 1 DIR`, and after 5 s in another shell a limit on its \
                   cgroup: `echo \"MAJ:MIN 1000\" > /sys/fs/cgroup/blkio/.../blkio.throttle.read_iops_device`. On a \
                   drive with a fast cache: `fathom run --rw write --bs 1m --size 100g --time 5m --runs 1 DIR`.",
-        repair: "Do not quote the mean. Measure each level by itself: --warmup past the step for what lasts, --time \
-                  before it for the burst. Accept it with --accept E02 where the blend is what you want, as for a \
-                  job that runs once.",
+        fix: "Quote each level by itself and not the mean: --warmup past the step for what lasts, --time before it for the \
+              burst; `fathom show --explain FILE` prints the rate second by second.",
+        accept: "Accept it where the mixture is what you want, as for a job that runs once.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -91,7 +98,7 @@ fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
             ran.run.start.repeat.saturating_add(1),
             if cliff.steps.len() == 1 { "neither" } else { "none of them" },
         ),
-        cure: "Measure each level by itself, with --warmup past the step or --time before it; fathom show --explain FILE prints the course.".into(),
+        cure: None,
         evidence: evidence([
             ("before_iops", step.before),
             ("after_iops", step.after),

@@ -3,10 +3,11 @@
 //! For: how much the mean would move without it. Not for: runs that never settle (E01) or step (E02).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
-use crate::stats::warm_up::warm_ups;
+use crate::stats::warm_up::{MATTERS_FROM, SURELY, warm_ups};
 use crate::steadiness::cliff;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -18,15 +19,19 @@ pub(super) const CHECK: Check = Check {
     belief: "the beginning was like the rest",
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest \
-                  surest, at most half. It fires where most runs have such a beginning, and their means with it and \
-                  without it differ by more than 1 % in runs of a minute (2 % from ten seconds on, 5 % below) and by \
-                  more than 3 standard errors. The number is left as it is; the sentence says what it is without the \
-                  beginning.",
+        formula: formula!(
+            "MSER-5 (White 1997) leaves out as much of the beginning of each run as makes the mean of the rest surest, at \
+             most half. It fires where most runs have such a beginning, and their means with it and without it differ by more \
+             than {minute} in runs of a minute ({ten} from ten seconds on, {shorter} below) and by more than {SURELY} standard \
+             errors. The number is left as it is; the sentence says what it is without the beginning.",
+            minute = Share(MATTERS_FROM.minute),
+            ten = Share(MATTERS_FROM.ten_seconds),
+            shorter = Share(MATTERS_FROM.shorter)
+        ),
         provoke: "`fathom run --rw randread --cache buffered --warmup 0s --time 20s --runs 3 FILE` on a file \
                   somewhat larger than memory.",
-        repair: "Type --warmup as long as the beginning. Accept it with --accept E03 where a cold start is part of \
-                  what you measure.",
+        fix: "Use a --warmup as long as the beginning.",
+        accept: "Accept it where the beginning, such as an empty cache, is part of what you measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -66,7 +71,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_share(moved.abs()),
             if moved > 0.0 { "less" } else { "more" }
         ),
-        cure: format!("Type --warmup {:.0}s or more.", seconds.max(1.0).ceil()),
+        cure: Some(format!("Use --warmup {:.0}s or more.", seconds.max(1.0).ceil())),
         evidence: numbers,
         renames: None,
     }))

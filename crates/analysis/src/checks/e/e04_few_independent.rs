@@ -3,7 +3,7 @@
 //! For: how many independent observations the runs hold together. Not for: the number of runs (E05).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::courses;
 use crate::stats::autocorrelation::{FEWEST, observations};
 use crate::stats::change::without_levels;
@@ -13,7 +13,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 
-/// Seconds of measuring below which too few observations are a matter of length, and told as that (E12).
+/// Seconds of measuring below which too few observations are a matter of length, and reported as that (E12).
 const LONG_S: f64 = 10.0;
 
 pub(super) const CHECK: Check = Check {
@@ -22,14 +22,16 @@ pub(super) const CHECK: Check = Check {
     belief: "a long run is many observations",
     page: Page {
         reads: "fathom's own intervals (up to 32 a second). No kernel file.",
-        formula: "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a \
-                  pair is no longer positive (Geyer); a step (E02) is taken out first. Observations are the \
-                  stretches of all runs by that time. It fires below 10 in ten seconds of measuring or more; with \
-                  less time it is not checked.",
+        formula: formula!(
+            "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, cut where a pair is no \
+             longer positive (Geyer); a step (E02) is taken out first. Observations are the stretches of all runs divided by \
+             that time. It fires below {FEWEST} in {LONG_S} seconds of measuring or more; with less time it is not \
+             checked."
+        ),
         provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR` where write back comes in \
                   waves of many seconds.",
-        repair: "Measure for at least ten times as long as the slowest wave that `fathom show --explain FILE` shows \
-                  (--time), or more often (--runs). Accept it with --accept E04 where only the total matters.",
+        fix: "Use a --time of at least ten times the slowest wave that `fathom show --explain FILE` shows, or more --runs.",
+        accept: "Accept it where only the total matters.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -53,12 +55,12 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,
         sentence: format!(
-            "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate goes in waves that are longer than they allow a mean of."
+            "{seconds:.0} s of measuring held only {independent:.1} independent observations: the rate varies in waves that are too long for a mean."
         ),
-        cure: format!(
-            "Type a longer --time or more --runs: about {:.0} s of measuring in all would hold {FEWEST:.0}.",
+        cure: Some(format!(
+            "Use a longer --time or more --runs: about {:.0} s of measuring in all would hold {FEWEST:.0}.",
             (seconds * FEWEST / independent).ceil()
-        ),
+        )),
         evidence: numbers,
         renames: None,
     }))

@@ -3,7 +3,7 @@
 //! For: saying that it must not be compared. Not for: how far it varies; that is the interval.
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::stats::interval::FEWEST_RUNS;
 use model::Known;
 use model::check_id::CheckId;
@@ -16,12 +16,14 @@ pub(super) const CHECK: Check = Check {
     belief: "the next run would give the same",
     page: Page {
         reads: "The number of runs that ended in order.",
-        formula: "It notes fewer than 3 runs: an interval from two has one degree of freedom and spans a factor of \
-                  ten. Two single runs of the same thing, compared by how much each varies within itself, were \
-                  called different in 94 % of simulated pairs.",
+        formula: formula!(
+            "It notes fewer than {FEWEST_RUNS} runs: an interval from two has one degree of freedom and spans a factor of \
+             ten. Two single runs of the same thing, compared by how much each varies within itself, were called different in \
+             94 % of simulated pairs."
+        ),
         provoke: "`fathom run --runs 1 DIR`",
-        repair: "Type --runs 5 or more. For a look at a machine one run is fine: the note changes neither number nor \
-                  exit code.",
+        fix: "Use --runs 5 or more.",
+        accept: "For a first look at a machine one run is fine: the note changes neither number nor exit code.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -40,14 +42,11 @@ fn look(case: &Case) -> Known<Answer> {
         _ => return Ok(Answer::Holds("There are enough runs to say how much the number varies.", numbers)),
     };
     // Cells in their order are measured once each, by the rules of their preset.
-    let more = match case.record.header.plan.study {
-        Study::Sweep(_) => "Measure a cell that matters with fathom run --runs 5",
-        _ => "Type --runs 5",
-    };
+    let in_sweep = matches!(case.record.header.plan.study, Study::Sweep(_));
     Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!("{count}: how much the number varies is not known, so it allows no comparison."),
-        cure: format!("{more}; at least {FEWEST_RUNS} runs give an interval."),
+        cure: in_sweep.then(|| "Measure a cell that matters with `fathom run --runs 5`.".into()),
         evidence: numbers,
         renames: None,
     }))

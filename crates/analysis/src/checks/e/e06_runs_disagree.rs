@@ -3,7 +3,7 @@
 //! For: how far apart the runs are, and whether what varies within them explains it. Not for: too few of them (E05).
 
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::figures::iops;
 use crate::run_series::courses;
 use crate::stats::autocorrelation::correlation_time;
@@ -11,16 +11,17 @@ use crate::stats::interval::FEWEST_RUNS;
 use crate::stats::sample::{mean, median, variance};
 use crate::stats::sample_size::{self, ASKED, MOST_RUNS, Variability};
 use crate::stats::series::Series;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::{show_rate, show_share};
 
-/// Deviation from run to run that is worth a word: 5 % of the mean, as of the reference.
-const NOTED_ABOVE: f64 = 0.05;
+/// Deviation from run to run that is worth a note.
+const NOTED_ABOVE: Share = Share(0.05);
 /// Deviation from which the mean is no property of the storage: with five runs the interval is then about as wide as half the
 /// value. Disks of virtual machines reach half of it by their neighbours alone.
-const BIASED_ABOVE: f64 = 0.25;
+const BIASED_ABOVE: Share = Share(0.25);
 /// How much longer than they were runs should be before it is worth saying.
 const WORTH_SAYING: f64 = 2.0;
 /// By how much the deviation must exceed what the variation within the runs explains, to be called one between them.
@@ -32,15 +33,17 @@ pub(super) const CHECK: Check = Check {
     belief: "every run would have given this number",
     page: Page {
         reads: "Operations by time of each run; fathom's own intervals for what varies within a run.",
-        formula: "The standard deviation of the runs' rates by their mean, from 3 runs on. Above 5 % it is noted, \
-                  above 25 % the result is biased: the mean of such runs is a property of the moment. Beside it \
-                  stands whether the deviation is more than 3 times what the variation within the runs would make by \
-                  chance, which means that something changed from run to run.",
+        formula: formula!(
+            "The standard deviation of the runs' rates divided by their mean, from {FEWEST_RUNS} runs on. Above {NOTED_ABOVE} \
+             it is noted, above {BIASED_ABOVE} the result is biased: the mean of such runs depends on the moment. Beside it \
+             stands whether the deviation is more than {BEYOND_WITHIN} times what the variation within the runs would make by \
+             chance, which means that something changed from run to run."
+        ),
         provoke: "`fathom run --runs 5 --time 2s DIR`, with `dd if=/dev/vda of=/dev/null iflag=direct bs=1M` in \
                   another shell during some of the runs.",
-        repair: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13). More --runs \
-                  make the interval narrower, not the runs more alike. Accept it with --accept E06 where the spread \
-                  is what you report.",
+        fix: "Find what differs: other load (D01), the order of the runs, a drive that fills (E13).",
+        accept: "More --runs make the interval narrower, not the runs more alike. Accept it where the spread is what you \
+                 report.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -95,7 +98,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_share(deviation),
             shown.join("; ")
         ),
-        cure,
+        cure: Some(cure),
         evidence: numbers,
         renames: None,
     }))
@@ -103,7 +106,7 @@ fn look(case: &Case) -> Known<Answer> {
 
 /// What to look for, and what it takes to make the interval narrow without finding it.
 fn cure(case: &Case, rates: &[f64], within: Option<f64>) -> String {
-    let look = "Look for other load (D01) and for what changes with time.";
+    let look = CHECK.page.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
     let variance = variance(&logs);
     if !variance.is_finite() {
@@ -160,11 +163,15 @@ fn five_per_cent_are_noted_and_a_quarter_biases() {
         panic!("silent")
     };
     // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
-    assert!(f.severity == Severity::Note && f.cure.contains("about 66 runs in all"), "{}", f.cure);
-    assert!(f.cure.contains("longer ones would hardly help"), "nothing varies within them: {}", f.cure);
+    assert!(
+        f.severity == Severity::Note && f.cure.as_ref().unwrap().contains("about 66 runs in all"),
+        "{:?}",
+        f.cure
+    );
+    assert!(f.cure.unwrap().contains("longer ones would hardly help"), "nothing varies within them");
     let Ok(Answer::Finding(f)) = CHECK.answer(&(CHECK.fires.unwrap())()) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
-    assert!(f.cure.contains("more than 100 runs"), "{}", f.cure);
+    assert!(f.cure.unwrap().contains("more than 100 runs"));
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
 }
 
@@ -178,7 +185,7 @@ fn the_sentence_and_the_cure_do_not_contradict_each_other() {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
         match CHECK.answer(&record) {
-            Ok(Answer::Finding(f)) => (f.sentence, f.cure),
+            Ok(Answer::Finding(f)) => (f.sentence, f.cure.unwrap()),
             other => panic!("{other:?}"),
         }
     };

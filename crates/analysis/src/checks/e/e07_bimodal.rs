@@ -4,12 +4,13 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
-use crate::stats::bimodality::{FEWEST_OPS, modes};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::units::{show_ns, show_share};
+use model::units::{show_count, show_ns, show_share};
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E07,
@@ -17,15 +18,19 @@ pub(super) const CHECK: Check = Check {
     belief: "the mean latency is a typical one",
     page: Page {
         reads: "The latency histograms of the measured windows, per direction, all runs together.",
-        formula: "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at \
-                  most a quarter as high as the lower of the peaks beside it, with at least 10 % of the operations \
-                  on either side and medians at least a factor of 2 apart. Fewer than 1,000 operations are not \
-                  judged; runs with a step (E02) have two levels, and are told there.",
+        formula: formula!(
+            "On a logarithmic axis of quarter doublings, smoothed over neighbours, it looks for a valley at most {VALLEY_TO} \
+             times as high as the lower of the peaks beside it, with at least {share} of the operations on either side and \
+             medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} operations are not judged; runs with a step \
+             (E02) have two levels, and are reported there.",
+            share = Share(SHARE_FROM),
+            fewest = show_count(FEWEST_OPS as f64)
+        ),
         provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` where about half of FILE is in memory \
                   (`head -c 512M FILE > /dev/null`).",
-        repair: "Quote both medians with their shares, not the mean. Find what makes the two: cache hits (A01), two \
-                  drives behind one name, reads beside writes. Accept it with --accept E07 where such a mixture is \
-                  what you mean to measure.",
+        fix: "Quote both medians with their shares instead of the mean, and find what makes the two groups: cache hits (A01), \
+              two drives behind one name, reads beside writes.",
+        accept: "Accept it where such a mixture is what you mean to measure.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -45,9 +50,9 @@ fn look(case: &Case) -> Known<Answer> {
         let Some(found) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let cached = if hits(case) { " The faster ones are hits of the page cache (A01)." } else { "" };
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!(
                 "Latencies of {}s form two groups: {} take about {} and {} about {}; the mean of {} describes neither.{cached}",
                 kind.word(),
                 show_share(1.0 - found.slow_share),
@@ -56,18 +61,16 @@ fn look(case: &Case) -> Known<Answer> {
                 show_ns(found.slow_ns),
                 show_ns(mean)
             ),
-            cure: "Quote both with their shares instead of the mean, and find what makes the two.".into(),
-            evidence: evidence([
+            evidence([
                 ("fast_ns", found.fast_ns),
                 ("slow_ns", found.slow_ns),
                 ("slow_share", found.slow_share),
                 ("mean_ns", mean),
             ]),
-            renames: None,
-        }));
+        )));
     }
     if judged == 0 {
-        return Err(format!("no direction has the {FEWEST_OPS} operations that a shape takes"));
+        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution takes"));
     }
     Ok(Answer::Holds("Latencies form one group.", evidence([])))
 }

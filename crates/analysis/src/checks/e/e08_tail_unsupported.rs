@@ -5,7 +5,7 @@
 
 use super::TIMED;
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -22,13 +22,18 @@ pub(super) const CHECK: Check = Check {
     belief: "a few operations tell the tail",
     page: Page {
         reads: "The number of operations in the measured windows, per direction, all runs together.",
-        formula: "A percentile p of n operations is withheld where n (1 - p) is below 10: then it is the luck of \
-                  single operations. p99 takes 1,000 operations, p99.9 takes 10,000, p99.99 takes 100,000. \
-                  Operations that wait for one another are worth less, so these are the least.",
+        formula: formula!(
+            "A percentile p of n operations is withheld where n (1 - p) is below {BEYOND}: then it depends on single \
+             operations. p99 takes {p99} operations, p99.9 takes {p999}, p99.99 takes {p9999}. Operations that wait for one \
+             another are worth less, so these are the least.",
+            p99 = show_count(BEYOND / 0.01),
+            p999 = show_count(BEYOND / 0.001),
+            p9999 = show_count(BEYOND / 0.0001)
+        ),
         provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about 100 \
                   a second.",
-        repair: "Measure longer (--time) or more often (--runs). It changes neither number nor exit code: what \
-                  cannot be said is not said.",
+        fix: "Use a longer --time or more --runs.",
+        accept: "It changes neither number nor exit code: what cannot be said is not said.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -52,14 +57,14 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
-            "{} operations are too few for p{}, which would be the luck of single ones and is withheld.",
+            "{} operations are too few for p{}, which would depend on single ones and is withheld.",
             show_count(fewest as f64),
             names.join(" and p")
         ),
-        cure: format!(
-            "Type a longer --time or more --runs: it takes {} operations.",
+        cure: Some(format!(
+            "Use a longer --time or more --runs: it takes {} operations.",
             show_count(BEYOND / (1.0 - hardest))
-        ),
+        )),
         evidence: numbers,
         renames: None,
     }))
@@ -74,5 +79,5 @@ fn ten_operations_beyond_are_enough_and_nine_are_not() {
     assert_eq!(CHECK.severity(&of(10_000)), None);
     assert_eq!(CHECK.severity(&of(9_990)), Some(Severity::Note));
     let Ok(Answer::Finding(f)) = CHECK.answer(&of(500)) else { panic!("silent") };
-    assert!(f.sentence.contains("p99 and p99.9") && f.cure.contains("10,000"), "{f:?}");
+    assert!(f.sentence.contains("p99 and p99.9") && f.cure.as_ref().unwrap().contains("10,000"), "{f:?}");
 }

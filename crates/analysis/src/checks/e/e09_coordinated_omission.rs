@@ -4,7 +4,8 @@
 
 use super::{TIMED, has_step};
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Evidence, Page, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -31,18 +32,23 @@ const FEWEST_OPS: u64 = 1_000;
 pub(in crate::checks) const CHECK: Check = Check {
     id: CheckId::E09,
     name: "COORDINATED_OMISSION",
-    belief: "p99 is what one user in a hundred waits at least",
+    belief: "p99 is what one request in a hundred waits at least",
     page: Page {
         reads: "The latency histograms of the measured windows of a closed loop, per direction.",
-        formula: "Each latency is weighted with itself: the 99th percentile of that is what a user meets who comes \
-                  at any moment, instead of when the loop is ready. It fires where that is at least 10 times the \
-                  99th percentile of operations, and at least 5 % of all waiting (10 % in less than ten seconds of \
-                  measuring) is in excess of 10 medians, in at least five full queues of stalled operations. Runs \
-                  with a step (E02) are told there. Fewer than 1,000 operations are not judged.",
+        formula: formula!(
+            "Each latency is weighted with itself: the 99th percentile of that is what a request sees that arrives at any \
+             moment, instead of when the loop is ready. It fires where that is at least {OMITTED_FROM} times the 99th \
+             percentile of operations, and at least {long} of all waiting ({short} in less than ten seconds of measuring) is \
+             in excess of {STALL_MEDIANS} medians, in at least {STALLS_FROM} full queues of stalled operations. Runs with a \
+             step (E02) are reported there. Fewer than {fewest} operations are not judged.",
+            long = Share(STALLED_FROM[0]),
+            short = Share(STALLED_FROM[1]),
+            fewest = show_count(FEWEST_OPS as f64)
+        ),
         provoke: "`fathom run --rw randread --depth 1 DIR` on storage that pauses, such as a FUSE file system that \
                   stalls 100 ms each 200 reads: p99 is 1 ms, an arriving user's 100 ms.",
-        repair: "Type --rate with the load that your users make: then latency counts from when an operation should \
-                  have begun. Accept it with --accept E09 where you want the time that the storage took once asked.",
+        fix: "Use --rate with the load that you expect: then latency counts from the intended start of an operation.",
+        accept: "Accept it where you want the time that the storage took once the request was submitted.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -93,9 +99,9 @@ fn look(case: &Case) -> Known<Answer> {
     } else {
         ""
     };
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of {} {}s met one. Their p99 of {} is that of \
              the storage once asked; requests arriving at random would see a p99 of {}.{}",
             show_share(worst.share),
@@ -106,11 +112,8 @@ fn look(case: &Case) -> Known<Answer> {
             show_ns(worst.moments_p99),
             cpu
         ),
-        cure: "Type --rate with the load that you expect: then latency counts from the intended start."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Whether the workers waited for a CPU for most of the time in stalls; false where that is not known.

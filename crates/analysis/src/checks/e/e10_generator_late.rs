@@ -3,9 +3,10 @@
 //! For: lateness of submissions against the percentiles that they are part of. Not for: closed loops, which have no schedule.
 
 use crate::case::{Case, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
-use crate::figures::{PERCENTILES, is_late};
-use crate::runs::falls_short;
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -19,15 +20,19 @@ pub(in crate::checks) const CHECK: Check = Check {
     page: Page {
         reads: "fathom's own times: the intended start, the submission and the completion of every operation of an \
                   open loop.",
-        formula: "A percentile is withheld where the lateness of the submission of the same rank is more than a tenth \
-                  of it: then it says more about fathom than about the storage. Where less than 99 % of the \
-                  operations asked for were served within the windows, and more are missing than random arrivals vary \
-                  by (three times the square root of their number), the latencies are void: what is left waits in a \
-                  queue that grows with the length of the run.",
+        formula: formula!(
+            "A percentile is withheld where the lateness of the submission of the same rank is more than {late} of it: then \
+             it says more about fathom than about the storage. Where less than {served} of the operations asked for were \
+             served within the windows, and more are missing than random arrivals vary by ({ARRIVALS_VARY} times the square \
+             root of their number), the latencies are void: what is left waits in a queue that grows with the length of the \
+             run.",
+            late = Share(LATE_SHARE),
+            served = Share(SERVED_FROM)
+        ),
         provoke: "`fathom run --rate 1000000 --depth 1 DIR` asks for more than any disk serves; `taskset -c 0 fathom \
                   run --rate 50000 --workers 8 DIR` makes submissions late.",
-        repair: "Ask for a lower --rate, a larger --depth or more --workers. Accept it with --accept E10 where you \
-                  want to see how it behaves beyond its capacity.",
+        fix: "Use a lower --rate, a larger --depth or more --workers.",
+        accept: "Accept it where you want to see how it behaves beyond its capacity.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -57,34 +62,29 @@ fn look(case: &Case) -> Known<Answer> {
         ("withheld", late.len() as f64),
     ]);
     if !unserved && late.is_empty() {
-        return Ok(Answer::Holds("Operations were handed over when the schedule said.", numbers));
+        return Ok(Answer::Holds("Operations were submitted when the schedule said.", numbers));
     }
-    let cure = "Ask for a lower --rate, a larger --depth or more --workers.".to_owned();
     if unserved {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Void,
-            sentence: format!(
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Void,
+            format!(
                 "Only {} of the {} operations a second that were asked for were served: the rest queued up, and the latencies \
                  grow with the length of the run.",
                 show_share(served),
                 show_rate(asked)
             ),
-            cure,
-            evidence: numbers,
-            renames: None,
-        }));
+            numbers,
+        )));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    Ok(Answer::Finding(Detail::new(
+        Severity::Biased,
+        format!(
             "The schedule slipped by up to {} (99th percentile), more than a tenth of p{}, which are withheld.",
             show_ns(worst.unwrap_or(0) as f64),
             late.join(", p")
         ),
-        cure,
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Names of the percentiles that lateness spoils, of any kind of operation.

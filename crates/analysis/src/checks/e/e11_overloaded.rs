@@ -3,10 +3,11 @@
 //! For: a backlog that grows from quarter to quarter. Not for: overload that leaves operations unserved at the end (E10).
 
 use crate::case::{Case, CaseRun, no_run, share};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
-use crate::runs::falls_short;
+use crate::runs::{SERVED_FROM, falls_short};
 use crate::stats::sample::median;
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -16,7 +17,7 @@ use model::units::{show_ns, show_rate};
 /// Growth from quarter to quarter: a backlog that grows steadily from nothing triples, then gains two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
 /// Growth of latency by the length of the window: the share of the load that is too much. Below this it is a ripple.
-const TOO_MUCH_FROM: f64 = 0.002;
+const TOO_MUCH_FROM: Share = Share(0.002);
 /// Rows of a run that four quarters take.
 const FEWEST_ROWS: usize = 8;
 
@@ -26,15 +27,18 @@ pub(in crate::checks) const CHECK: Check = Check {
     belief: "the storage keeps up with the load that was asked for",
     page: Page {
         reads: "fathom's own intervals of an open loop: the median latency from the intended start.",
-        formula: "The medians of the four quarters of a run must each exceed the one before by a quarter, and \
-                  latency must grow by more than 0.2 % of the window: rate minus capacity by rate. It fires where \
-                  most runs do that. Where more than 1 % of the operations were not served at all, E10 says so \
-                  instead.",
+        formula: formula!(
+            "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, and latency \
+             must grow by more than {TOO_MUCH_FROM} of the window: that is (rate - capacity) / rate. It fires where most runs \
+             do that. Where more than {unserved} of the operations were not served at all, E10 reports that instead.",
+            unserved = Share(1.0 - SERVED_FROM)
+        ),
         provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s --warmup 0 --runs 1`: \
                   four servers of 100 us serve 40,000 a second. On storage, `fathom limit DIR` tells the capacity; `--rate` half a percent \
                   above it overloads it.",
-        repair: "Ask for a --rate below the capacity; latencies at 70 % of it are a fair headline. Accept it with \
-                  --accept E11 where you want to see the queue grow.",
+        fix: "Use a --rate below the capacity, which a closed loop (no --rate) or `fathom limit` shows.",
+        accept: "Latencies at 70 % of the capacity are a fair result to quote. Accept it where you want to see the queue \
+                 grow.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -63,19 +67,17 @@ fn look(case: &Case) -> Known<Answer> {
     let numbers =
         evidence([("asked_iops", asked), ("too_much_share", worst), ("runs_overloaded", over.len() as f64)]);
     match over.first() {
-        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Detail {
-            severity: Severity::Void,
-            sentence: format!(
+        Some(g) if 2 * over.len() > growths.len() => Ok(Answer::Finding(Detail::new(
+            Severity::Void,
+            format!(
                 "{} operations a second are more than the storage serves: the backlog grew throughout the run, from a median latency of {} in its first \
-                 quarter to {} in its last. Such latencies are the length of the run.",
+                 quarter to {} in its last. Such latencies depend on the length of the run.",
                 show_rate(asked),
                 show_ns(g.first_ns),
                 show_ns(g.last_ns)
             ),
-            cure: "Ask for a lower --rate; a closed loop (no --rate) tells the capacity.".into(),
-            evidence: numbers,
-            renames: None,
-        })),
+            numbers,
+        ))),
         _ => Ok(Answer::Holds("The storage kept up with the load.", numbers)),
     }
 }

@@ -5,8 +5,9 @@
 
 use super::e13_fresh_flash::is_flash;
 use crate::case::{Case, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
-use crate::windows::{LEAST_NS, LEAST_OPS, TooLittle, too_little};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
+use crate::threshold::{Ns, Share};
+use crate::windows::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -17,7 +18,7 @@ use model::units::{show_bytes, show_ns, show_share};
 /// old pages back in that rhythm.
 const SECONDS_FROM: f64 = 5.0;
 /// Share of its capacity that a consumer's flash drive may use as a fast cache.
-const FAST_SHARE: f64 = 0.10;
+const FAST_SHARE: Share = Share(0.10);
 /// The most that such caches hold.
 const FAST_AT_MOST: u64 = 100_000_000_000;
 
@@ -28,19 +29,24 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The lengths of the measured windows of all runs, the bytes written in them, and of the drive: \
                   `queue/rotational`, its driver and its capacity.",
-        formula: "Biased, and without an interval, where the windows hold fewer than 10 operations each on average: a count is off \
-                  by one operation at the edges of its window, and that is 10 % then. The same where windows that end by \
-                  the clock are shorter than 100 ms: a worker may be put off by a tick of the scheduler, 10 ms at most, and that is 10 % \
-                  then. Runs that are short in the same way agree, so their spread does not show either. The windows of all \
-                  runs together below 5 s are noted: journal commits and write back come each \
-                  five seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual \
-                  machine) are biased where all runs of the result wrote less than a tenth of its capacity, or 100 \
-                  GB where that is less: its fast cache (SLC) may have taken all of it. Writes that memory took are \
-                  told by A09.",
+        formula: formula!(
+            "Biased, and without an interval, where the windows hold fewer than {LEAST_OPS} operations each on average: a \
+             count is off by one operation at the edges of its window, and that is {wrong} then. The same where windows that \
+             end by the clock are shorter than {least}: a worker may be delayed by a tick of the scheduler, {tick} at most, \
+             and that is {wrong} then. Runs that are short in the same way agree, so their spread does not show it either. The \
+             windows of all runs together below {SECONDS_FROM} s are noted: journal commits and write back happen every five \
+             seconds. Writes to a flash drive (driver nvme or sd, not rotational, not of a virtual machine) are biased where \
+             all runs of the result wrote less than {FAST_SHARE} of its capacity, or {most} GB where that is less: its fast \
+             cache (SLC) may have taken all of it. Writes that memory took are reported by A09.",
+            wrong = Share(WRONG_BY),
+            least = Ns(LEAST_NS),
+            tick = Ns(TICK_NS),
+            most = FAST_AT_MOST / 1_000_000_000
+        ),
         provoke: "`fathom run --time 1ms --warmup 0 DIR`; `fathom run --time 1s --runs 1 DIR`; `fathom run --rw write --bs 1m --time 5s DIR` on a consumer's \
                   NVMe drive.",
-        repair: "Type a longer --time or more --runs; for writes that last, --size and --time beyond the fast cache. \
-                  Accept it with --accept E12 where bursts are what your load makes.",
+        fix: "Use a longer --time or more --runs; for writes that last, a --size and --time beyond the fast cache.",
+        accept: "Accept it where bursts are what your load makes.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -64,7 +70,7 @@ fn look(case: &Case) -> Known<Answer> {
                      interval can be given.",
                     show_share(1.0 / ops)
                 ),
-                format!("Type a longer --time: it takes {LEAST_OPS:.0} operations in each run."),
+                format!("Use a longer --time: it takes {LEAST_OPS:.0} operations in each run."),
                 ("operations_per_window", ops),
             ),
             TooLittle::Time(ns) => (
@@ -73,43 +79,42 @@ fn look(case: &Case) -> Known<Answer> {
                      can be given.",
                     show_ns(ns)
                 ),
-                format!("Type a longer --time: {} and more.", show_ns(LEAST_NS)),
+                format!("Use a longer --time: {} and more.", show_ns(LEAST_NS)),
                 ("window_ns", ns),
             ),
         };
         numbers.insert(number.0.into(), number.1);
-        let severity = Severity::Biased;
+        let (severity, cure) = (Severity::Biased, Some(cure));
         return Ok(Answer::Finding(Detail { severity, sentence, cure, evidence: numbers, renames: None }));
     }
     if case.does(Kind::Write)
         && let Some(fast) = fast_cache_bytes(case)
         && written < fast
     {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!(
                 "{} were written in all, and the fast cache of such a drive may hold {}: this may be the speed of that cache alone.",
                 show_bytes(written),
                 show_bytes(fast)
             ),
-            cure: "Write more than that: a longer --time, and a larger --size.".into(),
-            evidence: numbers,
-            renames: None,
-        }));
+            numbers,
+        )));
     }
     // Windows end some us early or late.
     if seconds < SECONDS_FROM - 0.05 {
-        return Ok(Answer::Finding(Detail {
-            severity: Severity::Note,
-            sentence: format!(
-                "{seconds:.1} s were measured in all: what comes each five seconds, as commits of a journal do, was hardly seen."
+        return Ok(Answer::Finding(Detail::new(
+            Severity::Note,
+            format!(
+                "{seconds:.1} s were measured in all: what happens every five seconds, as commits of a journal do, was hardly seen."
             ),
-            cure: "Type a longer --time or more --runs.".into(),
-            evidence: numbers,
-            renames: None,
-        }));
+            numbers,
+        )));
     }
-    Ok(Answer::Holds("It was measured for longer than journals and write back take to come round.", numbers))
+    Ok(Answer::Holds(
+        "It was measured for longer than the period of journal commits and write back.",
+        numbers,
+    ))
 }
 
 /// How much the fast caches of the flash drives below may take; `None` where there is no such drive, or none is known.
@@ -117,7 +122,7 @@ fn fast_cache_bytes(case: &Case) -> Option<u64> {
     let leaves = case.leaves().ok()?;
     let known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
     let flash = is_flash(case).ok()? && leaves.iter().all(|l| known(l.driver.as_deref()));
-    let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE) as u64).min(FAST_AT_MOST);
+    let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE.0) as u64).min(FAST_AT_MOST);
     flash.then(|| leaves.iter().map(|l| fast(l.bytes)).fold(0, u64::saturating_add))
 }
 

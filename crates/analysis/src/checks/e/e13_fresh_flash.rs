@@ -4,7 +4,8 @@
 //! nothing can be known (D18), nor the fast cache of a used drive (E12).
 
 use crate::case::Case;
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, Rename, evidence, formula};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, SECTOR_BYTES};
@@ -15,7 +16,7 @@ use model::units::show_bytes;
 /// Capacities that must be written before a drive is no longer fresh: SNIA's preconditioning.
 const WRITTEN_FROM: f64 = 2.0;
 /// Share of the capacity that was discarded from which the drive was emptied, and not just tidied up.
-const EMPTIED_FROM: f64 = 0.5;
+const EMPTIED_FROM: Share = Share(0.5);
 /// Place of the discarded sectors in a `stat` file (kernel 4.18 and later).
 const DISCARDED: usize = 13;
 
@@ -26,18 +27,19 @@ pub(super) const CHECK: Check = Check {
     page: Page {
         reads: "The `stat` file of the lowest devices at the start of the first run: sectors written and discarded \
                   since the machine started; `queue/rotational` and the capacity.",
-        formula: "For writes and trims on drives that are not rotational, outside virtual machines. Where less than \
-                  twice the capacity was written since the machine started (SNIA's preconditioning) and half of it \
-                  or more was discarded, the drive was emptied, and the result is named so. With twice the capacity \
-                  written it holds. In between, what happened before the machine started is not known: there it holds \
-                  where --precondition wrote what is measured twice over and the rate settled after that, and else it is \
-                  not checked.",
+        formula: formula!(
+            "For writes and trims on drives that are not rotational, outside virtual machines. Where less than {WRITTEN_FROM} \
+             times the capacity was written since the machine started (SNIA's preconditioning) and {EMPTIED_FROM} of it or \
+             more was discarded, the drive was emptied, and the result is named so. With {WRITTEN_FROM} times the capacity \
+             written it holds. In between, what happened before the machine started is not known: there it holds where \
+             --precondition wrote what is measured twice over and the rate settled after that, and else it is not checked."
+        ),
         provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`: this erases \
                   the drive.",
-        repair: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy DRIVE \
-                  /dev/DRIVE`, which erases it): it is written twice over first, and then with what you mean to measure \
-                  until the rate settles. A file on an emptied drive leaves the rest of it empty, however often it is \
-                  written. Accept it with --accept E13 where a fresh drive is what you compare.",
+        fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy DRIVE \
+              /dev/DRIVE`), which writes it twice over first and erases it.",
+        accept: "Preconditioning goes on with what you mean to measure until the rate settles. A file on an emptied drive \
+                 leaves the rest of it empty, however often it is written. Accept it where a fresh drive is what you compare.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -73,7 +75,7 @@ fn look(case: &Case) -> Known<Answer> {
         ));
     }
     let done = case.record.preconditioned.as_ref();
-    if (discarded as f64) < EMPTIED_FROM * capacity as f64 {
+    if (discarded as f64) < EMPTIED_FROM.0 * capacity as f64 {
         if done.is_some_and(|d| d.settled == Some(true)) {
             return Ok(Answer::Holds(
                 "What is measured was written over twice before, and then worked on until the rate settled.",
@@ -96,8 +98,7 @@ fn look(case: &Case) -> Known<Answer> {
             show_bytes(written),
             if done.is_some() { " Preconditioning left the rest of it empty." } else { "" }
         ),
-        cure: "Measure the whole drive with --precondition; it is written twice over first, which erases it."
-            .into(),
+        cure: None,
         evidence: numbers,
         renames: Some(Rename::Condition("freshly emptied drive".into())),
     }))

@@ -3,8 +3,9 @@
 //! For: a guard over fathom itself: the course adds up to the totals that the rate is made of. Not for: anything of the storage.
 
 use crate::case::{Case, CaseRun, no_run};
-use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence};
+use crate::checks::check::{Answer, Ask, Check, Detail, Page, evidence, formula};
 use crate::run_series::{moved, rows_of};
+use crate::threshold::Share;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
@@ -12,7 +13,7 @@ use model::units::show_count;
 
 /// Share by which the course and the totals may differ: nothing is ever counted in one and not in the other, so this only
 /// leaves room for a file of another version.
-const SAME: f64 = 0.001;
+const SAME: Share = Share(0.001);
 
 pub(super) const CHECK: Check = Check {
     id: CheckId::E17,
@@ -20,13 +21,15 @@ pub(super) const CHECK: Check = Check {
     belief: "the rate is operations by time",
     page: Page {
         reads: "fathom's own intervals and the totals of each run.",
-        formula: "The rate of a run is its operations by the length of its window, never a mean of the rates of \
-                  seconds or workers. As a guard the operations of the course are added up and compared with the \
-                  totals; more than 0.1 % apart voids the result. A course that was cut short to keep the session \
-                  file small is not checked.",
-        provoke: "Nothing that one can type: it would be a fault of fathom. A session file whose course has twice the operations in its \
-                  first interval shows it.",
-        repair: "Please report it with the session file.",
+        formula: formula!(
+            "The rate of a run is its operations divided by the length of its window, never a mean of the rates of seconds or \
+             workers. As a guard the operations of the intervals are added up and compared with the totals; more than {SAME} \
+             apart voids the result. Intervals that were cut short to keep the session file small are not checked."
+        ),
+        provoke: "No command does: it would be a fault of fathom. A session file that has twice the operations in its first \
+                  interval shows it.",
+        fix: "Report it with the session file: this is a fault of fathom.",
+        accept: "",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
@@ -46,31 +49,29 @@ fn look(case: &Case) -> Known<Answer> {
         in_totals = super::TIMED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
     }
     let numbers = evidence([("course_ops", in_course as f64), ("total_ops", in_totals as f64)]);
-    if in_course.abs_diff(in_totals) as f64 <= SAME * in_totals as f64 {
-        return Ok(Answer::Holds("The rate is operations by time, and its course adds up to it.", numbers));
+    if in_course.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
+        return Ok(Answer::Holds("The rate is operations by time, and its intervals add up to it.", numbers));
     }
-    Ok(Answer::Finding(Detail {
-        severity: Severity::Void,
-        sentence: format!(
-            "The course of the runs has {} operations and their totals {}: the rate is not operations by time.",
+    Ok(Answer::Finding(Detail::new(
+        Severity::Void,
+        format!(
+            "The intervals of the runs have {} operations and their totals {}: the rate is not operations by time.",
             show_count(in_course as f64),
             show_count(in_totals as f64)
         ),
-        cure: "This is a fault of fathom; please report it with the session file.".into(),
-        evidence: numbers,
-        renames: None,
-    }))
+        numbers,
+    )))
 }
 
 /// Refuses a course with gaps: frames of it are left out where a session file reaches its limit.
 fn covered(ran: &CaseRun) -> Known<()> {
     let longest: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
     // Rows of several workers overlap a little, so together they are never shorter than the window.
-    let whole = longest as f64 >= (1.0 - SAME) * ran.stream.window_ns as f64;
+    let whole = longest as f64 >= (1.0 - SAME.0) * ran.stream.window_ns as f64;
     if whole && longest > 0 {
         Ok(())
     } else {
-        Err("the course of the runs is not complete in the record".into())
+        Err("the intervals of the runs are not complete in the record".into())
     }
 }
 

@@ -3,7 +3,7 @@
 //! For: naming everything that differs beside the numbers. Not for: the numbers.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Detail, Evidence, Page};
+use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::{self, sentence};
 use model::check_id::CheckId;
 use model::comparison::Pair;
@@ -16,18 +16,20 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     page: Page {
         reads: "The jobs of both sides as they were carried out, the machine, file system and block stack of both, and \
                 the findings that void or rename a result.",
-        formula: "Refused, because it is other work: another order, direction, block size, span, first byte, number of \
-                  targets, depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a \
-                  side that a finding voids; a side that a finding renames and the other not, such as the page cache \
-                  (A01) against the device; sessions of one side that differ in anything. Named, because it may be \
-                  the very thing that is compared: host, kernel, CPU, hypervisor, limits of cgroups, file system, \
-                  mount options, device, its queue, engine, batch, CPUs of the workers, times, and what limited the \
-                  result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not checked.",
+        formula: formula!(
+            "Refused, because it is other work: another order, direction, block size, span, first byte, number of targets, \
+             depth, workers, cache mode, pace, syncs or data, or other streams beside it. Refused too: a side that a finding \
+             voids; a side that a finding renames and the other not, such as the page cache (A01) against the device; sessions \
+             of one side that differ in anything. Named, because it may be the very thing that is compared: host, kernel, CPU, \
+             hypervisor, limits of cgroups, file system, mount options, device, its queue, engine, batch, CPUs of the workers, \
+             times, and what limited the result (B05, D05, D06, D08, D11). A circumstance that is not known of both is not \
+             checked."
+        ),
         provoke: "fathom run --cache direct -o a.json DIR\n\
                   fathom run --cache buffered -o b.json DIR\n\
                   fathom compare a.json b.json",
-        repair: "Measure both alike. To compare different work all the same, type --accept E14: then the differences \
-                 are named, and the words are about them as well.",
+        fix: "Measure both alike; or use --accept E14 to compare them all the same.",
+        accept: "With --accept E14 the differences are named, and the answers are about them as well.",
     },
     acceptable: true,
     ask: look,
@@ -51,18 +53,18 @@ fn look(asked: &Asked) -> Vec<Said> {
     out
 }
 
-fn found(severity: Severity, sentence: String, cure: &str) -> Detail {
-    Detail { severity, sentence, cure: cure.into(), evidence: Evidence::new(), renames: None }
+fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
+    let cure = cure.map(Into::into);
+    Detail { severity, sentence, cure, evidence: Evidence::new(), renames: None }
 }
 
 /// Differences that make it other work, whether that was accepted or not.
 fn other_work(pair: &Pair, accepted: bool) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences)? + ".";
     Some(if accepted {
-        found(Severity::Rename, sentence, "")
+        found(Severity::Rename, sentence, Some(""))
     } else {
-        let cure = "Measure both alike; or type --accept E14 to compare them all the same.";
-        found(Severity::Void, sentence, cure)
+        found(Severity::Void, sentence, None)
     })
 }
 
@@ -70,12 +72,12 @@ fn other_work(pair: &Pair, accepted: bool) -> Option<Detail> {
 fn none(pair: &Pair) -> Option<Detail> {
     let why =
         pair.refused.as_ref().filter(|why| compare::other_work(&pair.differences).as_ref() != Some(why))?;
-    Some(found(Severity::Void, format!("{why}."), "Measure again without that."))
+    Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))
 }
 
 fn labelled(pair: &Pair) -> Option<Detail> {
     let words: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(sentence::difference).collect();
     let sentence = format!("What differs beside the numbers: {}.", words.join("; "));
-    (!words.is_empty()).then(|| found(Severity::Note, sentence, ""))
+    (!words.is_empty()).then(|| found(Severity::Note, sentence, Some("")))
 }

@@ -4,7 +4,9 @@
 //! which is in the interval.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Detail, Page, evidence};
+use crate::checks::check::{Answer, Detail, Page, evidence, formula};
+use crate::compare::weighing::{MARGIN, MARGIN_OF_LONE_SESSIONS};
+use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::units::show_share;
@@ -12,17 +14,22 @@ use model::units::show_share;
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E15,
     name: "NOISE_FLOOR",
-    belief: "two sessions of the same thing would have been alike",
+    belief: "two sessions of the same thing would have had the same result",
     page: Page {
         reads: "The means of the sessions of each side, where a side has several.",
-        formula: "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th \
-                  percentile: they are one configuration, so what lies between them is what no change at all makes. \
-                  It takes the place of the margin of 1 % where it is larger, for each number by itself; it fires \
-                  where the headline differs by no more. Runs of one session cannot show it: what changes from one \
-                  hour to the next, or with a new test file, is the same for all of them. So where each side is one \
-                  session the margin is 5 %, unless another is typed.",
+        formula: formula!(
+            "The floor is the largest difference between two sessions of one side, from 20 pairs on their 95th percentile: \
+             they are one configuration, so what lies between them is what no change at all makes. It takes the place of the \
+             margin of {margin} where it is larger, for each number by itself; it fires where the headline differs by no more. \
+             Runs of one session cannot show it: what changes from one hour to the next, or with a new test file, is the same \
+             for all of them. So where each side is one session the margin is {lone}, unless another is typed.",
+            margin = Share(MARGIN),
+            lone = Share(MARGIN_OF_LONE_SESSIONS)
+        ),
         provoke: "Measure A twice with another load on the disk in between, then `fathom compare A1,A2 B`.",
-        repair: "Type several sessions on each side, best measured in turns: `fathom compare A1,A2,A3 B1,B2,B3`.",
+        fix: "Find what changes between sessions of one configuration, or measure more of them in turns: `fathom compare \
+              A1,A2,A3 B1,B2,B3`.",
+        accept: "",
     },
     acceptable: false,
     ask: look,
@@ -34,7 +41,7 @@ fn look(asked: &Asked) -> Vec<Said> {
     let Some(floor) = metric.floor else {
         let why = format!(
             "each side is one session, so how far two sessions of one configuration lie apart is not known, and {} \
-             counts as no difference; type several on each side: A1,A2,A3 B1,B2,B3",
+             counts as no difference; name several on each side: A1,A2,A3 B1,B2,B3",
             show_share(metric.margin)
         );
         return vec![(about, Err(why))];
@@ -46,18 +53,15 @@ fn look(asked: &Asked) -> Vec<Said> {
         let holds = "The sessions of one side lie closer together than the two sides.";
         return vec![(about, Ok(Answer::Holds(holds, numbers)))];
     }
-    let found = Detail {
-        severity: Severity::Biased,
-        sentence: format!(
+    let found = Detail::new(
+        Severity::Biased,
+        format!(
             "{} differs by {}, and sessions of one side differ by up to {} with nothing changed.",
             metric.name,
             show_share(effect),
             show_share(floor)
         ),
-        cure: "Find what changes between sessions of one configuration, or measure more of them in turns."
-            .into(),
-        evidence: numbers,
-        renames: None,
-    };
+        numbers,
+    );
     vec![(about, Ok(Answer::Finding(found)))]
 }

@@ -3,8 +3,9 @@
 //! For: numbers that would be called different by themselves. Not for: allowing for it; the chances already do.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Detail, Page, evidence};
+use crate::checks::check::{Answer, Detail, Page, evidence, formula};
 use crate::stats::welch::ALLOWED;
+use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::comparison::{Answer as Word, Metric};
 use model::finding::Severity;
@@ -12,17 +13,20 @@ use model::finding::Severity;
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E16,
     name: "MULTIPLE_LOOKS",
-    belief: "one of many numbers that differs means something",
+    belief: "when one of many numbers differs, that means something",
     page: Page {
         reads: "The chances of all numbers of the comparison, but of the headline.",
-        formula: "Of 20 numbers that are the same, one lies outside its 95 % interval by chance. So the chances are \
-                  raised by Holm's procedure until any false word at all is less likely than 5 %. The headline was \
-                  named before anything was measured and is judged by itself. It fires where a number lies beyond \
-                  the margin by its own interval and is not called different because of the others.",
+        formula: formula!(
+            "Of 20 numbers that are the same, one lies outside its 95 % interval by chance. So the chances are raised by \
+             Holm's procedure until any false answer at all is less likely than {allowed}. The headline was named before \
+             anything was measured and is judged by itself. It fires where a number lies beyond the margin by its own interval \
+             and is not called different because of the others.",
+            allowed = Share(ALLOWED)
+        ),
         provoke: "`fathom compare` of two sessions of `fathom bench --profile cdm` on a disk with neighbours: more than \
                   thirty numbers.",
-        repair: "Do not quote the one number that differs. Say which one matters and measure that by itself \
-                 (`fathom run`, then it is the headline), or with more --runs.",
+        fix: "Measure the one that matters by itself (`fathom run`, then it is the headline), or with more --runs.",
+        accept: "Do not quote the one number that differs.",
     },
     acceptable: false,
     ask: look,
@@ -39,16 +43,14 @@ fn look(asked: &Asked) -> Vec<Said> {
     let answer = if held.is_empty() {
         Answer::Holds("No number differs only because many were looked at.", numbers)
     } else {
-        Answer::Finding(Detail {
-            severity: Severity::Biased,
-            sentence: format!(
+        Answer::Finding(Detail::new(
+            Severity::Biased,
+            format!(
                 "You looked at {looks} numbers beside the headline, and some differ by chance. Not significant after correction for multiple tests: {}.",
                 held.join(", ")
             ),
-            cure: "Measure the one that matters by itself, or type more --runs.".into(),
-            evidence: numbers,
-            renames: None,
-        })
+            numbers,
+        ))
     };
     vec![(Vec::new(), Ok(answer))]
 }

@@ -4,15 +4,16 @@
 //! storage.
 
 use super::{Asked, ComparisonCheck, Said};
-use crate::checks::check::{Answer, Detail, Evidence, Page};
+use crate::checks::check::{Answer, Detail, Evidence, Page, formula};
 use crate::compare::sides::One;
+use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::report::{Figures, Measured};
 use model::units::show_ns;
 
 /// Share by which it may lie outside: percentiles are known to the 0.8 % of a bucket.
-const SAME: f64 = 0.01;
+const SAME: Share = Share(0.01);
 
 pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     id: CheckId::E18,
@@ -20,15 +21,18 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
     belief: "a percentile of several is made of all their operations",
     page: Page {
         reads: "Of each result its percentiles over all operations, and those of each of its runs.",
-        formula: "A percentile of all operations lies between the smallest and the largest of the same percentile of \
-                  the parts, whatever they are: fathom merges histograms. One that is more than 1 % outside was added \
-                  up or comes from elsewhere; percentiles of that name are not compared then. Percentiles are \
-                  compared run by run: the value beside them is the geometric mean over runs, the percentile of a \
-                  typical run and not that of all operations, which each report shows.",
+        formula: formula!(
+            "A percentile of all operations lies between the smallest and the largest of the same percentile of the parts, \
+             whatever they are: fathom merges histograms. One that is more than {SAME} outside was added up or comes from \
+             elsewhere; percentiles of that name are not compared then. Percentiles are compared run by run: the value beside \
+             them is the geometric mean over runs, the percentile of a typical run and not that of all operations, which each \
+             report shows."
+        ),
         provoke: "Add up a percentile in a report by hand: \
                   `jq '.results[].read.latency_ns.percentiles[\"99\"] *= 8' a.json > b.json` and \
                   `fathom compare a.json b.json`.",
-        repair: "Compare the sessions themselves instead of files that somebody worked on.",
+        fix: "Compare the sessions themselves, which have the histograms, instead of edited files.",
+        accept: "",
     },
     acceptable: false,
     ask: look,
@@ -71,16 +75,14 @@ struct Outside {
 impl Outside {
     fn found(&self, side: &str) -> Detail {
         let [whole, low, high] = [self.whole, self.runs[0], self.runs[1]].map(|ns| show_ns(ns as f64));
-        Detail {
-            severity: Severity::Void,
-            sentence: format!(
+        Detail::new(
+            Severity::Void,
+            format!(
                 "The {} of {side} is {whole} and those of its runs go from {low} to {high}: it is not made of them.",
                 self.name
             ),
-            cure: "Compare the session itself: it has the histograms.".into(),
-            evidence: Evidence::new(),
-            renames: None,
-        }
+            Evidence::new(),
+        )
     }
 }
 
@@ -97,7 +99,8 @@ fn outside(result: &Measured) -> Vec<Outside> {
                 |r: &model::report::RunFigures| r.percentiles_ns.get(kind)?.get(rank).copied().flatten();
             let runs: Vec<u64> = result.runs.iter().map(of_run).collect::<Option<_>>()?;
             let (low, high) = (*runs.iter().min()?, *runs.iter().max()?);
-            let out = (whole as f64) < (1.0 - SAME) * low as f64 || whole as f64 > (1.0 + SAME) * high as f64;
+            let out =
+                (whole as f64) < (1.0 - SAME.0) * low as f64 || whole as f64 > (1.0 + SAME.0) * high as f64;
             out.then(|| Outside { name: format!("{kind} p{rank}"), whole, runs: [low, high] })
         })
         .collect()

@@ -70,7 +70,9 @@ pub(super) fn ask(asked: &Asked) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(asked) {
-            let Some(mut new) = findings::finding(check.id, check.name, &answer, about) else { continue };
+            let Some(mut new) = findings::finding(check.id, check.name, &check.page, &answer, about) else {
+                continue;
+            };
             new.accepted = check.acceptable && asked.accepted;
             let same =
                 |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);

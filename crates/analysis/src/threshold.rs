@@ -1,0 +1,65 @@
+//! Thresholds that print themselves, so that a page says the number that a check compares with.
+//!
+//! For: the formulas of pages. Not for: measured numbers (`model::units`), which are shown as far as they are known; a threshold is
+//! exact and has no more digits than it needs.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A share, shown as `5 %`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share(pub f64);
+
+impl fmt::Display for Share {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        write!(to, "{} %", exact(self.0 * 100.0))
+    }
+}
+
+impl PartialEq<Share> for f64 {
+    fn eq(&self, other: &Share) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd<Share> for f64 {
+    fn partial_cmp(&self, other: &Share) -> Option<Ordering> {
+        self.partial_cmp(&other.0)
+    }
+}
+
+/// A time in ns, shown as `60 us`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ns(pub f64);
+
+impl fmt::Display for Ns {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            n if n < 1e3 => (n, "ns"),
+            n if n < 1e6 => (n / 1e3, "us"),
+            n if n < 1e9 => (n / 1e6, "ms"),
+            n => (n / 1e9, "s"),
+        };
+        write!(to, "{} {unit}", exact(value))
+    }
+}
+
+/// Without what products of binary fractions add far behind the point.
+fn exact(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+#[test]
+fn thresholds_have_the_digits_that_they_need() {
+    let shares = [0.05, 0.001, 0.005, 1.1, 1.0 - 0.9].map(|s| Share(s).to_string());
+    assert_eq!(shares, ["5 %", "0.1 %", "0.5 %", "110 %", "10 %"]);
+    let times = [900.0, 60e3, 500e3, 2e6, 1e9].map(|t| Ns(t).to_string());
+    assert_eq!(times, ["900 ns", "60 us", "500 us", "2 ms", "1 s"]);
+}
+
+#[test]
+fn a_share_is_compared_with_numbers_and_what_is_no_number_passes_none() {
+    assert!(0.06 > Share(0.05) && 0.05 <= Share(0.05) && 0.04 < Share(0.05));
+    let none = f64::NAN;
+    assert_eq!([none > Share(0.05), none <= Share(0.05)], [false, false]);
+}
