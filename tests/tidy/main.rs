@@ -1,7 +1,7 @@
 //! Tidiness of this repository's source, held by a ratchet: what is untidy may become less and never more.
 //!
-//! For: files that import each other in a circle, long functions and files, doc comments that only repeat a name; each told with
-//! file and line. Not for: style, which rustfmt and clippy hold.
+//! For: files that import each other in a circle, long functions and files, doc comments that only repeat a name, thresholds that are
+//! typed twice; each told with file and line. Not for: style, which rustfmt and clippy hold.
 //! `bounds.txt` has what is untidy today. Where there is less of it: `FATHOM_BLESS=1 cargo test --test tidy`, and commit the file.
 #![allow(clippy::unwrap_used)] // A file that cannot be read is a failure of the test.
 
@@ -11,6 +11,7 @@ mod docs;
 mod imports;
 mod lengths;
 mod source;
+mod thresholds;
 
 use source::Source;
 use std::path::Path;
@@ -33,6 +34,7 @@ fn the_source_becomes_no_less_tidy() {
     let mut found = circles::find(root);
     found.extend(files.iter().flat_map(lengths::find));
     found.extend(files.iter().filter_map(docs::find));
+    found.extend(files.iter().filter_map(thresholds::find));
     let worse = bounds::hold(found, &root.join("tests/tidy/bounds.txt"));
     assert!(worse.is_empty(), "\n{}", worse.join("\n"));
 }

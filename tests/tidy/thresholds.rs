@@ -1,0 +1,120 @@
+//! Thresholds that a formula types again, though a constant of its file has them: one of both is then changed without the other.
+//!
+//! For: numbers in the text of `formula!`. Not for: numbers that only explain it, which no constant has.
+
+use crate::Untidy;
+use crate::source::{Source, is_test};
+use syn::visit::{self, Visit};
+use syn::{BinOp, Expr, Item, Lit, LitStr};
+
+/// Units that formulas have, by their factor to what constants have: shares, ns and bytes.
+const UNITS: &[(&str, f64)] = &[
+    ("%", 0.01),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+];
+
+/// How many a file has.
+pub(crate) fn find(source: &Source) -> Option<Untidy> {
+    let path = source.path.display();
+    let mut constants = Vec::new();
+    for item in &source.syntax.items {
+        if let Item::Const(constant) = item
+            && !is_test(&constant.attrs)
+        {
+            values(&constant.expr, &mut constants);
+        }
+    }
+    let mut formulas = Formulas(Vec::new());
+    formulas.visit_file(&source.syntax);
+    let typed = formulas.0.iter().flat_map(|text| numbers(text));
+    let again: Vec<String> = typed
+        .filter(|(_, meant)| meant.iter().any(|m| constants.iter().any(|c| (m - c).abs() <= 1e-9 * c.abs())))
+        .map(|(said, _)| format!("{path}: the formula types {said}, which a constant has; name the constant"))
+        .collect();
+    let (key, figure) = (format!("threshold {path}"), again.len());
+    (figure > 0).then(|| Untidy { key, figure, sentence: again.join("\n") })
+}
+
+/// The numbers of a constant, those within a share, a list or a structure too.
+fn values(of: &Expr, into: &mut Vec<f64>) {
+    match of {
+        Expr::Array(list) => list.elems.iter().for_each(|e| values(e, into)),
+        Expr::Call(call) => call.args.iter().for_each(|e| values(e, into)),
+        Expr::Struct(fields) => fields.fields.iter().for_each(|f| values(&f.expr, into)),
+        Expr::Tuple(list) => list.elems.iter().for_each(|e| values(e, into)),
+        other => into.extend(value(other)),
+    }
+}
+
+/// The number that an expression is, where it is one of literals.
+fn value(of: &Expr) -> Option<f64> {
+    match of {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Int(int) => int.base10_parse().ok(),
+            Lit::Float(float) => float.base10_parse().ok(),
+            _ => None,
+        },
+        Expr::Binary(two) => {
+            let (left, right) = (value(&two.left)?, value(&two.right)?);
+            match two.op {
+                BinOp::Shl(_) => Some(left * right.exp2()),
+                BinOp::Mul(_) => Some(left * right),
+                BinOp::Div(_) => Some(left / right),
+                _ => None,
+            }
+        }
+        Expr::Cast(cast) => value(&cast.expr),
+        Expr::Paren(inner) => value(&inner.expr),
+        _ => None,
+    }
+}
+
+/// The texts of `formula!`.
+struct Formulas(Vec<String>);
+
+impl<'s> Visit<'s> for Formulas {
+    fn visit_macro(&mut self, call: &'s syn::Macro) {
+        if call.path.is_ident("formula") {
+            let literal = call.tokens.clone().into_iter().next();
+            let text = literal.and_then(|token| syn::parse2::<LitStr>(token.into()).ok());
+            self.0.extend(text.map(|t| t.value()));
+        }
+        visit::visit_macro(self, call);
+    }
+}
+
+/// The numbers in a text as they stand there, and what each may mean to a constant.
+fn numbers(text: &str) -> Vec<(String, Vec<f64>)> {
+    let plain = |word: &str| word.trim_matches(|c: char| "(),.;:".contains(c)).replace(',', "");
+    let words: Vec<String> = text.split_whitespace().map(plain).collect();
+    let mut found = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let Ok(number) = word.parse::<f64>() else { continue };
+        let next = words.get(i + 1).map_or("", String::as_str);
+        match UNITS.iter().find(|(unit, _)| *unit == next) {
+            // Constants of seconds are in seconds too.
+            Some(("s", factor)) => found.push((format!("{word} s"), vec![number, number * factor])),
+            Some((unit, factor)) => found.push((format!("{word} {unit}"), vec![number * factor])),
+            None => found.push((word.clone(), vec![number])),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_number_that_a_constant_has_is_typed_in_no_formula() {
+    let text = "const A: f64 = 0.05;\nconst B: Share = Share(0.5);\nconst C: u64 = 1 << 20;\nconst D: u64 = 2_000_000;\n\
+                const E: [f64; 2] = [7.0, 200_000.0];\n#[cfg(test)]\nconst F: u64 = 9;\nconst CHECK: Check = Check { formula: formula!(\
+                \"above 5 %, from 50 % on, 1 MiB, (2 ms) or 200,000 and 7; not 9, 5, p99 or {A} of 95 %.\", b = Share(B)) };\n";
+    let source = Source { path: "src/x.rs".into(), lines: 9, syntax: syn::parse_file(text).unwrap() };
+    let found = find(&source).unwrap();
+    assert_eq!((found.key.as_str(), found.figure), ("threshold src/x.rs", 6), "{}", found.sentence);
+    for said in ["5 %", "50 %", "1 MiB", "2 ms", "200000", "7"] {
+        assert!(found.sentence.contains(&format!("types {said},")), "{said}: {}", found.sentence);
+    }
+}
