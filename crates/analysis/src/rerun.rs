@@ -3,7 +3,7 @@
 //! For: two records out of one, so that each side is judged as any session, and what the sides come to. Not for: how two
 //! reports are compared (`compare`).
 
-use crate::compare::weighing::MARGIN;
+use crate::compare::margin::MARGIN;
 use crate::compare::{Options, compare};
 use model::plan;
 use model::record::{Record, Run};

@@ -11,13 +11,14 @@ pub(crate) mod checks;
 
 mod fingerprint;
 mod gate;
+pub(crate) mod margin;
 mod measures;
 mod renames;
 mod sentence;
 mod sides;
 #[cfg(test)]
 mod simulation;
-pub(crate) mod weighing;
+mod weighing;
 
 use crate::stats::holm;
 use checks::Asked;

@@ -4,8 +4,9 @@
 //! tables. The table of `docs/compare.md` is printed by
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
 
+use super::margin::MARGIN;
 use super::measures::Measure;
-use super::weighing::{MARGIN, Weighed, rates, weigh};
+use super::weighing::{Weighed, rates, weigh};
 use crate::stats::holm;
 use model::comparison::{Answer, Metric};
 use model::payload::split_mix;

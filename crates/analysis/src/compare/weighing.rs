@@ -6,6 +6,7 @@
 //! allowing for all numbers that are looked at (Holm), and where the ranks agree. `SAME` is proven as well: the whole interval
 //! lies within the margin. All else is `CANNOT TELL`.
 
+use super::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE};
 use super::measures::Measure;
 use crate::stats::sample::mean;
 use crate::stats::two_samples;
@@ -14,14 +15,6 @@ use crate::stats::{bootstrap, ranks};
 use model::comparison::{Answer, Metric};
 use model::units::show_share;
 
-/// Share below which a difference of a rate is of no interest, unless the user says more.
-pub(crate) const MARGIN: f64 = 0.01;
-/// The same where it is not known how far two sessions of one configuration lie apart, unless the user says otherwise. Their
-/// runs do not show it: 20 pairs of the same job on a virtual disk, one session right after the other, differed with a
-/// deviation of 3 %, and with a margin of 1 % three of them were told apart.
-pub(crate) const MARGIN_OF_LONE_SESSIONS: f64 = 0.05;
-/// The same of a percentile, which is known to the 0.8 % of a bucket.
-const MARGIN_OF_PERCENTILE: f64 = 0.02;
 /// Pairs of sessions of one side from which their 95th percentile is less than the largest.
 const SURE_OF_FLOOR: f64 = 0.95;
 

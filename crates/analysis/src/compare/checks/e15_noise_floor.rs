@@ -5,7 +5,7 @@
 
 use super::{Asked, ComparisonCheck, Said};
 use crate::checks::check::{Answer, Detail, Page, evidence, formula};
-use crate::compare::weighing::{MARGIN, MARGIN_OF_LONE_SESSIONS};
+use crate::compare::margin::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::threshold::Share;
 use model::check_id::CheckId;
 use model::finding::Severity;
