@@ -101,11 +101,7 @@ impl Entry {
 
     /// `VALID`; `None` where nothing was concluded.
     pub fn verdict_word(&self) -> Option<&'static str> {
-        self.verdict.map(|verdict| match verdict {
-            Verdict::Valid => "VALID",
-            Verdict::Suspect => "SUSPECT",
-            Verdict::Invalid => "INVALID",
-        })
+        self.verdict.map(Verdict::word)
     }
 
     /// How it ended other than as planned: `interrupted`.

@@ -18,6 +18,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// As it is printed, and as it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Suspect => "SUSPECT",
+            Self::Invalid => "INVALID",
+        }
+    }
+
     /// Of a result in a file that was written before results had a verdict of their own: nothing was shown.
     pub(crate) fn unknown() -> Self {
         Self::Suspect

@@ -12,7 +12,7 @@ use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
 use std::io::{self, Write};
 
-const RESULTS: [&str; 14] = [
+const RESULTS: [&str; 19] = [
     "name",
     "true_name",
     "direction",
@@ -27,8 +27,13 @@ const RESULTS: [&str; 14] = [
     "depth_mean",
     "p50_ns",
     "p99_ns",
+    "p90_ns",
+    "p95_ns",
+    "p99.9_ns",
+    "verdict",
+    "limited_by",
 ];
-const INTERFACES: [&str; 25] = [
+const INTERFACES: [&str; 32] = [
     "interface",
     "work",
     "block_bytes",
@@ -54,9 +59,16 @@ const INTERFACES: [&str; 25] = [
     "extents_after",
     "largest_piece_bytes_after",
     "findings",
+    "iops_low",
+    "iops_high",
+    "p90_ns",
+    "p95_ns",
+    "p99.9_ns",
+    "verdict",
+    "limited_by",
 ];
 
-const CELLS: [&str; 20] = [
+const CELLS: [&str; 31] = [
     "work",
     "block_bytes",
     "depth",
@@ -77,14 +89,28 @@ const CELLS: [&str; 20] = [
     "cpu_ns_per_mib",
     "limited_by",
     "skipped_because",
+    "mb_per_s_low",
+    "mb_per_s_high",
+    "p90_ns",
+    "p95_ns",
+    "p99.9_ns",
+    "write_p50_ns",
+    "write_p90_ns",
+    "write_p95_ns",
+    "write_p99_ns",
+    "write_p99.9_ns",
+    "verdict",
 ];
+/// Columns of a cell that say what it is.
+const SETTING: usize = 6;
 
 pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(to);
     match &report.study {
         Studied::Interfaces(api) => {
             out.write_record(INTERFACES)?;
-            api.rows.iter().try_for_each(|row| out.write_record(of_interface(row)))?;
+            let result = |row: &ApiRow| report.results.get(row.result);
+            api.rows.iter().try_for_each(|row| out.write_record(of_interface(row, result(row))))?;
         }
         Studied::Sweep(sweep) if sweep.is_in_order() => {
             out.write_record(CELLS)?;
@@ -111,10 +137,7 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
     let number = |v: f64| if result.void { String::new() } else { v.to_string() };
     let end =
         |interval: Option<[f64; 2]>, i: usize| interval.map_or_else(String::new, |ends| number(ends[i]));
-    let percentile = |p: &str| {
-        let ns = figures.latency_ns.percentiles.get(p).copied().flatten();
-        ns.map_or_else(String::new, |ns| number(ns as f64))
-    };
+    let percentile = |p: &str| at_rank(Some(figures), p).map_or_else(String::new, number);
     [
         result.name.clone(),
         result.true_name.clone(),
@@ -130,7 +153,17 @@ fn of_direction(result: &Measured, word: &str, figures: &Figures) -> [String; RE
         number(figures.depth_mean),
         percentile("50"),
         percentile("99"),
+        percentile("90"),
+        percentile("95"),
+        percentile("99.9"),
+        result.verdict.word().into(),
+        result.limiter.name.clone(),
     ]
+}
+
+/// A percentile of latency in ns; `None` where nothing tells it.
+fn at_rank(figures: Option<&Figures>, rank: &str) -> Option<f64> {
+    figures?.latency_ns.percentiles.get(rank).copied().flatten().map(|ns| ns as f64)
 }
 
 /// A cell that was measured in its order. Percentiles and the device are those of all its runs, the rest that of the window.
@@ -139,7 +172,12 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
     let void = result.is_some_and(|r| r.void);
     let number = |v: Option<f64>| v.filter(|_| !void).map_or_else(String::new, |v| v.to_string());
     let figures = result.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
-    let percentile = |p: &str| Some(figures?.latency_ns.percentiles.get(p).copied().flatten()? as f64);
+    let percentile = |p: &str| number(at_rank(figures, p));
+    // Of a mix the columns without a direction are those of its reads.
+    let writes = result.and_then(|r| r.write.as_ref()).filter(|_| result.is_some_and(|r| r.read.is_some()));
+    let of_writes = |p: &str| number(at_rank(writes, p));
+    let per_mib = cell.mb_per_s.zip(cell.mib_per_s).map(|(mb, mib)| mb / mib);
+    let end = |i: usize| number(cell.interval.zip(per_mib).map(|(ends, scale)| ends[i] * scale));
     let seen = result.and_then(Measured::at_device).zip(cell.iops);
     let setting = of_setting(&cell.setting);
     let rest = [
@@ -150,25 +188,36 @@ fn of_cell(report: &Report, cell: &CellFigures) -> [String; CELLS.len()] {
         number(cell.iops),
         number(cell.latency_mean_ns),
         number(cell.latency_max_ns.map(|ns| ns as f64)),
-        number(percentile("50")),
-        number(percentile("99")),
+        percentile("50"),
+        percentile("99"),
         number(seen.map(|(device, iops)| device.requests_per_s(iops))),
         number(seen.map(|(device, iops)| device.bytes_per_s(iops) / 1e6)),
         number(cell.cpu_ns_per_mib),
         result.map_or_else(String::new, |r| r.limiter.name.clone()),
         String::new(),
+        end(0),
+        end(1),
+        percentile("90"),
+        percentile("95"),
+        percentile("99.9"),
+        of_writes("50"),
+        of_writes("90"),
+        of_writes("95"),
+        of_writes("99"),
+        of_writes("99.9"),
+        result.map_or("", |r| r.verdict.word()).into(),
     ];
     joined(setting, rest)
 }
 
 fn of_skipped(cell: &Skipped) -> [String; CELLS.len()] {
-    let mut rest: [String; 14] = std::array::from_fn(|_| String::new());
+    let mut rest: [String; CELLS.len() - SETTING] = std::array::from_fn(|_| String::new());
     rest[0] = false.to_string();
     rest[13].clone_from(&cell.why);
     joined(of_setting(&cell.setting), rest)
 }
 
-fn of_setting(setting: &Setting) -> [String; 6] {
+fn of_setting(setting: &Setting) -> [String; SETTING] {
     [
         setting.work(),
         setting.block_bytes.to_string(),
@@ -179,16 +228,21 @@ fn of_setting(setting: &Setting) -> [String; 6] {
     ]
 }
 
-fn joined(setting: [String; 6], rest: [String; 14]) -> [String; CELLS.len()] {
+fn joined(setting: [String; SETTING], rest: [String; CELLS.len() - SETTING]) -> [String; CELLS.len()] {
     let mut all = setting.into_iter().chain(rest);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
+fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.len()] {
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
     let end = |interval: Option<[f64; 2]>, i: usize| number(interval.map(|ends| ends[i]));
     let device = |i: usize| number(row.device_bytes_per_byte.as_ref().ok().map(|d| d[i]));
     let after = row.stored_after.as_ref().and_then(|s| s.as_ref().ok());
+    // Each work has one direction. What a finding voids has no number in any column.
+    let measured = result.filter(|r| !r.void);
+    let figures = measured.and_then(|r| r.read.as_ref().or(r.write.as_ref()));
+    let percentile = |p: &str| number(at_rank(figures, p));
+    let iops = figures.and_then(|f| f.iops_interval);
     let largest = after.and_then(|s| s.largest_piece_bytes);
     [
         row.interface.clone(),
@@ -216,5 +270,12 @@ fn of_interface(row: &ApiRow) -> [String; INTERFACES.len()] {
         after.map_or_else(String::new, |s| s.count.to_string()),
         largest.map_or_else(String::new, |b| b.to_string()),
         CheckId::list(&row.findings, " "),
+        end(iops, 0),
+        end(iops, 1),
+        percentile("90"),
+        percentile("95"),
+        percentile("99.9"),
+        result.map_or("", |r| r.verdict.word()).into(),
+        result.map_or_else(String::new, |r| r.limiter.name.clone()),
     ]
 }
