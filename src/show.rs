@@ -15,7 +15,7 @@ use model::plan::Plan;
 use model::record::Record;
 use model::report::Report;
 use model::spec::presets::preset;
-use report::{Format, Style};
+use report::{Detail, Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,6 +32,8 @@ pub struct Showing {
     pub accept: Vec<CheckId>,
     /// Show the ledger of each result.
     pub ledger: bool,
+    /// How much of the report.
+    pub detail: Detail,
     /// No progress.
     pub quiet: bool,
     /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
@@ -47,9 +49,14 @@ impl Showing {
             replace: Replace::Text,
             accept: Vec::new(),
             ledger: false,
+            detail: Detail::default(),
             quiet: true,
             explain: false,
         }
+    }
+
+    fn style(&self) -> Style {
+        Style { ledger: self.ledger, course: self.explain, detail: self.detail, ..Style::default() }
     }
 }
 
@@ -90,7 +97,7 @@ pub fn report(
     outlets: &Outlets,
     kept: Option<&Path>,
 ) -> Result<(), Failure> {
-    let style = Style { colour: false, ledger: showing.ledger, course: showing.explain };
+    let style = showing.style();
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {

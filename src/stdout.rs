@@ -4,7 +4,7 @@
 //! ([`crate::output`]), nor words about what is going on ([`crate::stderr`]).
 
 use crate::failure::{Failure, cause};
-use crate::stream::{has_colours, write};
+use crate::stream::{columns, has_colours, write};
 use model::visible::{visible, visible_json};
 use report::{Content, Format, Kind, Style, TEXT};
 use rustix::fs::FileType;
@@ -23,11 +23,12 @@ pub fn text(text: &str) -> Result<(), Failure> {
     bytes(&harmless(text.as_bytes(), Content::Text))
 }
 
-/// Prints a report of any kind in a format, with colours on a terminal.
+/// Prints a report of any kind in a format, as wide as the terminal and with its colours.
 ///
 /// # Errors
 /// As [`text`], and where the format has no way to write it.
 pub fn report<K: Kind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
+    let style = Style { width: columns(Some(rustix::stdio::stdout())), ..style };
     let plain = render(format, report, style)?;
     let shown = harmless(&plain, format.content);
     let may_colour = format.content == Content::Text && shown == plain;
@@ -47,6 +48,7 @@ pub(crate) fn rendered<K: Kind + ?Sized>(
     report: &K,
     style: Style,
 ) -> Result<Vec<u8>, Failure> {
+    let style = Style { width: columns(None), ..style };
     Ok(harmless(&render(format, report, style)?, format.content))
 }
 

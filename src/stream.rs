@@ -4,12 +4,25 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Whether colours are wanted on a stream: on a terminal, and not where `NO_COLOR` is set.
+/// Fewest columns that text is laid out for.
+const NARROWEST: usize = 20;
+
+/// Whether colours are wanted on a stream: on a terminal that has some, and not where `NO_COLOR` is set.
 pub(crate) fn has_colours(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    stream.is_terminal() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Columns of a stream: as many as `COLUMNS` says, else as the terminal has; of anything else as many as fit one that says nothing.
+pub(crate) fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let of_terminal = || Some(usize::from(tcgetwinsize(stream?).ok()?.ws_col));
+    let known = said.filter(|columns| *columns > 0).or_else(of_terminal).filter(|columns| *columns > 0);
+    known.unwrap_or(report::WIDTH).max(NARROWEST)
 }
 
 /// Writes all of it to a file of any kind, waiting where it was opened without.

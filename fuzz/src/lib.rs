@@ -73,7 +73,13 @@ fn look(bytes: &[u8]) {
     let Ok((record, _)) = frame::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
-    let style = report::Style { colour: false, ledger: true, course: true };
+    let style = report::Style {
+        ledger: true,
+        course: true,
+        detail: report::Detail::All,
+        width: 40,
+        ..report::Style::default()
+    };
     for (format, _) in report::able::<model::report::Report>() {
         assert!(format.bytes(&report, style).is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }

@@ -15,7 +15,7 @@ use model::report::Report;
 use model::spec::keys::{self, Key};
 use model::spec::line::LINE_KEYS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
-use report::{Format, Kind};
+use report::{Detail, Format, Kind};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -130,8 +130,9 @@ pub(super) struct Measuring {
 /// How the result is shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Showing")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct ShowingArgs {
-    /// ToolLayout of the report on standard output
+    /// Form of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
     /// Write the report to a file too, its form by the extension; a FIFO, a terminal, /dev/fd/N or - gets the one of --format. May be
@@ -147,6 +148,12 @@ pub(super) struct ShowingArgs {
     /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
     #[arg(long)]
     ledger: bool,
+    /// Show everything: every finding, every run, what was not checked and what held
+    #[arg(long, conflicts_with = "brief")]
+    verbose: bool,
+    /// Show the table alone; as Markdown one block for a forum
+    #[arg(long)]
+    brief: bool,
     /// No progress on standard error
     #[arg(long)]
     quiet: bool,
@@ -216,6 +223,11 @@ impl ShowingArgs {
             accept: self.accept,
             replace: Replace::by(self.force),
             ledger: self.ledger,
+            detail: match (self.brief, self.verbose) {
+                (true, _) => Detail::Brief,
+                (_, true) => Detail::All,
+                _ => Detail::Usual,
+            },
             quiet: self.quiet,
             explain,
         })

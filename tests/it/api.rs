@@ -197,7 +197,7 @@ fn the_table_is_there_as_text_and_for_spreadsheets() {
     let dir = stage.folder("place");
     let csv = stage.path("rows.csv");
     let words = format!(
-        "api --size 16m --bs 4k --rw randwrite --interface pread,mmap --runs 3 --quiet -o {}",
+        "api --size 16m --bs 4k --rw randwrite --interface pread,mmap --runs 3 --quiet --verbose -o {}",
         csv.display()
     );
     let out = stage.fathom(&words, &dir);

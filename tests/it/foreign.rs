@@ -30,7 +30,7 @@ fn names_that_are_no_text_are_measured_and_shown_escaped() {
     assert!(matches!(stage.fathom(run, &file).code, Some(0 | 1)));
     let against = stage.fathom(&format!("{run} --against last"), &file);
     assert!(matches!(against.code, Some(0 | 1)), "{against:?}");
-    let list = shell(&stage, "\"$F\" list");
+    let list = shell(&stage, "COLUMNS=200 \"$F\" list");
     assert!(list.stdout.contains(r"file\xfe") || list.stdout.contains("..."), "{list:?}");
 }
 
@@ -68,7 +68,15 @@ fn control_characters_reach_no_terminal() {
     let file = stage.path("20261121-161226-crafted.fathom");
     std::fs::write(&file, crafted).unwrap();
     let mut outcomes = vec![typed, flag, value, missing, output];
-    for words in ["show", "show --format json", "show --format csv", "show --ledger --explain", "import"] {
+    for words in [
+        "show",
+        "show --format json",
+        "show --format csv",
+        "show --ledger --explain --verbose",
+        "show --format markdown",
+        "show --brief --format markdown",
+        "import",
+    ] {
         outcomes.push(stage.fathom(words, &file));
     }
     for line in [

@@ -144,7 +144,7 @@ fn workers_cycle_and_a_budget_searches() {
         (&searched["search"], &searched["winner"]["Workstation"]["workers"]),
         (&"adaptive".into(), &4.into())
     );
-    let text = stage.fathom(&words.replace(" --format json", ""), nothing());
+    let text = stage.fathom(&words.replace(" --format json", " --verbose"), nothing());
     for must in ["Workstation: 3 cells", "MB/s by workers and depth", "4 workers"] {
         assert!(text.stdout.contains(must), "'{must}' is not in {}", text.stdout);
     }

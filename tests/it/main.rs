@@ -47,4 +47,5 @@ mod sustained;
 mod sweep;
 mod trace;
 mod verify;
+mod widths;
 mod winners;

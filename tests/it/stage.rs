@@ -22,6 +22,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What `fathom` watches the idle machine for where that is not what a story is about.
 const SHORT_WATCH: &str = "100ms";
 
+/// Columns in which all tables fit.
+const WIDE: &str = "200";
+
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A directory of its own on a disk, and the machine to itself unless it was made for less.
@@ -142,7 +145,10 @@ impl Stage {
         if target != Path::new("") {
             command.arg(target);
         }
-        command.env_remove("HOME").env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
+        command
+            .env("COLUMNS", WIDE)
+            .env_remove("HOME")
+            .env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
         command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
         self.set_watch(&mut command);
         wait(&mut command)
@@ -163,6 +169,8 @@ impl Stage {
             command.arg(target);
         }
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
+        // Stories that look for words in tables have room for them; those about widths say their own.
+        command.env("COLUMNS", WIDE);
         self.set_watch(&mut command);
         command
     }

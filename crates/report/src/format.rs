@@ -14,8 +14,23 @@ use model::verified::Verified;
 use std::fmt;
 use std::io::{self, Write};
 
-/// How a report may look.
+/// Columns of a text that is not for a terminal: a file, or a pipe.
+pub const WIDTH: usize = 80;
+
+/// How much of a report is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The table alone.
+    Brief,
+    /// The answer, the table and the findings that matter most.
+    #[default]
+    Usual,
+    /// Everything that has a form to read.
+    All,
+}
+
+/// How a report may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Whether escape sequences for colour are wanted: on a terminal only.
     pub colour: bool,
@@ -23,6 +38,16 @@ pub struct Style {
     pub ledger: bool,
     /// Whether the course of the runs is wanted, second by second; only the text leaves it out by itself.
     pub course: bool,
+    /// Columns that no line of text is wider than.
+    pub width: usize,
+    /// How much is shown; of a measurement only, since the others are short.
+    pub detail: Detail,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { colour: false, ledger: false, course: false, width: WIDTH, detail: Detail::default() }
+    }
 }
 
 /// What a format is made of, and so what has to be done to it before it may reach a terminal.

@@ -9,9 +9,11 @@ mod page;
 mod parts;
 mod prose;
 mod rows;
+mod table;
 mod verified;
+mod worst;
 
-pub use format::{Content, Format, Kind, Style, Writer};
+pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
 pub use formats::json::schema;
 pub use formats::{FORMATS, TEXT};
 use std::path::Path;

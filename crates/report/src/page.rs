@@ -2,36 +2,33 @@
 //!
 //! For: every format that people read. Not for: what is told, nor in which order.
 
-use crate::prose::prose;
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use model::report::{Latency, Measured};
-use model::units::{MIB, show_count, show_ns, show_share};
+use crate::format::Style;
+use crate::prose::{columns, prose};
+use crate::table::Table;
+use model::report::{Latency, Measured, Verdict};
+use model::units::{MIB, show_count, show_ns, show_rate, show_share};
 use std::io::{self, Write};
 
-/// One rule below the headings: frames cost columns, and pasted text has few.
-const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
+/// Half an interval by its value from which digits of the value mean nothing.
+const WIDE: f64 = 0.1;
+/// The same from which only the power of ten and one digit do.
+const VERY_WIDE: f64 = 0.3;
 
 /// Text under way.
 pub(crate) struct Page {
     text: String,
     colour: bool,
-}
-
-/// A table with one rule below its headings; the first and the last column are words, and numbers stand to the right.
-pub(crate) fn ruled(headings: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(RULED).set_header(headings.iter().copied());
-    for (i, column) in table.column_iter_mut().enumerate() {
-        let left = i == 0 || i + 1 == headings.len();
-        column.set_padding((0, 1));
-        column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    table
+    width: usize,
 }
 
 impl Page {
-    pub(crate) fn new(colour: bool) -> Self {
-        Self { text: String::new(), colour }
+    pub(crate) fn new(style: Style) -> Self {
+        Self { text: String::new(), colour: style.colour, width: style.width }
+    }
+
+    /// Columns that there are.
+    pub(crate) fn width(&self) -> usize {
+        self.width
     }
 
     /// Writes what is on it.
@@ -39,19 +36,37 @@ impl Page {
         to.write_all(self.text.as_bytes())
     }
 
+    /// A line, broken as prose is where it has no room.
     pub(crate) fn line(&mut self, text: &str) {
-        self.text += text;
-        self.text.push('\n');
+        if columns(text) <= self.width {
+            self.text += text;
+            self.text.push('\n');
+            return;
+        }
+        let indent = &text[..text.len() - text.trim_start().len()];
+        self.prose(indent, &format!("{indent}  "), text);
     }
 
     /// A paragraph broken at the width, its further lines indented.
     pub(crate) fn prose(&mut self, first: &str, indent: &str, text: &str) {
-        self.text += &prose(first, indent, text);
+        self.text += &prose(self.width, first, indent, text);
     }
 
+    /// A table with as many of its columns as have room, and which have none.
     pub(crate) fn table_of(&mut self, table: &Table) {
-        for line in table.to_string().lines() {
-            self.line(line.trim_end());
+        self.table_behind("", table);
+    }
+
+    /// The same behind an indent.
+    pub(crate) fn table_behind(&mut self, indent: &str, table: &Table) {
+        let (lines, left_out) = table.lines(self.width.saturating_sub(columns(indent)));
+        for line in lines {
+            self.line(&format!("{indent}{line}"));
+        }
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            let said = format!("No room for: {left_out}; --format json has them.");
+            self.prose("", "  ", &said);
         }
     }
 
@@ -64,6 +79,34 @@ impl Page {
 pub(crate) fn percentile(latency: &Latency, name: &str) -> String {
     let value = latency.percentiles.get(name).copied().flatten();
     value.map_or_else(|| "-".into(), |ns| show_ns(ns as f64))
+}
+
+/// A value with no more digits than its interval supports, `~` before it where that takes some away.
+pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
+    let share = match interval {
+        Some([low, high]) if value > 0.0 => (high - low) / 2.0 / value,
+        _ => 0.0,
+    };
+    let digits = match share {
+        s if s >= VERY_WIDE => 1,
+        s if s >= WIDE => 2,
+        _ => return show_rate(value),
+    };
+    let scale = 10_f64.powi(value.log10().floor() as i32 + 1 - digits);
+    let rounded = (value / scale).round() * scale;
+    // Fewer digits behind the point, too: 1.2 of 1.23, and 1 of it.
+    let places = usize::try_from(digits - 1 - value.log10().floor() as i32).unwrap_or(0);
+    if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
+}
+
+/// The verdict on a row. What is void is invalid, also where an older version judged it.
+pub(crate) fn mark(result: &Measured) -> &'static str {
+    match result.verdict {
+        _ if result.void => "invalid",
+        Verdict::Valid => "valid",
+        Verdict::Suspect => "suspect",
+        Verdict::Invalid => "invalid",
+    }
 }
 
 /// Half the interval in percent of the value.
@@ -91,4 +134,18 @@ pub(crate) fn short_bytes(bytes: u64) -> String {
         b if b >= 1 << 10 => format!("{:.1}K", b as f64 / 1024.0).replace(".0K", "K"),
         b => b.to_string(),
     }
+}
+
+#[test]
+fn a_wide_interval_takes_digits_away() {
+    let of = |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
+    assert_eq!((of(12_677.0, 0.05), of(12_677.0, 0.87)), ("12,677".into(), "~10,000".into()));
+    assert_eq!((of(12_677.0, 0.19), of(14_573.0, 0.39)), ("~13,000".into(), "~10,000".into()));
+    assert_eq!((of(53.12, 0.2), of(1.234, 0.2), of(1.234, 0.5)), ("~53".into(), "~1.2".into(), "~1".into()));
+    assert_eq!((of(0.0123, 0.2), of(99.6, 0.4)), ("~0.012".into(), "~100".into()));
+    assert_eq!(
+        (supported(78_912.0, None), supported(0.0, Some([0.0, 0.0]))),
+        ("78,912".into(), "0.00".into())
+    );
+    assert_eq!(supported(f64::NAN, Some([0.0, 1.0])), "NaN");
 }

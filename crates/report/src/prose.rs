@@ -1,18 +1,48 @@
-//! Paragraphs broken at a width that reads well and pastes well.
+//! Paragraphs broken at a width, and how many columns text takes.
 //!
-//! For: every text that fathom prints for people. Not for: tables, which are as wide as their figures.
+//! For: every text that fathom prints for people. Not for: tables ([`crate::table`]).
 
-/// Columns that lines of prose are broken at.
-pub(crate) const WIDTH: usize = 110;
+use std::borrow::Cow;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed.
-pub(crate) fn prose(first: &str, indent: &str, text: &str) -> String {
+/// Columns beyond which lines of prose read badly, however wide the terminal is.
+const WIDEST: usize = 110;
+/// Stands for what was cut out of a word.
+const CUT: char = '…';
+
+/// Columns that a text takes on a terminal: letters may take two, and colours none.
+pub(crate) fn columns(text: &str) -> usize {
+    plain(text).width()
+}
+
+/// The text without its colours.
+fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains('\x1b') {
+        return text.into();
+    }
+    let mut rest = text.split('\x1b');
+    let first = rest.next().unwrap_or_default().to_owned();
+    rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind)).into()
+}
+
+/// A paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Words stay whole, but for
+/// those that are longer than a line.
+pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
+    let width = width.min(WIDEST);
+    if columns(first) >= width {
+        let words = format!("{} {text}", first.trim());
+        return prose(width, "", indent, &words);
+    }
+    let deepest = " ".repeat(width / 8);
+    let indent = if columns(indent) > width / 3 { deepest.as_str() } else { indent };
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out += &line;
+        let gap = usize::from(!empty);
+        let fits = columns(&line) + gap + columns(word) <= width;
+        if !fits && (!empty || columns(&line) > columns(indent)) {
+            out += line.trim_end();
             out.push('\n');
             indent.clone_into(&mut line);
             empty = true;
@@ -20,7 +50,7 @@ pub(crate) fn prose(first: &str, indent: &str, text: &str) -> String {
         if !empty {
             line.push(' ');
         }
-        line += word;
+        line += &cut(word, width.saturating_sub(columns(&line)));
         empty = false;
     }
     out += &line;
@@ -28,12 +58,56 @@ pub(crate) fn prose(first: &str, indent: &str, text: &str) -> String {
     out
 }
 
+/// A word in so many columns: where it is longer, its middle is left out, since names differ at their ends.
+pub(crate) fn cut(word: &str, most: usize) -> Cow<'_, str> {
+    if columns(word) <= most || word.contains('\x1b') {
+        return word.into();
+    }
+    let room = most.saturating_sub(1);
+    let head = taken(word.chars(), room - room / 2);
+    let tail: Vec<char> = taken(word.chars().rev(), room / 2);
+    head.into_iter().chain([CUT]).chain(tail.into_iter().rev()).collect::<String>().into()
+}
+
+/// As many letters as have room.
+fn taken(letters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used <= room
+    };
+    letters.take_while(fits).collect()
+}
+
 #[test]
 fn lines_end_before_the_width_and_words_stay_whole() {
-    let text = "word ".repeat(60) + &"w".repeat(2 * WIDTH);
-    let lines: Vec<String> = prose("* ", "  ", &text).lines().map(str::to_owned).collect();
-    assert!(lines[0].starts_with("* word") && lines[1].starts_with("  word"));
-    assert!(lines[..lines.len() - 1].iter().all(|l| l.len() <= WIDTH));
-    assert!(lines.last().is_some_and(|l| l.len() > WIDTH), "a word longer than a line stands alone");
-    assert_eq!(prose("* ", "  ", ""), "* \n");
+    let text = "word ".repeat(60);
+    for width in [20, 40, 80, 110, 200] {
+        let all = prose(width, "* ", "  ", &text);
+        let lines: Vec<&str> = all.lines().collect();
+        assert!(lines[0].starts_with("* word") && lines[1].starts_with("  word"));
+        assert!(lines.iter().all(|l| columns(l) <= width.min(WIDEST) && !l.ends_with(' ')));
+        assert_eq!(all.matches("word").count(), 60);
+    }
+    assert_eq!(prose(80, "* ", "  ", ""), "* \n");
+}
+
+#[test]
+fn what_is_longer_than_a_line_keeps_its_ends_and_an_indent_leaves_room() {
+    let path = format!("/var/{}/20260314.fathom", "x".repeat(200));
+    let all = prose(40, &" ".repeat(30), &" ".repeat(34), &format!("Session {path}"));
+    assert!(all.lines().all(|l| columns(l) <= 40), "{all}");
+    assert!(all.contains("/var/x") && all.contains('…') && all.ends_with("14.fathom\n"), "{all}");
+    assert_eq!(cut("short", 5), "short");
+    assert_eq!(cut("abcdefghij", 5), "ab…ij");
+    assert_eq!(columns(&cut("ああああああ", 6)), 5);
+    assert_eq!(cut("abc", 0), "…");
+}
+
+#[test]
+fn colours_take_no_columns() {
+    assert_eq!((columns("\x1b[1;32mVALID\x1b[0m ok"), columns("あ")), (8, 2));
+    let painted = format!("\x1b[1m{}\x1b[0m", "word ".repeat(30).trim());
+    let seen: String = plain(&prose(40, "", "", &painted)).into_owned();
+    assert_eq!(seen, prose(40, "", "", &"word ".repeat(30)));
 }

@@ -2,12 +2,12 @@
 //!
 //! For: cells that text and Markdown share. Not for: how a table looks.
 
+use crate::table::Table;
 use model::comparison::{Answer, Comparison, Metric, Pair, Source};
 use model::units::{show_change, show_share};
 
 /// Headings, the first and the last column being words.
-pub(crate) const HEADINGS: [&str; 8] =
-    ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
+const HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// What stands below the table.
 pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
@@ -15,6 +15,16 @@ pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percen
                                  side would settle it.";
 
 pub(crate) type Row = [String; HEADINGS.len()];
+
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 5] = [5, 6, 1, 2, 4];
+
+/// A table of these rows.
+pub(crate) fn table(rows: impl IntoIterator<Item = Row>) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING);
+    table.add_all(rows);
+    table
+}
 
 /// All rows of a pair, its name first. That of one that is not compared says so.
 pub(crate) fn rows(pair: &Pair) -> Vec<Row> {
@@ -62,8 +72,7 @@ fn value(metric: &Metric, value: f64) -> String {
 /// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
 pub(crate) fn source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
-    let verdict = format!("{:?}", source.verdict).to_uppercase();
-    format!("{}, {}, {verdict}{session}", source.title, source.started)
+    format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
 }
 
 /// What was left out, a sentence each.

@@ -2,51 +2,47 @@
 //!
 //! For: a report that compares interfaces; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, half_width, ruled};
+use crate::page::{Page, half_width, mark, supported};
+use crate::table::Table;
 use model::api::{Api, ApiRow};
 use model::evidence::Extents;
 use model::finding::{Finding, Outcome, Severity};
-use model::report::Report;
+use model::report::{Measured, Report};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 11] =
-    ["interface", "MB/s", "±95 %", "synced", "p50", "p99", "user", "kernel", "calls", "faults", "device"];
+const HEADINGS: [&str; 12] = [
+    "interface",
+    "verdict",
+    "MB/s",
+    "±95 %",
+    "synced",
+    "p50",
+    "p99",
+    "user",
+    "kernel",
+    "calls",
+    "faults",
+    "device",
+];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
 /// Most notes that are shown: hundreds of runs say the same with other numbers.
 const MOST_NOTES: usize = 4;
 /// Part of the span that is as good as all, or as half.
 const NEAR: f64 = 0.005;
 
-pub(super) fn show(out: &mut Page, api: &Api) {
-    let mut table = ruled(&HEADINGS);
-    let mut work = "";
-    for row in &api.rows {
-        if row.work != work {
-            work = &row.work;
-            let mut cells: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
-            cells[0] = format!("{work}:");
-            table.add_row(cells);
-        }
-        table.add_row(cells(row));
-    }
-    out.table_of(&table);
-    out.line("synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process;");
-    out.line("calls, faults: system calls and page faults per MiB; device: bytes it moved per byte; - = see below.");
-    for note in [cold(&api.rows), covered(&api.rows), uncounted(&api.rows)].into_iter().flatten() {
-        out.prose("  ", "    ", &note);
-    }
-    for row in &api.rows {
-        if let Some(note) = stored(row) {
-            out.prose("  ", "    ", &note);
-        }
+pub(super) fn show(out: &mut Page, api: &Api, results: &[Measured], all: bool) {
+    out.table_of(&table(api, results));
+    out.prose(
+        "",
+        "",
+        "synced: MB/s with the final sync in the time; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
+         system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
+    );
+    if all {
+        notes(out, api);
     }
     out.line("");
-    if !api.missing.is_empty() {
-        out.line("Not measured");
-        for (names, why) in by_reason(&api.missing) {
-            out.prose("  ", "    ", &format!("{}: {why}.", some_of(&names)));
-        }
-        out.line("");
-    }
     if !api.advice.is_empty() {
         out.line("Which one to use");
         for advice in &api.advice {
@@ -56,7 +52,40 @@ pub(super) fn show(out: &mut Page, api: &Api) {
     }
 }
 
-fn cells(row: &ApiRow) -> [String; HEADINGS.len()] {
+/// A row for each interface, below the work that was done through it.
+pub(super) fn table(api: &Api, results: &[Measured]) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+    let mut work = "";
+    for row in &api.rows {
+        if row.work != work {
+            work = &row.work;
+            let mut cells: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+            cells[0] = format!("{work}:");
+            table.add(cells);
+        }
+        table.add(cells(row, results.get(row.result)));
+    }
+    table
+}
+
+/// How the rows came about, and what could not be measured.
+fn notes(out: &mut Page, api: &Api) {
+    for note in [cold(&api.rows), covered(&api.rows), uncounted(&api.rows)].into_iter().flatten() {
+        out.prose("  ", "    ", &note);
+    }
+    for note in api.rows.iter().filter_map(stored) {
+        out.prose("  ", "    ", &note);
+    }
+    if !api.missing.is_empty() {
+        out.line("");
+        out.line("Not measured");
+        for (names, why) in by_reason(&api.missing) {
+            out.prose("  ", "    ", &format!("{}: {why}.", some_of(&names)));
+        }
+    }
+}
+
+fn cells(row: &ApiRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
     let rate = |v: Option<f64>| v.map_or_else(|| "-".into(), show_rate);
     let time = |v: Option<u64>| v.map_or_else(|| "-".into(), |ns| show_ns(ns as f64));
     let fine = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
@@ -68,9 +97,14 @@ fn cells(row: &ApiRow) -> [String; HEADINGS.len()] {
     };
     [
         format!("  {}", row.interface),
-        rate(row.mb_per_s),
+        result.map_or("", |r| mark(r)).into(),
+        row.mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.mb_per_s_interval)),
         row.mb_per_s.map_or_else(|| "-".into(), |v| half_width(v, row.mb_per_s_interval)),
-        if row.stored_after.is_some() { rate(row.synced_mb_per_s) } else { String::new() },
+        if row.stored_after.is_some() {
+            row.synced_mb_per_s.map_or_else(|| "-".into(), |v| supported(v, row.synced_mb_per_s_interval))
+        } else {
+            String::new()
+        },
         time(row.p50_ns),
         time(row.p99_ns),
         fine(row.user_ns_per_byte),

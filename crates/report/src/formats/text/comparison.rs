@@ -3,15 +3,15 @@
 //! For: people. Not for: machines; that is `json`.
 
 use crate::format::Style;
-use crate::page::{Page, ruled};
-use crate::rows::{HEADINGS, LEGEND, left_out, rows, source};
+use crate::page::Page;
+use crate::rows::{LEGEND, left_out, rows, source, table};
 use model::check_id::CheckId;
 use model::comparison::{Answer, Comparison};
 use model::finding::{Finding, Outcome, Severity};
 use std::io::{self, Write};
 
 pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = Page::new(style.colour);
+    let mut out = Page::new(style);
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
         Answer::CannotTell => "1;33",
@@ -24,9 +24,7 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
     }
     out.line("");
     if !comparison.pairs.is_empty() {
-        let mut table = ruled(&HEADINGS);
-        table.add_rows(comparison.pairs.iter().flat_map(rows));
-        out.table_of(&table);
+        out.table_of(&table(comparison.pairs.iter().flat_map(rows)));
         out.prose("", "", LEGEND);
     }
     for words in left_out(comparison) {
@@ -66,7 +64,7 @@ fn findings(out: &mut Page, comparison: &Comparison) {
         |f: &&Finding| !comparison.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
     if !held.is_empty() {
-        out.line(&format!("Held    {}", CheckId::list(&held, " ")));
+        out.prose("Held    ", "        ", &CheckId::list(&held, " "));
     }
 }
 

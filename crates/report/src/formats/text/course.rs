@@ -2,24 +2,31 @@
 //!
 //! For: `--explain` of the text. Not for: machines, which find it in the JSON; nor conclusions.
 
-use comfy_table::{CellAlignment, Table, presets::NOTHING};
+use crate::page::Page;
+use crate::table::Table;
 use model::report::{DeviceSecond, DisturbedRun, Measured, Second};
 use model::units::{show_ns, show_rate};
 
 const HEADINGS: [&str; 9] =
     ["run", "second", "IOPS", "MB/s", "p99 <=", "device IOPS", "device MB/s", "device latency", "in flight"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 6] = [6, 8, 7, 5, 3, 4];
 
 /// The table with its heading, then the disturbed attempts, an empty line last; nothing where neither was kept.
-pub(super) fn lines(result: &Measured) -> Vec<String> {
-    let mut out = table(result);
+pub(super) fn show(out: &mut Page, result: &Measured) {
+    if !result.series.is_empty() {
+        out.line(&format!("Course of {}", result.name));
+        let mut table = Table::new(&HEADINGS, &LEAVING).aligned(0, false).aligned(HEADINGS.len() - 1, false);
+        table.add_all(result.series.iter().map(row));
+        out.table_behind("  ", &table);
+    }
     if !result.disturbed.is_empty() {
-        out.push(format!("Runs of {} that others disturbed", result.name));
-        out.extend(result.disturbed.iter().map(|d| format!("  {}", attempt(d))));
+        out.line(&format!("Runs of {} that others disturbed", result.name));
+        result.disturbed.iter().for_each(|d| out.prose("  ", "    ", &attempt(d)));
     }
-    if !out.is_empty() {
-        out.push(String::new());
+    if !result.series.is_empty() || !result.disturbed.is_empty() {
+        out.line("");
     }
-    out
 }
 
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
@@ -28,24 +35,6 @@ fn attempt(of: &DisturbedRun) -> String {
     let why = of.why.as_deref().unwrap_or("measured again with its round");
     let word = if of.counts { "counts" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
-}
-
-fn table(result: &Measured) -> Vec<String> {
-    if result.series.is_empty() {
-        return Vec::new();
-    }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(HEADINGS);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for second in &result.series {
-        table.add_row(row(second));
-    }
-    let mut out = vec![format!("Course of {}", result.name)];
-    out.extend(table.to_string().lines().map(|l| format!("  {}", l.trim_end())));
-    out
 }
 
 fn row(second: &Second) -> [String; HEADINGS.len()] {

@@ -3,7 +3,7 @@
 //! For: one line per look, and at the end what to do before measuring, worst first. Not for: JSON, which is the data itself.
 
 use crate::format::Style;
-use crate::prose::prose;
+use crate::page::Page;
 use model::diagnosis::{Diagnosis, Look};
 use model::finding::{Outcome, Severity};
 use std::io::{self, Write};
@@ -14,37 +14,33 @@ const WORD: usize = "NOT CHECKED".len();
 const GAP: usize = 2;
 
 pub(super) fn write(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = prose("", "  ", &diagnosis.chain);
+    let mut out = Page::new(style);
+    out.prose("", "  ", &diagnosis.chain);
     for group in &diagnosis.groups {
-        out += &format!("\n{}\n", group.heading);
-        for look in &group.looks {
-            out += &line(look, style.colour);
-        }
+        out.line("");
+        out.line(&group.heading);
+        group.looks.iter().for_each(|look| line(&mut out, look));
     }
-    out += &before_you_measure(diagnosis);
-    to.write_all(out.as_bytes())
+    before_you_measure(&mut out, diagnosis);
+    out.write(to)
 }
 
-fn line(look: &Look, colour: bool) -> String {
+fn line(out: &mut Page, look: &Look) {
     let (word, code) = match look.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
         Outcome::NotChecked => ("NOT CHECKED", "2"),
     };
     let indent = " ".repeat(2 + WORD + GAP);
-    let padded = format!("{word:WORD$}");
     let about = match look.severity {
         Some(severity) => format!("{} ({}{})", look.about, effect(severity), id(look)),
         None => look.about.clone(),
     };
-    let said =
-        prose(&format!("  {padded}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
-    let painted =
-        if colour { said.replacen(&padded, &format!("\x1b[{code}m{padded}\x1b[0m"), 1) } else { said };
-    if look.cure.is_empty() {
-        return painted;
+    let word = out.paint(&format!("{word:WORD$}"), code);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", look.sentence));
+    if !look.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure);
     }
-    painted + &prose(&format!("{indent}  -> "), &format!("{indent}     "), &look.cure)
 }
 
 /// What a finding would do to a number measured now.
@@ -61,7 +57,8 @@ fn id(look: &Look) -> String {
     look.check.map_or_else(String::new, |id| format!(", {id}"))
 }
 
-fn before_you_measure(diagnosis: &Diagnosis) -> String {
+fn before_you_measure(out: &mut Page, diagnosis: &Diagnosis) {
+    out.line("");
     let looks = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let blind = looks().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unseen = match blind {
@@ -81,14 +78,17 @@ fn before_you_measure(diagnosis: &Diagnosis) -> String {
         let said = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unseen}"
         );
-        return format!("\n{}", prose("", "  ", &said));
+        out.prose("", "  ", &said);
+        return;
     }
-    let mut out = String::from("\nBefore you measure:\n");
+    out.line("Before you measure:");
     for (i, look) in acting.iter().enumerate() {
         let todo = if look.cure.is_empty() { "nothing can be done about it here" } else { &look.cure };
         let about = format!("{} ({}{}): {todo}", look.about, look.severity.map_or("", effect), id(look));
-        out += &prose(&format!("  {}. ", i + 1), "     ", &about);
+        out.prose(&format!("  {}. ", i + 1), "     ", &about);
     }
     let rest = format!("{notes}{unseen}");
-    if rest.is_empty() { out } else { out + &prose("", "  ", rest.trim()) }
+    if !rest.is_empty() {
+        out.prose("", "  ", rest.trim());
+    }
 }

@@ -4,6 +4,7 @@
 //! the report.
 
 use crate::page::Page;
+use crate::worst::{about, first, listed, rest, told};
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
@@ -41,15 +42,7 @@ fn found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
     }
     while let Some(f) = findings.next() {
         let severity = f.severity.unwrap_or(Severity::Note);
-        let code = match severity {
-            Severity::Void => "1;31",
-            Severity::Rename | Severity::Biased => "1;33",
-            Severity::Note => "1",
-        };
-        let accepted = if f.accepted { ", accepted" } else { "" };
-        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
-        let about = about(f, all);
-        out.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
+        one(out, f, all);
         // So does what a note says of the other results; the JSON has all of them.
         let mut alike: Vec<String> = Vec::new();
         while (severity == Severity::Note || brief)
@@ -63,10 +56,44 @@ fn found(out: &mut Page, told: &[Finding], all: usize, brief: bool) {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             out.prose("      also ", "           ", &(named + &more));
         }
-        if !f.cure.is_empty() {
-            out.prose("      -> ", "         ", &f.cure);
-        }
+        cure(out, f);
     }
+}
+
+/// Which check found what about which results.
+fn one(out: &mut Page, f: &Finding, all: usize) {
+    let severity = f.severity.unwrap_or(Severity::Note);
+    let code = match severity {
+        Severity::Void => "1;31",
+        Severity::Rename | Severity::Biased => "1;33",
+        Severity::Note => "1",
+    };
+    let accepted = if f.accepted { ", accepted" } else { "" };
+    let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), code);
+    let about = about(f, all);
+    out.prose("  ", "      ", &format!("{mark}{about}: {}", f.sentence));
+}
+
+fn cure(out: &mut Page, f: &Finding) {
+    if !f.cure.is_empty() {
+        out.prose("      -> ", "         ", &f.cure);
+    }
+}
+
+/// The findings that matter most, and how many answers more there are and what shows them.
+pub(super) fn show_first(out: &mut Page, report: &Report, all_of_it: &str) {
+    let findings = first(report);
+    if !findings.is_empty() {
+        out.line("Findings");
+    }
+    for f in &findings {
+        one(out, f, report.results.len());
+        cure(out, f);
+    }
+    if let Some(words) = rest(report) {
+        out.prose("", "  ", &format!("{words}: {all_of_it}"));
+    }
+    out.line("");
 }
 
 /// Checks that need the same thing to be seen have the same reason, which is told once.
@@ -100,41 +127,7 @@ fn held(out: &mut Page, told: &[Finding]) {
     }
 }
 
-/// The findings that are told: of a grid those about its best cells, and of these only about these.
-fn told(report: &Report) -> Vec<Finding> {
-    let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
-        return report.findings.clone();
-    };
-    let best = sweep.winner.values().chain(sweep.cheapest.values());
-    let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
-    let mut out = Vec::new();
-    for finding in &report.findings {
-        let about: Vec<String> =
-            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
-        if !about.is_empty() {
-            out.push(Finding { about, ..finding.clone() });
-        }
-    }
-    out
-}
-
 /// Whether results are many of one kind, so that a finding says the same of each with other numbers.
 fn of_many(report: &Report) -> bool {
     matches!(report.study, Studied::Limit(_)) || report.study.sweep().is_some_and(Sweep::is_in_order)
-}
-
-/// Which results a finding is about, where not all.
-fn about(finding: &Finding, all: usize) -> String {
-    match finding.about.len() {
-        0 => String::new(),
-        n if n == all && all > 1 => String::new(),
-        n if n > 3 => format!(" [{} and {} more]", listed(&finding.about[..2]), n - 2),
-        _ if all == 1 => String::new(),
-        _ => format!(" [{}]", listed(&finding.about)),
-    }
-}
-
-/// Names in a row; those with commas of their own are told apart otherwise.
-fn listed(names: &[String]) -> String {
-    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
 }

@@ -4,22 +4,28 @@
 //! benchmarking", listings 3 and 4), then latencies, the device's count and the limit of each size. Not for: other sweeps.
 
 use super::sweep::skipped;
-use crate::page::{Page, device, percentile, ruled};
+use crate::page::{Page, device, mark, percentile};
+use crate::table::Table;
 use model::finding::{Outcome, Severity};
 use model::report::{Measured, Report};
 use model::sweep::{CellFigures, Sweep};
-use model::units::show_block;
+use model::units::{show_block, show_rate};
 
-const HEADINGS: [&str; 5] = ["size", "p50", "p99", "device IOPS", "limited by"];
+const HEADINGS: [&str; 8] = ["size", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 5] = [6, 4, 7, 3, 5];
 
 pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
     for line in lines(report, sweep) {
         out.line(&line);
     }
     out.line("");
-    details(out, report, sweep);
+    let table = table(report, sweep);
+    if !table.is_empty() {
+        out.table_of(&table);
+    }
     for knee in sweep.works.iter().flat_map(|w| &w.knees) {
-        out.line(&format!("  {} Each size was measured once.", knee.sentence));
+        out.prose("  ", "    ", &format!("{} Each size was measured once.", knee.sentence));
     }
     skipped(out, sweep);
     out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
@@ -99,17 +105,15 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
     (value, prefix)
 }
 
-/// What that program does not tell.
-fn details(out: &mut Page, report: &Report, sweep: &Sweep) {
-    let mut table = ruled(&HEADINGS);
+/// The same numbers with what that program does not tell.
+pub(super) fn table(report: &Report, sweep: &Sweep) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
     for (cell, result) in with_results.filter(|(_, r)| !r.void) {
-        table.add_row(detail(cell, result));
+        table.add(detail(cell, result));
     }
-    if !table.is_empty() {
-        out.table_of(&table);
-    }
+    table
 }
 
 fn detail(cell: &CellFigures, result: &Measured) -> [String; HEADINGS.len()] {
@@ -117,6 +121,9 @@ fn detail(cell: &CellFigures, result: &Measured) -> [String; HEADINGS.len()] {
     let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
     [
         show_block(u64::from(cell.setting.block_bytes)),
+        mark(result).into(),
+        cell.iops.map_or_else(|| "-".into(), show_rate),
+        cell.mb_per_s.map_or_else(|| "-".into(), show_rate),
         at("50"),
         at("99"),
         device(result),

@@ -2,29 +2,33 @@
 //!
 //! For: a report that compares layers; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, half_width, ruled, short_bytes};
+use crate::page::{Page, half_width, mark, short_bytes, supported};
+use crate::table::Table;
 use model::check_id::CheckId;
 use model::ledger::{Difference, LayerRow, Layers, Pace};
+use model::report::Measured;
 use model::units::{show_count, show_ns, show_rate};
 
-const HEADINGS: [&str; 9] =
-    ["layer", "IOPS", "±95 %", "size", "latency", "device IOPS", "size", "latency", "against; findings"];
+const HEADINGS: [&str; 11] = [
+    "layer",
+    "verdict",
+    "IOPS",
+    "±95 %",
+    "size",
+    "latency",
+    "device IOPS",
+    "device size",
+    "device latency",
+    "against",
+    "findings",
+];
+/// Columns that leave where there is no room, the first of them first: the device's size and latency before its rate.
+const LEAVING: [usize; 8] = [7, 8, 4, 6, 10, 5, 3, 9];
 /// Factor from which a rate reads better as a multiple than in percent.
 const MULTIPLE_FROM: f64 = 2.0;
 
-pub(super) fn show(out: &mut Page, layers: &Layers) {
-    let mut table = ruled(&HEADINGS);
-    let mut work = "";
-    for row in &layers.rows {
-        if row.work != work {
-            work = &row.work;
-            let mut cells = blank();
-            cells[0] = format!("{work}:");
-            table.add_row(cells);
-        }
-        table.add_row(cells(row));
-    }
-    out.table_of(&table);
+pub(super) fn show(out: &mut Page, layers: &Layers, results: &[Measured]) {
+    out.table_of(&table(layers, results));
     out.line("Latencies are means; the device is the topmost one below; changes have their 95 % interval over rounds.");
     for missing in &layers.missing {
         out.prose("  ", "    ", &format!("Not measured: {missing}."));
@@ -32,29 +36,44 @@ pub(super) fn show(out: &mut Page, layers: &Layers) {
     out.line("");
 }
 
+/// A row for each layer, below the work that was done at it.
+pub(super) fn table(layers: &Layers, results: &[Measured]) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(9, true);
+    let mut work = "";
+    for row in &layers.rows {
+        if row.work != work {
+            work = &row.work;
+            let mut cells = blank();
+            cells[0] = format!("{work}:");
+            table.add(cells);
+        }
+        table.add(cells(row, results.get(row.result)));
+    }
+    table
+}
+
 fn blank() -> [String; HEADINGS.len()] {
     std::array::from_fn(|_| String::new())
 }
 
-fn cells(row: &LayerRow) -> [String; HEADINGS.len()] {
+fn cells(row: &LayerRow, result: Option<&Measured>) -> [String; HEADINGS.len()] {
     let mut cells = blank();
     cells[0] = format!("  {}", row.name);
-    let findings = CheckId::list(&row.findings, " ");
+    cells[1] = result.map_or("", |r| mark(r)).into();
+    cells[10] = CheckId::list(&row.findings, " ");
     let Some(tool) = &row.tool else {
-        "no number".clone_into(&mut cells[1]);
-        cells[8] = findings;
+        "no number".clone_into(&mut cells[2]);
         return cells;
     };
-    cells[1] = show_count(tool.iops);
-    cells[2] = half_width(tool.iops, row.iops_interval);
-    cells[3] = size(tool);
-    cells[4] = latency(tool);
+    cells[2] = supported(tool.iops, row.iops_interval);
+    cells[3] = half_width(tool.iops, row.iops_interval);
+    cells[4] = size(tool);
+    cells[5] = latency(tool);
     let device = row.device.as_ref();
-    cells[5] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
-    cells[6] = device.map_or_else(String::new, size);
-    cells[7] = device.map_or_else(String::new, latency);
-    let last = [row.against.as_ref().map_or_else(String::new, against), findings];
-    cells[8] = last.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
+    cells[6] = device.map_or_else(|| "-".into(), |d| show_count(d.iops));
+    cells[7] = device.map_or_else(String::new, size);
+    cells[8] = device.map_or_else(String::new, latency);
+    cells[9] = row.against.as_ref().map_or_else(String::new, against);
     cells
 }
 

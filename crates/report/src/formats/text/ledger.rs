@@ -2,29 +2,30 @@
 //!
 //! For: `--ledger`. Not for: the table of results, where only the topmost device stands beside the tool.
 
-use crate::page::{Page, ruled, short_bytes};
+use crate::page::{Page, short_bytes};
+use crate::table::Table;
 use model::ledger::{Account, Entry, Moved};
 use model::report::Measured;
 use model::units::{show_bytes, show_count, show_ns};
 
 const HEADINGS: [&str; 7] = ["ledger", "requests", "bytes", "merged", "size", "their time", "against issued"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 4] = [3, 5, 4, 1];
 /// What a word begins with where there is no count; the reason stands below the table.
 const NOT_COUNTED: &str = "not counted";
 
 pub(super) fn show(out: &mut Page, results: &[Measured]) {
-    let mut table = ruled(&HEADINGS);
+    let mut table = Table::new(&HEADINGS, &LEAVING);
     let mut reasons: Vec<String> = Vec::new();
     for result in results {
         let Some(ledger) = &result.ledger else {
-            table.add_row(titled(&result.name, "no storage"));
+            table.add(titled(&result.name, "no storage"));
             continue;
         };
         for (word, account) in [("reads", &ledger.read), ("writes", &ledger.write)] {
             let Some(account) = account else { continue };
-            table.add_row(titled(&format!("{}, {word}", result.name), ""));
-            for row in rows(account, &mut reasons) {
-                table.add_row(row);
-            }
+            table.add(titled(&format!("{}, {word}", result.name), ""));
+            table.add_all(rows(account, &mut reasons));
         }
     }
     out.table_of(&table);

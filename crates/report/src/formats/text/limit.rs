@@ -2,22 +2,35 @@
 //!
 //! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, ruled};
+use crate::page::{Page, mark};
+use crate::table::Table;
 use model::load::{LoadCurve, LoadPoint, LoadState};
+use model::report::Measured;
 use model::units::{show_ns, show_rate, show_share};
 
-const HEADINGS: [&str; 10] =
-    ["load", "offered/s", "served/s", "mean", "p50", "p99", "p99.9", "late p99", "device depth", "state"];
-/// Columns and rows of the drawing.
+const HEADINGS: [&str; 11] = [
+    "load",
+    "verdict",
+    "offered/s",
+    "served/s",
+    "mean",
+    "p50",
+    "p99",
+    "p99.9",
+    "late p99",
+    "device depth",
+    "state",
+];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 7] = [9, 8, 4, 5, 7, 3, 6];
+/// Columns and rows of the drawing at most.
 const WIDTH: usize = 64;
 const HEIGHT: usize = 8;
+/// Columns beside the drawing.
+const BESIDE: usize = 13;
 
-pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
-    let mut table = ruled(&HEADINGS);
-    for point in &curve.points {
-        table.add_row(cells(point, curve));
-    }
-    out.table_of(&table);
+pub(super) fn show(out: &mut Page, curve: &LoadCurve, results: &[Measured], all: bool) {
+    out.table_of(&table(curve, results));
     out.line(
         "Latencies count from when an operation should have begun; - = not enough samples, late, or overload.",
     );
@@ -36,9 +49,21 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve) {
     }
     out.prose("  ", "    ", &curve.sentence);
     out.line("");
-    for line in drawing(curve) {
-        out.line(&line);
+    if all {
+        let width = out.width().saturating_sub(BESIDE).min(WIDTH);
+        for line in drawing(curve, width) {
+            out.line(&line);
+        }
     }
+}
+
+/// A row for each load that was offered.
+pub(super) fn table(curve: &LoadCurve, results: &[Measured]) -> Table {
+    let of_target = HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(rank(curve)));
+    let leaving: Vec<usize> = LEAVING.into_iter().filter(|at| Some(*at) != of_target).collect();
+    let mut table = Table::new(&HEADINGS, &leaving).aligned(0, false).aligned(1, true);
+    table.add_all(curve.points.iter().map(|point| cells(point, curve, results.get(point.result))));
+    table
 }
 
 /// The percentile that the latency target is about; the 99th where there is none.
@@ -46,13 +71,14 @@ fn rank(curve: &LoadCurve) -> &str {
     curve.latency_target.as_ref().map_or("99", |p| &p.percentile)
 }
 
-fn cells(point: &LoadPoint, curve: &LoadCurve) -> [String; HEADINGS.len()] {
+fn cells(point: &LoadPoint, curve: &LoadCurve, result: Option<&Measured>) -> [String; HEADINGS.len()] {
     let none = || "-".to_owned();
     let at = |rank: &str| {
         point.percentiles_ns.get(rank).copied().flatten().map_or_else(none, |ns| show_ns(ns as f64))
     };
     [
         point.share.map_or_else(none, show_share),
+        result.map_or("", |r| mark(r)).into(),
         show_rate(point.offered_iops as f64),
         point.achieved_iops.map_or_else(none, show_rate),
         point.mean_ns.map_or_else(none, show_ns),
@@ -103,8 +129,8 @@ fn knee(curve: &LoadCurve) -> Option<String> {
     })
 }
 
-/// The percentile over the load, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
-fn drawing(curve: &LoadCurve) -> Vec<String> {
+/// The percentile over the load in so many columns, on a logarithmic scale: a mark for each load, `!` where it is overload; the latency target as a line.
+fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = rank(curve);
     let value = |p: &LoadPoint| p.percentiles_ns.get(rank).copied().flatten().map(|ns| (ns.max(1)) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
@@ -118,7 +144,7 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         let part = (ns / low).ln() / (high / low).ln().max(f64::MIN_POSITIVE);
         HEIGHT - 1 - (part * (HEIGHT - 1) as f64).round() as usize
     };
-    let mut cells = vec![vec![' '; WIDTH + 1]; HEIGHT];
+    let mut cells = vec![vec![' '; width + 1]; HEIGHT];
     let mut put = |row: usize, column: usize, mark: char| {
         if let Some(cell) = cells.get_mut(row).and_then(|r| r.get_mut(column)) {
             *cell = mark;
@@ -126,13 +152,13 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
     };
     let line = latency_target.map(row);
     if let Some(row) = line {
-        for column in 0..=WIDTH {
+        for column in 0..=width {
             put(row, column, '-');
         }
     }
     for point in &curve.points {
         let Some(share) = point.share else { continue };
-        let column = (share / most * WIDTH as f64).round() as usize;
+        let column = (share / most * width as f64).round() as usize;
         match value(point) {
             Some(ns) => put(row(ns), column, '*'),
             None if point.state == LoadState::Overload => put(0, column, '!'),
@@ -153,9 +179,9 @@ fn drawing(curve: &LoadCurve) -> Vec<String> {
         let drawn: String = row.iter().collect();
         format!("  {:>8} |{}", label(at), drawn.trim_end())
     }));
-    lines.push(format!("  {:>8} +{}", "", "-".repeat(WIDTH + 1)));
+    lines.push(format!("  {:>8} +{}", "", "-".repeat(width + 1)));
     let end = format!("{} of capacity", show_share(most));
-    lines.push(format!("  {:>8} 0 %{end:>width$}", "", width = WIDTH - 1));
+    lines.push(format!("  {:>8} 0 %{end:>width$}", "", width = width.saturating_sub(1)));
     lines.push(String::new());
     lines
 }

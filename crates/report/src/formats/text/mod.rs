@@ -12,16 +12,16 @@ mod layers;
 mod ledger;
 mod limit;
 mod pages;
-mod plan;
+pub(super) mod plan;
 mod pts;
-mod report;
+pub(super) mod report;
 mod rerun;
 mod results;
 mod runs;
-mod sessions;
+pub(super) mod sessions;
 mod sweep;
 mod tool_results;
-mod verified;
+pub(super) mod verified;
 
 use crate::format::{Content, Format, Writer};
 

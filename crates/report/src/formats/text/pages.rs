@@ -3,62 +3,76 @@
 //! For: reading. Not for: documents; those are in Markdown.
 
 use crate::format::Style;
+use crate::page::Page;
 use crate::parts::{is_command, parts};
-use crate::prose::prose;
 use model::check_page::{CheckPage, Pages};
 use std::io::{self, Write};
 
-pub(super) fn write(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
     if pages.all {
-        return to.write_all(table(pages).as_bytes());
+        table(&mut out, pages);
+        return out.write(to);
     }
-    let some: Vec<String> = pages.pages.iter().map(text_page).collect();
-    to.write_all(some.join("\n").as_bytes())
+    for (at, page) in pages.pages.iter().enumerate() {
+        if at > 0 {
+            out.line("");
+        }
+        text_page(&mut out, page);
+    }
+    out.write(to)
 }
 
-fn table(pages: &Pages) -> String {
+fn table(out: &mut Page, pages: &Pages) {
     let width = pages.pages.iter().map(|c| c.name.len()).max().unwrap_or(0);
-    let mut out =
-        String::from("Every check puts a belief to the test. `fathom explain ID` tells more of one.\n");
+    out.line("Every check puts a belief to the test. `fathom explain ID` tells more of one.");
     for group in pages.groups() {
-        out += &format!("\n{}\n", group[0].group);
+        out.line("");
+        out.line(group[0].group);
         for check in group {
             let first = format!("  {:<4} {:width$}  ", check.id, check.name);
-            out += &prose(&first, &" ".repeat(first.len()), check.belief);
+            out.prose(&first, &" ".repeat(first.len()), check.belief);
         }
     }
-    out
 }
 
-fn text_page(check: &CheckPage) -> String {
-    let mut out = format!("{} {}\n", check.id, check.name);
-    out += &prose("  The belief: ", "    ", check.belief);
-    out += &format!("  The group: {}\n", check.group);
+fn text_page(out: &mut Page, check: &CheckPage) {
+    out.line(&format!("{} {}", check.id, check.name));
+    out.prose("  The belief: ", "    ", check.belief);
+    out.line(&format!("  The group: {}", check.group));
     for (heading, text) in parts(check) {
-        out += &format!("\n  {heading}\n");
-        for line in text.lines() {
-            out += &text_line(heading, line);
-        }
+        out.line("");
+        out.line(&format!("  {heading}"));
+        text.lines().for_each(|line| text_line(out, heading, line));
     }
     if let Some(flag) = &check.accept {
-        out += &format!("\n  To accept it for the exit code: {flag}\n");
+        out.line("");
+        out.line(&format!("  To accept it for the exit code: {flag}"));
     }
-    out
 }
 
-fn text_line(heading: &str, line: &str) -> String {
+fn text_line(out: &mut Page, heading: &str, line: &str) {
     if line.is_empty() {
-        return "\n".into();
+        out.line("");
+    } else if is_command(heading, line) {
+        out.line(&format!("      {}", line.trim()));
+    } else {
+        out.prose("    ", "    ", line);
     }
-    if is_command(heading, line) { format!("      {}\n", line.trim()) } else { prose("    ", "    ", line) }
 }
 
 #[test]
-fn commands_of_a_page_keep_their_form() {
+fn commands_of_a_page_keep_their_form() -> io::Result<()> {
     use crate::parts::TO_FIRE;
-    assert_eq!(text_line("Formula", "  fathom run  --bs 4k"), "      fathom run  --bs 4k\n");
-    assert_eq!(text_line(TO_FIRE, "fathom run --bs 4k"), "      fathom run --bs 4k\n");
-    assert_eq!(text_line(TO_FIRE, "A sentence."), "    A sentence.\n");
-    assert_eq!(text_line(TO_FIRE, "`a` and `b`"), "    `a` and `b`\n");
-    assert_eq!(text_line("Formula", "a > 1"), "    a > 1\n");
+    let shown = |heading: &str, line: &str| {
+        let (mut out, mut bytes) = (Page::new(Style::default()), Vec::new());
+        text_line(&mut out, heading, line);
+        out.write(&mut bytes).map(|()| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    assert_eq!(shown("Formula", "  fathom run  --bs 4k")?, "      fathom run  --bs 4k\n");
+    assert_eq!(shown(TO_FIRE, "fathom run --bs 4k")?, "      fathom run --bs 4k\n");
+    assert_eq!(shown(TO_FIRE, "A sentence.")?, "    A sentence.\n");
+    assert_eq!(shown(TO_FIRE, "`a` and `b`")?, "    `a` and `b`\n");
+    assert_eq!(shown("Formula", "a > 1")?, "    a > 1\n");
+    Ok(())
 }

@@ -3,7 +3,9 @@
 //! For: `--explain` of whatever measures. Not for: planning.
 
 use crate::format::Style;
-use crate::prose::{WIDTH, prose};
+use crate::page::Page;
+use crate::prose::columns;
+use model::job::Job;
 use model::machine::Machine;
 use model::plan::{MissingLayer, Plan, Strategy};
 use model::study::Study;
@@ -11,75 +13,85 @@ use model::sweep::{Search, Until};
 use model::units::show_share;
 use std::io::{self, Write};
 
-pub(super) fn write((plan, machine): &(Plan, Machine), _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write((plan, machine): &(Plan, Machine), style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &headline(plan));
+    out.line("");
+    settings(&mut out, plan);
+    out.line("");
+    workloads(&mut out, plan);
+    if let Study::Profile(form) = &plan.study {
+        out.line("");
+        out.line(&format!("not as {} does it:", form.tool));
+    }
+    for words in remarks(&plan.study) {
+        out.prose("  ", "    ", &words);
+    }
+    for place in &machine.places {
+        out.line("");
+        out.prose("", "  ", &place.chain());
+    }
+    out.write(to)
+}
+
+/// What would be measured, and how often.
+pub(in crate::formats) fn headline(plan: &Plan) -> String {
     let jobs = match plan.jobs.len() {
         1 => "1 workload".to_owned(),
         n => format!("{n} workloads"),
     };
-    let mut out = format!("{}: {jobs}; each {}\n\n", plan.title, repeats(plan));
-    out += &settings(plan);
-    out.push('\n');
-    out += &workloads(plan);
-    out += &of_study(&plan.study);
-    for place in &machine.places {
-        out += &format!("\n{}", prose("", "  ", &place.chain()));
-    }
-    to.write_all(out.as_bytes())
+    format!("{}: {jobs}; each {}", plan.title, repeats(plan))
 }
 
-fn settings(plan: &Plan) -> String {
-    let mut out = String::new();
-    let width = plan.origins.iter().map(|o| o.setting.len()).max().unwrap_or(0);
-    let values = plan.origins.iter().map(|o| o.value.len()).max().unwrap_or(0).min(60);
+fn settings(out: &mut Page, plan: &Plan) {
+    let width = plan.origins.iter().map(|o| columns(&o.setting)).max().unwrap_or(0);
+    let values = plan.origins.iter().map(|o| columns(&o.value)).max().unwrap_or(0).min(60);
     for o in &plan.origins {
-        let row = format!("{:width$}  {:values$}  {}\n", o.setting, o.value, o.from);
-        if row.chars().count() <= WIDTH {
-            out += &row;
+        let row = format!("{:width$}  {:values$}  {}", o.setting, o.value, o.from);
+        if columns(&row) <= out.width() {
+            out.line(&row);
         } else {
             let setting = format!("{:width$}  ", o.setting);
-            out += &prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", o.value, o.from));
+            out.prose(&setting, &" ".repeat(width + 2), &format!("{} ({})", o.value, o.from));
         }
     }
-    out
 }
 
-fn workloads(plan: &Plan) -> String {
-    let mut out = String::new();
+fn workloads(out: &mut Page, plan: &Plan) {
     for (i, job) in plan.jobs.iter().enumerate() {
         let mark = if i == plan.headline { "  (headline)" } else { "" };
-        out += &format!("{}{mark}\n", job.name);
-        for stream in job.phases.iter().flat_map(|p| &p.streams) {
-            let access = stream.access.words();
-            out += &format!(
-                "    {access}, depth {}, workers {}, {}, {}\n",
-                stream.depth,
-                stream.workers,
-                stream.engine,
-                stream.cache.word()
-            );
-        }
+        out.line(&format!("{}{mark}", job.name));
+        streams(job).for_each(|words| out.prose("    ", "      ", &words));
     }
-    out
+}
+
+/// What a job does, a line for each stream.
+pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
+    job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
+        format!(
+            "{}, depth {}, workers {}, {}, {}",
+            stream.access.words(),
+            stream.depth,
+            stream.workers,
+            stream.engine,
+            stream.cache.word()
+        )
+    })
 }
 
 /// What a study does otherwise than its name says, and what it leaves out.
-fn of_study(study: &Study) -> String {
-    let mut out = String::new();
+pub(in crate::formats) fn remarks(study: &Study) -> Vec<String> {
     match study {
-        Study::Profile(form) => {
-            out += &format!("\nnot as {} does it:\n", form.tool);
-            form.differs.iter().for_each(|differs| out += &prose("  ", "    ", differs));
-        }
+        Study::Profile(form) => form.differs.clone(),
         Study::Interfaces(comparison) => {
-            comparison.missing.iter().for_each(|missing| out += &format!("not measured: {missing}\n"));
+            comparison.missing.iter().map(|missing| format!("not measured: {missing}")).collect()
         }
         Study::Layers(comparison) => {
-            let not_measured = |m: &MissingLayer| format!("not measured: {}: {}\n", m.name, m.why);
-            comparison.missing.iter().for_each(|missing| out += &not_measured(missing));
+            let not_measured = |m: &MissingLayer| format!("not measured: {}: {}", m.name, m.why);
+            comparison.missing.iter().map(not_measured).collect()
         }
-        Study::Jobs | Study::Limit(_) | Study::Sweep(_) => {}
+        Study::Jobs | Study::Limit(_) | Study::Sweep(_) => Vec::new(),
     }
-    out
 }
 
 /// How often each job is measured, in words.

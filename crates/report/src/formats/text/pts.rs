@@ -3,7 +3,8 @@
 //! For: the presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`. Not for: the rule itself (crate `analysis`).
 
 use super::sweep::skipped;
-use crate::page::{Page, ruled};
+use crate::page::Page;
+use crate::table::Table;
 use model::report::Report;
 use model::sweep::{CellFigures, Rounds, Setting, Sweep, Variable};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
@@ -20,17 +21,9 @@ pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
         Some([first, last]) => format!("means of rounds {first} to {last}"),
         None => "no five rounds were measured, so these are means of what there is and no result".into(),
     };
-    let tables: &[(&str, Value)] = match rounds.variable {
-        Variable::Iops => &[("IOPS", |c| c.iops.map(show_count))],
-        Variable::MbPerS => &[("MB/s", |c| c.mb_per_s.map(show_rate))],
-        Variable::LatencyMeanNs => &[
-            ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
-            ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
-        ],
-    };
-    for (name, value) in tables {
+    for (name, value) in tables(rounds.variable) {
         out.line(&format!("{name} by size and reads/writes ({when})"));
-        table(out, report, sweep, *value);
+        out.table_of(&table(report, sweep, *value));
         out.line("");
     }
     tracked(out, rounds);
@@ -40,8 +33,30 @@ pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
+/// What stands in the tables, by the value that is tracked.
+fn tables(variable: Variable) -> &'static [(&'static str, Value)] {
+    const IOPS: &[(&str, Value)] = &[("IOPS", |c| c.iops.map(show_count))];
+    const MB_PER_S: &[(&str, Value)] = &[("MB/s", |c| c.mb_per_s.map(show_rate))];
+    const LATENCY: &[(&str, Value)] = &[
+        ("mean latency", |c| c.latency_mean_ns.map(show_ns)),
+        ("longest latency", |c| c.latency_max_ns.map(|ns| show_ns(ns as f64))),
+    ];
+    match variable {
+        Variable::Iops => IOPS,
+        Variable::MbPerS => MB_PER_S,
+        Variable::LatencyMeanNs => LATENCY,
+    }
+}
+
+/// The first of the tables.
+pub(super) fn first_table(report: &Report, sweep: &Sweep) -> Table {
+    let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
+    let value: Value = tables(variable).first().map_or(|_| None, |(_, value)| *value);
+    table(report, sweep, value)
+}
+
 /// Sizes by works. What a finding voids has its mark and no number.
-fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
+fn table(report: &Report, sweep: &Sweep, value: Value) -> Table {
     let mut works: Vec<&Setting> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     for setting in sweep.cells.iter().map(|c| &c.setting) {
@@ -54,9 +69,7 @@ fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
     }
     let headings: Vec<String> =
         std::iter::once("size".into()).chain(works.iter().map(|setting| shares(setting))).collect();
-    // A table's last column stands to the left; an empty one is not seen.
-    let headings: Vec<&str> = headings.iter().map(String::as_str).chain([""]).collect();
-    let mut table = ruled(&headings);
+    let mut table = Table::new(&headings, &[]).aligned(headings.len() - 1, false);
     for size in sizes {
         let mut row = vec![show_block(u64::from(size))];
         for work in &works {
@@ -69,10 +82,9 @@ fn table(out: &mut Page, report: &Report, sweep: &Sweep, value: Value) {
                 None => "-".into(),
             });
         }
-        row.push(String::new());
-        table.add_row(row);
+        table.add(row);
     }
-    out.table_of(&table);
+    table
 }
 
 /// Reads and writes in percent, as the specification names a work.
@@ -104,7 +116,7 @@ fn name(variable: Variable, setting: &Setting) -> String {
 }
 
 fn tracked(out: &mut Page, rounds: &Rounds) {
-    out.line(&format!("Tracked: {}", name(rounds.variable, &rounds.tracked)));
+    out.prose("", "  ", &format!("Tracked: {}", name(rounds.variable, &rounds.tracked)));
     let of = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| shown(rounds.variable, v));
     let from = rounds.by_round.len().saturating_sub(MOST_ROUNDS);
     let told = rounds.by_round.iter().enumerate().skip(from);

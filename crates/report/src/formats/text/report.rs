@@ -4,8 +4,9 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, tool_results};
-use crate::format::Style;
+use crate::format::{Detail, Style};
 use crate::page::Page;
+use crate::table::Table;
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
@@ -13,48 +14,91 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = Page::new(style.colour);
-    head(&mut out, report);
-    match &report.study {
-        Studied::Layers(layers) => layers::show(&mut out, layers),
-        Studied::Limit(curve) => limit::show(&mut out, curve),
-        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(&mut out, report, sweep),
-        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(&mut out, report, sweep),
-        Studied::Sweep(sweep) => sweep::show(&mut out, sweep, report),
-        Studied::Interfaces(api) => api::show(&mut out, api),
-        Studied::Jobs => results::show(&mut out, &report.results),
-        Studied::Profile(card) => {
-            results::show(&mut out, &report.results);
-            tool_results::show(&mut out, card);
-        }
+    let mut out = Page::new(style);
+    if style.detail == Detail::Brief {
+        out.table_of(&table(report));
+        return out.write(to);
     }
+    let all = style.detail == Detail::All;
+    head(&mut out, report);
+    study(&mut out, report, all);
     if let Some(against) = &report.against {
         rerun::show(&mut out, against);
     }
     if style.course {
-        report.results.iter().flat_map(course::lines).for_each(|line| out.line(&line));
-    }
-    // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
-    if less.is_none() {
-        deductions(&mut out, report);
+        report.results.iter().for_each(|result| course::show(&mut out, result));
     }
     if style.ledger {
         ledger::show(&mut out, &report.results);
     }
-    let shown = less.as_ref().unwrap_or(report);
-    findings::show(&mut out, shown);
-    foot(&mut out, shown);
+    if all {
+        everything(&mut out, report);
+    } else {
+        findings::show_first(&mut out, report, &how_to_see_all(report));
+        short_foot(&mut out, report);
+    }
     out.write(to)
 }
 
+/// The one table of a report, in which each row has its verdict.
+pub(in crate::formats) fn table(report: &Report) -> Table {
+    match &report.study {
+        Studied::Layers(layers) => layers::table(layers, &report.results),
+        Studied::Limit(curve) => limit::table(curve, &report.results),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_table(report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => iops::table(report, sweep),
+        Studied::Sweep(sweep) => sweep::table(sweep, report),
+        Studied::Interfaces(api) => api::table(api, &report.results),
+        Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
+    }
+}
+
+fn study(out: &mut Page, report: &Report, all: bool) {
+    match &report.study {
+        Studied::Layers(layers) => layers::show(out, layers, &report.results),
+        Studied::Limit(curve) => limit::show(out, curve, &report.results, all),
+        Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(out, report, sweep),
+        Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
+        Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
+        Studied::Interfaces(api) => api::show(out, api, &report.results, all),
+        Studied::Jobs => results::show(out, &report.results, all),
+        Studied::Profile(card) => {
+            results::show(out, &report.results, all);
+            tool_results::show(out, card);
+        }
+    }
+}
+
+/// What stands below the study where all is shown.
+fn everything(out: &mut Page, report: &Report) {
+    // Of hundreds of rows only what is worth reading; the JSON has it all.
+    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
+    if less.is_none() {
+        deductions(out, report);
+    }
+    let shown = less.as_ref().unwrap_or(report);
+    findings::show(out, shown);
+    foot(out, shown);
+}
+
+/// The command that shows what is left out.
+pub(in crate::formats) fn how_to_see_all(report: &Report) -> String {
+    id(report).map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
+}
+
+/// The id of its session.
+fn id(report: &Report) -> Option<String> {
+    let session = report.session.as_deref()?;
+    Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
+}
+
 fn head(out: &mut Page, report: &Report) {
-    let (word, code) = match report.verdict {
-        Verdict::Valid => ("VALID", "1;32"),
-        Verdict::Suspect => ("SUSPECT", "1;33"),
-        Verdict::Invalid => ("INVALID", "1;31"),
+    let code = match report.verdict {
+        Verdict::Valid => "1;32",
+        Verdict::Suspect => "1;33",
+        Verdict::Invalid => "1;31",
     };
-    let verdict = out.paint(word, code);
+    let verdict = out.paint(report.verdict.word(), code);
     let number = out.paint(&headline(&report.headline, report), "1");
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
@@ -64,23 +108,30 @@ fn head(out: &mut Page, report: &Report) {
     match &report.counts.sentence {
         Some(counted) => {
             out.prose(&format!("{verdict}  "), "  ", &format!("{counted}."));
-            out.line(&format!("  {}: {number}", report.headline.name));
+            out.prose("  ", "    ", &format!("{}: {number}", report.headline.name));
         }
-        None => out.line(&format!("{verdict}  {}: {number}", report.headline.name)),
+        None => out.prose(&format!("{verdict}  "), "    ", &format!("{}: {number}", report.headline.name)),
     }
     if report.verdict != Verdict::Valid {
         out.prose("  ", "  ", &report.verdict_reason);
     }
-    match &report.ending {
-        Ending::Complete => {}
-        Ending::Interrupted => out.line("  Interrupted: what was measured until then is shown."),
-        Ending::Failed(why) => out.prose("  ", "  ", &format!("Ended by an error: {why}.")),
-        Ending::Cut => {
-            out.line("  The session has no end: fathom was killed. What was measured until then is shown.");
-        }
+    if let Some(words) = ending(report) {
+        out.prose("  ", "  ", &words);
     }
     out.prose("  ", "  ", &format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence));
     out.line("");
+}
+
+/// How it ended, where not as planned.
+pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
+    match &report.ending {
+        Ending::Complete => None,
+        Ending::Interrupted => Some("Interrupted: what was measured until then is shown.".into()),
+        Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
+        Ending::Cut => {
+            Some("The session has no end: fathom was killed. What was measured until then is shown.".into())
+        }
+    }
 }
 
 fn deductions(out: &mut Page, report: &Report) {
@@ -100,7 +151,15 @@ fn foot(out: &mut Page, report: &Report) {
     let memory = m.memory_bytes.as_ref().map_or_else(|_| unknown(), |b| show_bytes(*b));
     let cpu = m.cpu.clone().unwrap_or_else(|_| unknown());
     out.prose("Host    ", "        ", &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel));
-    let mut chains: Vec<String> = m.places.iter().map(model::machine::Place::chain).collect();
+    short_foot(out, report);
+    if let Some(id) = id(report) {
+        out.line(&format!("        (fathom show {id} judges and prints it again)"));
+    }
+}
+
+/// What was measured, what was changed against the request, and where it is kept.
+fn short_foot(out: &mut Page, report: &Report) {
+    let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
     chains.dedup();
     for chain in &chains {
         out.prose("Target  ", "        ", chain);
@@ -108,7 +167,8 @@ fn foot(out: &mut Page, report: &Report) {
     for note in &report.notes {
         out.prose("Note    ", "        ", note);
     }
-    out.line(&format!("When    {}, fathom {}, {}", report.started, report.fathom.version, report.title));
+    let when = format!("{}, fathom {}, {}", report.started, report.fathom.version, report.title);
+    out.prose("When    ", "        ", &when);
     if !report.words.tags.is_empty() {
         out.prose("Tags    ", "        ", &report.words.tags.join(" "));
     }
@@ -116,16 +176,13 @@ fn foot(out: &mut Page, report: &Report) {
         out.prose("Said    ", "        ", &format!("{}: {}", note.at, note.text));
     }
     match &report.session {
-        Some(session) => {
-            out.line(&format!("Session {session}"));
-            let id = Path::new(session).file_stem().unwrap_or_default().to_string_lossy();
-            out.line(&format!("        (fathom show {id} judges and prints it again)"));
-        }
+        Some(session) => out.prose("Session ", "        ", session),
         None => out.line("Session not kept"),
     }
 }
 
-fn headline(headline: &Headline, report: &Report) -> String {
+/// The number of the headline with its interval, or why it has none.
+pub(in crate::formats) fn headline(headline: &Headline, report: &Report) -> String {
     let Some(value) = headline.value else { return "no number".into() };
     let of_grid = report.study.sweep().and_then(|s| s.winner.get(&s.works.first()?.name)).map(|c| c.runs);
     let runs = of_grid.or_else(|| report.results.iter().map(|r| r.runs.len()).max()).unwrap_or(0);

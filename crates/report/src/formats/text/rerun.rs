@@ -3,8 +3,8 @@
 //! For: the numbers of both sides below the table of this one, and whether the machine is still the same. Not for: the findings
 //! about the earlier workloads, nor every number of many results; the JSON has them.
 
-use crate::page::{Page, ruled};
-use crate::rows::{HEADINGS, LEGEND, Row, rows};
+use crate::page::Page;
+use crate::rows::{LEGEND, Row, rows, table};
 use model::comparison::{Answer, Comparison, Pair};
 use model::report::Rerun;
 
@@ -13,10 +13,8 @@ pub(super) fn show(out: &mut Page, against: &Rerun) {
     out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
     if !beside.pairs.is_empty() {
-        let mut table = ruled(&HEADINGS);
         let alone = beside.pairs.len() == 1;
-        table.add_rows(beside.pairs.iter().flat_map(|p| some_rows(p, alone)));
-        out.table_of(&table);
+        out.table_of(&table(beside.pairs.iter().flat_map(|p| some_rows(p, alone))));
         out.prose("", "", LEGEND);
     }
     out.prose("  ", "    ", &since(&against.since));

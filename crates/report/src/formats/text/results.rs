@@ -3,38 +3,65 @@
 //! For: reports of plain jobs and profiles. Not for: studies with tables of their own.
 
 use super::runs;
-use crate::page::{Page, device, half_width, percentile, ruled};
+use crate::page::{Page, device, half_width, mark, percentile, supported};
+use crate::table::Table;
 use model::report::{Figures, Latency, Measured};
 use model::units::{show_ns, show_rate};
 
 /// Change of a rate by the final sync from which it is worth a line; the JSON always has it.
 const WORTH_SAYING: f64 = 0.01;
 /// Headings of the table. The two last say what the topmost device saw of it.
-const HEADINGS: [&str; 11] =
-    ["test", "MB/s", "MiB/s", "IOPS", "±95 %", "p50", "p99", "p99.9", "depth", "device IOPS", "limited by"];
+const HEADINGS: [&str; 12] = [
+    "test",
+    "verdict",
+    "MB/s",
+    "MiB/s",
+    "IOPS",
+    "±95 %",
+    "p50",
+    "p99",
+    "p99.9",
+    "depth",
+    "device IOPS",
+    "limited by",
+];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 7] = [3, 9, 10, 8, 11, 6, 2];
 
-pub(super) fn show(out: &mut Page, results: &[Measured]) {
+/// Cells of a row.
+type Row = [String; HEADINGS.len()];
+
+pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
     if results.is_empty() {
         return;
     }
-    let mut table = ruled(&HEADINGS);
-    for row in results.iter().flat_map(rows) {
-        table.add_row(row);
+    let rows = table(results);
+    out.table_of(&rows);
+    let rounded = if rows.has('~') { "; ~ = rounded, since the interval is wide" } else { "" };
+    out.line(&format!(
+        "MB/s = 10^6 bytes/s; latency: submission to completion; - = not enough samples{rounded}."
+    ));
+    for result in results.iter().filter(|r| !r.void && r.renamed) {
+        out.line(&format!("  {} is {}", result.name, result.true_name));
     }
-    out.table_of(&table);
-    out.line("MB/s = 10^6 bytes per second, MiB/s = 2^20; latencies from submission to completion; - = not enough samples.");
     for result in results.iter().filter(|r| !r.void) {
         open_loop(out, result);
         final_sync(out, result);
     }
-    if let [only] = results {
+    if let ([only], true) = (results, all) {
         cost(out, only);
     }
-    for result in results.iter().filter(|r| !r.void && r.renamed) {
-        out.line(&format!("  {} is {}", result.name, result.true_name));
+    if all {
+        runs::show(out, results);
     }
-    runs::show(out, results);
     out.line("");
+}
+
+/// A row per direction, the verdict on its result beside its name.
+pub(super) fn table(results: &[Measured]) -> Table {
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+    table.add_all(results.iter().flat_map(rows));
+    table
 }
 
 /// In an open loop the table's latencies are not what the storage took: the parts of them.
@@ -90,68 +117,72 @@ fn median_and_tail(latency: &Latency) -> String {
 }
 
 /// A row per direction; a mix has a row for both together first.
-fn rows(result: &Measured) -> Vec<[String; HEADINGS.len()]> {
+fn rows(result: &Measured) -> Vec<Row> {
     let parts: Vec<(&str, &Figures)> =
         [("read", &result.read), ("write", &result.write), ("trim", &result.trim)]
             .into_iter()
             .filter_map(|(w, f)| Some((w, f.as_ref()?)))
             .collect();
     let syncs = result.sync.as_ref().map(sync_row);
+    let mut first: Row = std::array::from_fn(|_| String::new());
+    first[0].clone_from(&result.name);
+    mark(result).clone_into(&mut first[1]);
     // Without its article the longest of these fits the width.
-    let limit = result.limiter.name.replace("the ", "");
+    first[11] = result.limiter.name.replace("the ", "");
     if result.void || parts.is_empty() {
-        let mut row: [String; HEADINGS.len()] = std::array::from_fn(|_| "-".into());
-        row[0].clone_from(&result.name);
-        row[1] = if result.void { "void".into() } else { "none".into() };
-        row[HEADINGS.len() - 1] = if result.void { String::new() } else { limit };
-        return vec![row];
+        first[2..11].fill("-".into());
+        first[2] = if result.void { "void".into() } else { "none".into() };
+        if result.void {
+            first[11].clear();
+        }
+        return vec![first];
     }
+    first[10] = device(result);
     if let [(_, only)] = parts[..] {
-        return [row(&result.name, only, device(result), limit)].into_iter().chain(syncs).collect();
+        put(&mut first, only);
+        return [first].into_iter().chain(syncs).collect();
     }
     let mut out = Vec::new();
     if let Some(t) = &result.total {
-        let mut total: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
-        total[0].clone_from(&result.name);
-        total[1] = show_rate(t.mb_per_s);
-        total[2] = show_rate(t.mib_per_s);
-        total[3] = show_rate(t.iops);
-        total[4] = half_width(t.iops, t.iops_interval);
-        total[9] = device(result);
-        total[10] = limit;
-        out.push(total);
+        put_rates(&mut first, [t.mb_per_s, t.mib_per_s, t.iops], t.iops_interval);
+        out.push(first);
     }
-    out.extend(
-        parts
-            .iter()
-            .map(|(word, figures)| row(&format!("  {word}s of it"), figures, String::new(), String::new())),
-    );
+    out.extend(parts.iter().map(|(word, figures)| part(word, figures)));
     out.extend(syncs);
     out
 }
 
 /// The row of the calls that made writes stable: they move nothing, and share the depth of the writes.
-fn sync_row(figures: &Figures) -> [String; HEADINGS.len()] {
-    let mut cells = row("  syncs of it", figures, String::new(), String::new());
-    for moved in [1, 2, 8] {
+fn sync_row(figures: &Figures) -> Row {
+    let mut cells = part("sync", figures);
+    for moved in [2, 3, 9] {
         cells[moved].clear();
     }
     cells
 }
 
-fn row(name: &str, f: &Figures, device: String, limit: String) -> [String; HEADINGS.len()] {
-    let at = |p: &str| percentile(&f.latency_ns, p);
-    [
-        name.to_owned(),
-        show_rate(f.mb_per_s),
-        show_rate(f.mib_per_s),
-        show_rate(f.iops),
-        half_width(f.iops, f.iops_interval),
-        at("50"),
-        at("99"),
-        at("99.9"),
-        show_rate(f.depth_mean),
-        device,
-        limit,
-    ]
+/// The row of a direction of several.
+fn part(word: &str, figures: &Figures) -> Row {
+    let mut cells: Row = std::array::from_fn(|_| String::new());
+    cells[0] = format!("  {word}s of it");
+    put(&mut cells, figures);
+    cells
+}
+
+fn put(cells: &mut Row, f: &Figures) {
+    put_rates(cells, [f.mb_per_s, f.mib_per_s, f.iops], f.iops_interval);
+    for (at, rank) in [(6, "50"), (7, "99"), (8, "99.9")] {
+        cells[at] = percentile(&f.latency_ns, rank);
+    }
+    cells[9] = show_rate(f.depth_mean);
+}
+
+/// MB/s, MiB/s and IOPS, which move together, with the interval of the last.
+fn put_rates(cells: &mut Row, rates: [f64; 3], interval: Option<[f64; 2]>) {
+    let [_, _, iops] = rates;
+    let scaled = |to: f64| interval.filter(|_| iops > 0.0).map(|ends| ends.map(|end| end / iops * to));
+    for (at, rate) in rates.into_iter().enumerate() {
+        cells[at + 2] = supported(rate, scaled(rate));
+    }
+    cells[5] = half_width(iops, interval);
 }

@@ -2,13 +2,18 @@
 //!
 //! For: seeing at a glance whether the figure above describes the runs. Not for: the course second by second (`course`).
 
-use crate::page::{Page, ruled};
-use crate::prose::WIDTH;
+use crate::page::Page;
+use crate::prose::columns;
+use crate::table::Table;
 use model::report::{Measured, RunFigures, Second};
 use model::steadiness::{Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
 
 const HEADINGS: [&str; 5] = ["runs", "course", "IOPS", "95 % interval", "steadiness, drift"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 2] = [1, 2];
+/// Columns beyond which a course tells no more.
+const WIDEST: usize = 110;
 /// Columns that a course may take: more where the other columns leave room.
 const COURSE: usize = 12;
 /// Heights of a bar, from nearly nothing to the highest of the result.
@@ -25,17 +30,15 @@ pub(super) fn show(out: &mut Page, results: &[Measured]) {
     }
     let others: Vec<[String; HEADINGS.len()]> = shown.iter().map(|r| cells(r)).collect();
     let width = |i: usize| {
-        let cells = others.iter().map(|c| c[i].chars().count());
-        cells.chain([HEADINGS[i].chars().count()]).max().unwrap_or(0) + GAP
+        let cells = others.iter().map(|c| columns(&c[i]));
+        cells.chain([columns(HEADINGS[i])]).max().unwrap_or(0) + GAP
     };
-    let room = WIDTH.saturating_sub([0, 2, 3, 4].map(width).iter().sum::<usize>()).max(COURSE);
-    let mut table = ruled(&HEADINGS);
+    let taken = [0, 2, 3, 4].map(width).iter().sum::<usize>();
+    let room = out.width().min(WIDEST).saturating_sub(taken).max(COURSE);
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
     for (result, mut cells) in shown.iter().zip(others) {
         cells[1] = course(&result.series, room);
-        table.add_row(cells);
-    }
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+        table.add(cells);
     }
     out.line("");
     out.table_of(&table);

@@ -3,7 +3,8 @@
 //! For: people. Not for: finding sessions, nor what is in one.
 
 use crate::format::Style;
-use crate::prose::prose;
+use crate::page::Page;
+use crate::table::Table;
 use model::entry::{Entry, Listing};
 use model::report::Headline;
 use model::units::{GIB, show_bytes, show_count, show_rate, show_share};
@@ -14,40 +15,33 @@ use std::io::{self, Write};
 const MUCH_BYTES: u64 = GIB;
 /// Headings of the table; the last column is there where an entry has tags.
 const HEADINGS: [&str; 7] = ["id", "when", "verdict", "headline", "value", "target", "tags"];
-/// Which of them stands to the right.
-const VALUE: usize = 4;
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 4] = [1, 5, 3, 6];
 
-pub(super) fn write(listing: &Listing, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    to.write_all(table(&listing.entries).as_bytes())?;
-    to.write_all(foot(listing).as_bytes())
+pub(super) fn write(listing: &Listing, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    if !listing.entries.is_empty() {
+        out.table_of(&table(&listing.entries));
+    }
+    for (entry, why) in listing.entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
+        out.prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
+    }
+    for words in foot(listing) {
+        out.prose("", "  ", &words);
+    }
+    out.write(to)
 }
 
-fn table(entries: &[Entry]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
-    let rows: Vec<[String; HEADINGS.len()]> =
-        [HEADINGS.map(str::to_owned)].into_iter().chain(entries.iter().map(row)).collect();
+/// A row for each session; tags where one has some.
+pub(in crate::formats) fn table(entries: &[Entry]) -> Table {
     let tagged = entries.iter().any(|e| !e.words.tags.is_empty());
     let columns = if tagged { HEADINGS.len() } else { HEADINGS.len() - 1 };
-    let width = |at: usize| rows.iter().map(|r| r[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for (i, row) in rows.iter().enumerate() {
-        let mut line = String::new();
-        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let cell = if at == VALUE { format!("{cell:>width$}") } else { format!("{cell:width$}") };
-            line += &cell;
-            line += "  ";
-        }
-        out += line.trim_end();
-        out.push('\n');
-        if i == 0 {
-            out += &"-".repeat(widths.iter().sum::<usize>() + 2 * (columns - 1));
-            out.push('\n');
-        }
+    let mut table = Table::new(&HEADINGS[..columns], &LEAVING);
+    for words in [1, 2, 3, 5] {
+        table = table.aligned(words, true);
     }
-    out
+    table.add_all(entries.iter().map(|entry| row(entry).into_iter().take(columns)));
+    table
 }
 
 fn row(e: &Entry) -> [String; HEADINGS.len()] {
@@ -82,28 +76,26 @@ fn printable(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-fn foot(listing: &Listing) -> String {
+/// What is not shown, and what all of them take.
+pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
     let Listing { entries, asked_for, sessions, bytes } = listing;
-    let mut out = String::new();
-    for (entry, why) in entries.iter().filter_map(|e| Some((e, e.problem.as_ref()?))) {
-        out += &prose(&format!("{}: ", printable(&entry.id)), "    ", &printable(why));
-    }
+    let mut out = Vec::new();
     if *sessions == 0 {
-        out += "There are no sessions yet; `fathom bench` makes one.\n";
+        out.push("There are no sessions yet; `fathom bench` makes one.".into());
     } else if *asked_for == 0 {
-        out += &format!("None of {} sessions is like that.\n", show_count(*sessions as f64));
+        out.push(format!("None of {} sessions is like that.", show_count(*sessions as f64)));
     } else if *asked_for > entries.len() as u64 {
-        out += &format!(
-            "The newest {} of {}; --limit 0 shows all.\n",
+        out.push(format!(
+            "The newest {} of {}; --limit 0 shows all.",
             show_count(entries.len() as f64),
             show_count(*asked_for as f64)
-        );
+        ));
     }
     if *bytes > MUCH_BYTES {
-        out += &format!(
-            "The session files take {}; `fathom delete ID` removes one, and nothing else does.\n",
+        out.push(format!(
+            "The session files take {}; `fathom delete ID` removes one, and nothing else does.",
             show_bytes(*bytes)
-        );
+        ));
     }
     out
 }
@@ -135,23 +127,30 @@ mod tests {
         Listing { entries, asked_for, sessions: 1, bytes }
     }
 
+    fn text(listing: &Listing) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        write(listing, Style { width: 110, ..Style::default() }, &mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     #[test]
-    fn the_table_has_a_line_per_entry_and_tags_where_there_are_some() {
-        let mut all = [entry("20261121-161226-1"), entry("2")];
+    fn the_table_has_a_line_per_entry_and_tags_where_there_are_some() -> io::Result<()> {
+        let mut all = vec![entry("20261121-161226-1"), entry("2")];
         let expected = "\
-id                 when              verdict  headline                 value  target
-------------------------------------------------------------------------------------
+id                 when              verdict  headline                      value  target
+-----------------------------------------------------------------------------------------
 20261121-161226-1  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS ±5.0 %  /a, /b
 2                  2026-11-21 16:12  SUSPECT  4K random read  2,000 IOPS ±5.0 %  /a, /b
 ";
-        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(squeezed(&table(&all)).replace('-', ""), squeezed(expected).replace('-', ""));
-        let lines = table(&all);
-        let columns: Vec<Option<usize>> = lines.lines().map(|l| l.find("/a, /b")).collect();
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+        let shown = text(&listing(all.clone(), 2, 0))?;
+        assert_eq!(squeezed(&shown), squeezed(expected));
+        let columns: Vec<Option<usize>> = shown.lines().map(|l| l.find("/a, /b")).collect();
         assert_eq!(columns[2], columns[3]);
         all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
-        assert!(table(&all).contains("tags") && table(&all).contains("/a, /b  new\n"));
-        assert_eq!(table(&[]), "");
+        let shown = text(&listing(all, 2, 0))?;
+        assert!(shown.contains("tags") && shown.contains("/a, /b  new\n"), "{shown}");
+        Ok(())
     }
 
     #[test]
@@ -166,27 +165,28 @@ id                 when              verdict  headline                 value  ta
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
-        assert_eq!((row(&void)[VALUE].as_str(), void.word().as_str()), ("no number", "SUSPECT, interrupted"));
+        assert_eq!((row(&void)[4].as_str(), void.word().as_str()), ("no number", "SUSPECT, interrupted"));
     }
 
     #[test]
-    fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
+    fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() -> io::Result<()> {
         let mut evil = entry("x");
         evil.targets = vec!["/a\u{1b}[2J".into()];
         evil.problem = Some("bad\u{7}".into());
-        let shown = table(&[evil.clone()]) + &foot(&listing(vec![evil], 1, 0));
-        assert!(!shown.contains(['\u{1b}', '\u{7}']), "{shown}");
+        let shown = text(&listing(vec![evil], 1, 0))?;
+        assert!(!shown.contains(['\u{1b}', '\u{7}']) && shown.contains("bad"), "{shown}");
+        Ok(())
     }
 
     #[test]
     fn the_foot_says_what_is_not_shown_and_how_much_space_it_takes() {
-        assert_eq!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), "");
-        assert!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1)).contains("fathom delete"));
+        assert_eq!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES)), [""; 0]);
+        assert!(foot(&listing(vec![entry("x")], 1, MUCH_BYTES + 1))[0].contains("fathom delete"));
         assert_eq!(
             foot(&listing(vec![entry("x")], 1234, 0)),
-            "The newest 1 of 1,234; --limit 0 shows all.\n"
+            ["The newest 1 of 1,234; --limit 0 shows all."]
         );
-        assert_eq!(foot(&listing(Vec::new(), 0, 0)), "None of 1 sessions is like that.\n");
-        assert!(foot(&Listing::default()).contains("fathom bench"));
+        assert_eq!(foot(&listing(Vec::new(), 0, 0)), ["None of 1 sessions is like that."]);
+        assert!(foot(&Listing::default())[0].contains("fathom bench"));
     }
 }

@@ -2,21 +2,28 @@
 //!
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
-use crate::page::{Page, half_width, ruled};
+use crate::page::{Page, half_width, mark, supported};
+use crate::table::Table;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::Report;
 use model::spec::axes::{self, Scale};
 use model::steadiness::Estimate;
 use model::sweep::{CellFigures, Chosen, Setting, Sweep, Work};
-use model::units::{show_bytes, show_count, show_ns, show_rate};
+use model::units::{show_bytes, show_count, show_ns};
 
-const HEADINGS: [&str; 7] = ["", "setting", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
+const HEADINGS: [&str; 8] =
+    ["", "setting", "verdict", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
+/// Columns that leave where there is no room, the first of them first.
+const LEAVING: [usize; 2] = [6, 5];
 /// Shades of a map, from a small share of the best to all of it.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 /// Most maps of a work: one per way through the page cache, mostly.
 const MAPS: usize = 4;
 /// Widest map in columns.
 const MOST_COLUMNS: usize = 10;
+/// Columns of the terminal that a column of a map takes, and the names of its rows.
+const MAP_COLUMN: usize = 9;
+const MAP_ROW: usize = 8;
 /// Reasons for skipping that are told; `--skipped` and the JSON have all.
 const REASONS: usize = 4;
 
@@ -48,9 +55,9 @@ impl Side {
     }
 }
 
-pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report) {
+pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {
-        show_work(out, sweep, work, report);
+        show_work(out, sweep, work, report, all);
     }
     if let Some(reference) = &sweep.reference {
         let word = if reference.drifted {
@@ -84,7 +91,33 @@ pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report) {
     out.line("");
 }
 
-fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
+/// The best of each work, and below it what it is compared with.
+pub(super) fn table(sweep: &Sweep, report: &Report) -> Table {
+    let mut all = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
+    for work in &sweep.works {
+        let mut title: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
+        title[0] = format!("{}:", work.name);
+        all.add(title);
+        all.add_all(rows(sweep, work, report));
+    }
+    all
+}
+
+/// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs.
+fn rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<[String; HEADINGS.len()]> {
+    let only = sweep.only_cell(&work.name);
+    let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
+    let against = |estimate: &Option<Estimate>| estimate.as_ref().map(by).unwrap_or_default();
+    let mut rows = vec![row(if only.is_some() { "" } else { best_word(work.chosen) }, winner, "", report)];
+    if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
+        rows.push(row("cheapest", cheapest, &against(&work.cheapest_by_winner), report));
+    }
+    let of_programs = work.baselines.iter();
+    rows.extend(of_programs.map(|l| row(&format!("as {}", l.name), &l.cell, &against(&l.by_winner), report)));
+    rows
+}
+
+fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
     out.prose("", "  ", &format!("{}: {word}{}", work.name, work.sentence));
     let only = sweep.only_cell(&work.name);
@@ -92,23 +125,11 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
         out.line("");
         return;
     };
-    let mut table = ruled(&HEADINGS);
-    table.add_row(row(if only.is_some() { "" } else { best_word(work.chosen) }, winner, ""));
-    if let Some(cheapest) = sweep.cheapest.get(&work.name) {
-        if cheapest.setting == winner.setting {
-            out.line("  No cell that costs less looks as fast.");
-        } else {
-            let against = work.cheapest_by_winner.as_ref().map(by);
-            table.add_row(row("cheapest", cheapest, &against.unwrap_or_default()));
-        }
+    if sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting) {
+        out.line("  No cell that costs less looks as fast.");
     }
-    for loss in &work.baselines {
-        table.add_row(row(
-            &format!("as {}", loss.name),
-            &loss.cell,
-            &loss.by_winner.as_ref().map(by).unwrap_or_default(),
-        ));
-    }
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
+    table.add_all(rows(sweep, work, report));
     out.table_of(&table);
     if !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
@@ -120,9 +141,12 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report) {
         }
     }
     for knee in &work.knees {
-        out.line(&format!("  {}", knee.sentence));
+        out.prose("  ", "    ", &knee.sentence);
     }
     out.line("");
+    if !all {
+        return;
+    }
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     maps(out, &mine, winner, sweep.cheapest.get(&work.name));
 }
@@ -149,12 +173,17 @@ fn renamed(report: &Report, at: usize) -> Option<&str> {
     report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
 
-fn row(name: &str, cell: &CellFigures, against: &str) -> [String; HEADINGS.len()] {
+fn row(name: &str, cell: &CellFigures, against: &str, report: &Report) -> [String; HEADINGS.len()] {
     let none = || "-".to_owned();
+    let result = cell.result.and_then(|at| report.results.get(at));
+    // The interval is that of the same rate in other units.
+    let per_mib = cell.mb_per_s.zip(cell.mib_per_s).map_or(1.0, |(mb, mib)| mb / mib);
+    let interval = cell.interval.map(|ends| ends.map(|end| end * per_mib));
     [
         name.to_owned(),
         format!("{} {}", cell.setting.shape(), cell.setting.way()),
-        cell.mb_per_s.map_or_else(none, show_rate),
+        result.map_or("", |r| mark(r)).into(),
+        cell.mb_per_s.map_or_else(none, |rate| supported(rate, interval)),
         half_width(cell.mib_per_s.unwrap_or(0.0), cell.interval),
         show_bytes(cell.memory_bytes),
         cell.cpu_ns_per_mib.map_or_else(none, show_ns),
@@ -232,7 +261,8 @@ fn map(
     if columns.len() * rows.len() < 2 {
         return;
     }
-    columns.truncate(MOST_COLUMNS);
+    let has = columns.len();
+    columns.truncate(MOST_COLUMNS.min(out.width().saturating_sub(MAP_ROW) / MAP_COLUMN).max(1));
     let head =
         columns.iter().fold(String::new(), |head, c| head + &format!("{:>9}", (of_columns.scale.show)(*c)));
     out.line(&format!("  {way}: MB/s by {} and {}", of_rows.name, of_columns.name));
@@ -257,6 +287,9 @@ fn map(
             line += &format!(" {mark}{value:>7}");
         }
         out.line(line.trim_end());
+    }
+    if columns.len() < has {
+        out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
     }
     out.line("  * best, = cheapest setting with similar speed; shades are shares of the best");
     out.line("");

@@ -3,8 +3,8 @@
 //! For: rows of a read and a write under the tool's names, with bars or with its score. Not for: what was found about them,
 //! which the findings say.
 
-use crate::page::{Page, ruled};
-use comfy_table::{CellAlignment, ColumnConstraint::LowerBoundary, Width::Fixed};
+use crate::page::Page;
+use crate::table::Table;
 use model::report::Verdict;
 use model::tool_layout::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::units::{show_count, show_rate};
@@ -30,18 +30,16 @@ pub(super) fn show(out: &mut Page, card: &ToolResults) {
 fn bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    let mut table = ruled(&["", "write", "MB/s", "read", "MB/s"]);
-    for (i, column) in table.column_iter_mut().enumerate() {
-        if i == 1 || i == 3 {
-            column.set_constraint(LowerBoundary(Fixed(BAR as u16 + 1)));
-        }
-        column.set_cell_alignment(if i % 2 == 1 { CellAlignment::Left } else { CellAlignment::Right });
+    let mut table = Table::new(&["", "write", "MB/s", "read", "MB/s"], &[1, 3]);
+    for bar in [1, 3] {
+        table = table.aligned(bar - 1, false).aligned(bar, true).at_least(bar, BAR);
     }
+    table = table.aligned(4, false);
     for row in rows {
         let [write, read] = [&row.write, &row.read].map(Option::as_ref);
         let bar_of =
             |cell: Option<&ToolCell>| cell.and_then(|c| c.value).map_or_else(String::new, |v| bar(v, most));
-        table.add_row([row.name.clone(), bar_of(write), number(row, write), bar_of(read), number(row, read)]);
+        table.add([row.name.clone(), bar_of(write), number(row, write), bar_of(read), number(row, read)]);
     }
     out.table_of(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs.");
@@ -54,14 +52,14 @@ fn bar(value: f64, most: f64) -> String {
 }
 
 fn scored(out: &mut Page, rows: &[ToolRow], score: &Score) {
-    let mut table = ruled(&["", "read", "write", ""]);
+    let mut table = Table::new(&["", "read", "write", ""], &[]);
     for row in rows {
         let [read, write] = [&row.read, &row.write].map(|cell| number(row, cell.as_ref()));
-        table.add_row([row.name.clone(), read, write, row.unit.clone()]);
+        table.add([row.name.clone(), read, write, row.unit.clone()]);
     }
     let [read, write, total] = [&score.read, &score.write, &score.total].map(short);
-    table.add_row(["Score".into(), read, write, "points".into()]);
-    table.add_row(["Total".into(), String::new(), total, "points".into()]);
+    table.add(["Score".into(), read, write, "points".into()]);
+    table.add(["Total".into(), String::new(), total, "points".into()]);
     out.table_of(&table);
     out.line("MB/s = 10^6 bytes per second: medians over runs; Acc.time is the mean latency.");
     for (name, points) in [("read", &score.read), ("write", &score.write), ("total", &score.total)] {

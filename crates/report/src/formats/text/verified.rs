@@ -3,6 +3,7 @@
 //! For: people. Not for: finding anything out.
 
 use crate::format::Style;
+use crate::page::Page;
 use crate::verified::{failure, notes};
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
@@ -11,31 +12,34 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-pub(super) fn write(of: &Verified, _: Style, to: &mut dyn io::Write) -> io::Result<()> {
-    let mut out = headline(of);
-    let lines = troubles(of);
-    for line in lines.iter().take(LISTED) {
-        out += &format!("  {line}\n");
-    }
-    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len().min(LISTED) as u64);
-    if more > 0 {
-        out += &format!("  and {} more\n", show_count(more as f64));
+pub(super) fn write(of: &Verified, style: Style, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    out.prose("", "  ", &headline(of));
+    for line in damage(of) {
+        out.prose("  ", "    ", &line);
     }
     for note in notes(of) {
-        out += &format!("  Note: {note}.\n");
+        out.prose("  Note: ", "    ", &format!("{note}."));
     }
-    let rates = rates(of);
-    if !rates.is_empty() {
-        out += &format!(
-            "  {}; stamping, syncs and examining included: this is no benchmark.\n",
-            rates.join(", ")
-        );
+    if let Some(words) = rates(of) {
+        out.prose("  ", "    ", &words);
     }
-    to.write_all(out.as_bytes())
+    out.write(to)
+}
+
+/// What is damaged or failed, as far as it is told one by one, and how many more there are.
+pub(in crate::formats) fn damage(of: &Verified) -> Vec<String> {
+    let mut lines = troubles(of);
+    lines.truncate(LISTED);
+    let more = (of.damaged() + of.failed_writes()).saturating_sub(lines.len() as u64);
+    if more > 0 {
+        lines.push(format!("and {} more", show_count(more as f64)));
+    }
+    lines
 }
 
 /// The verdict, how much it is about, and where.
-fn headline(of: &Verified) -> String {
+pub(in crate::formats) fn headline(of: &Verified) -> String {
     let v = &of.verification;
     let blocks = show_count(v.blocks as f64);
     let size = show_bytes(u64::from(v.block_bytes));
@@ -88,7 +92,7 @@ fn headline(of: &Verified) -> String {
         ),
     });
     parts.push(place_words(&of.place));
-    out + ", " + &parts.join(", ") + "\n"
+    out + ", " + &parts.join(", ")
 }
 
 /// `ext4 on vda1 on vda (virtio_blk)`.
@@ -127,12 +131,16 @@ fn troubles(of: &Verified) -> Vec<String> {
     lines
 }
 
-fn rates(of: &Verified) -> Vec<String> {
+/// How fast it went; `None` where nothing was moved.
+pub(in crate::formats) fn rates(of: &Verified) -> Option<String> {
     let rate = |blocks: u64, took: &Duration| {
         let rate = of.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
         format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
     };
     let written = of.written.as_ref().map(|(_, t)| format!("written at {}", rate(of.mark.begun, t)));
     let read = of.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
-    written.into_iter().chain(read).collect()
+    let rates: Vec<String> = written.into_iter().chain(read).collect();
+    let words =
+        format!("{}; stamping, syncs and examining included: this is no benchmark.", rates.join(", "));
+    (!rates.is_empty()).then_some(words)
 }

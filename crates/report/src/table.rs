@@ -1,0 +1,246 @@
+//! Tables that fit: words and figures under headings, for a width or for Markdown.
+//!
+//! For: which columns are shown where not all have room, and one value a line where even the first ones have none. Not for: what
+//! stands in a table, nor in which order columns go; that says who makes it.
+
+use crate::prose::{columns, cut, prose};
+use comfy_table::{CellAlignment, ColumnConstraint, LineStyle, TableStyle, Width};
+
+/// One rule below the headings: frames cost columns, and pasted text has few.
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-').junction('-'));
+/// Fewest columns that a name is cut to, where others need the room.
+const NAME: usize = 24;
+
+/// A table. The first and the last column are words, numbers stand to the right.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    headings: Vec<String>,
+    left: Vec<bool>,
+    least: Vec<usize>,
+    leaving: Vec<usize>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Without rows. Where there is no room the columns of `leaving` are left out, the first of them first; the others never.
+    pub(crate) fn new<H: AsRef<str>>(headings: &[H], leaving: &[usize]) -> Self {
+        let last = headings.len().saturating_sub(1);
+        Self {
+            headings: headings.iter().map(|h| h.as_ref().to_owned()).collect(),
+            left: (0..headings.len()).map(|at| at == 0 || at == last).collect(),
+            least: vec![0; headings.len()],
+            leaving: leaving.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// With this column's words to the left, or its numbers to the right.
+    #[must_use]
+    pub(crate) fn aligned(mut self, column: usize, left: bool) -> Self {
+        if let Some(side) = self.left.get_mut(column) {
+            *side = left;
+        }
+        self
+    }
+
+    /// With at least so many columns of the terminal for this one.
+    #[must_use]
+    pub(crate) fn at_least(mut self, column: usize, columns: usize) -> Self {
+        if let Some(least) = self.least.get_mut(column) {
+            *least = columns;
+        }
+        self
+    }
+
+    /// Adds a row, a cell for each heading.
+    pub(crate) fn add(&mut self, row: impl IntoIterator<Item = String>) {
+        self.rows.push(row.into_iter().collect());
+    }
+
+    /// Adds rows.
+    pub(crate) fn add_all<R: IntoIterator<Item = String>>(&mut self, rows: impl IntoIterator<Item = R>) {
+        rows.into_iter().for_each(|row| self.add(row));
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether a value has this letter.
+    pub(crate) fn has(&self, letter: char) -> bool {
+        self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(letter)))
+    }
+
+    /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
+    /// one value a line.
+    pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
+        let mut shown: Vec<usize> = (0..self.headings.len()).collect();
+        let whole = self.drawn(&shown);
+        if fit(&whole, width) {
+            return (whole, Vec::new());
+        }
+        let short = self.with_names_of((width * 2 / 5).max(NAME));
+        for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
+            shown.retain(|column| Some(column) != leaves);
+            let lines = short.drawn(&shown);
+            if fit(&lines, width) {
+                return (lines, self.not_in(&shown));
+            }
+        }
+        (self.one_value_a_line(&shown, width), self.not_in(&shown))
+    }
+
+    fn not_in(&self, shown: &[usize]) -> Vec<&str> {
+        let gone = self.headings.iter().enumerate().filter(|(at, _)| !shown.contains(at));
+        gone.map(|(_, heading)| heading.as_str()).filter(|heading| !heading.is_empty()).collect()
+    }
+
+    /// The same with long names cut.
+    fn with_names_of(&self, most: usize) -> Self {
+        let mut short = self.clone();
+        for name in short.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *name = cut(name, most).into_owned();
+        }
+        short
+    }
+
+    fn drawn(&self, shown: &[usize]) -> Vec<String> {
+        let pick = |cells: &[String]| -> Vec<String> {
+            shown.iter().map(|at| cells.get(*at).cloned().unwrap_or_default()).collect()
+        };
+        let mut table = comfy_table::Table::new();
+        table.load_style(RULED).set_header(pick(&self.headings));
+        table.add_rows(self.rows.iter().map(|row| pick(row)));
+        for (column, at) in table.column_iter_mut().zip(shown) {
+            column.set_padding((0, 1));
+            let left = self.left.get(*at).copied().unwrap_or(true);
+            column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
+            if let Some(least) = self.least.get(*at).filter(|least| **least > 0) {
+                let least = Width::Fixed(u16::try_from(least + 1).unwrap_or(u16::MAX));
+                column.set_constraint(ColumnConstraint::LowerBoundary(least));
+            }
+        }
+        table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    /// Names, and below each its values with their headings.
+    fn one_value_a_line(&self, shown: &[usize], width: usize) -> Vec<String> {
+        let values = shown.get(1..).unwrap_or_default();
+        let heading = |at: usize| self.headings.get(at).map_or("", String::as_str);
+        let widest = values.iter().map(|at| columns(heading(*at))).max().unwrap_or(0);
+        let mut out = String::new();
+        for row in &self.rows {
+            let name = shown.first().and_then(|at| row.get(*at)).map_or("", String::as_str);
+            if !name.is_empty() {
+                out += &prose(width, &name[..name.len() - name.trim_start().len()], "  ", name);
+            }
+            for (at, value) in values.iter().filter_map(|at| Some((*at, row.get(*at)?))) {
+                if value.is_empty() {
+                    continue;
+                }
+                let head = heading(at);
+                let gap = " ".repeat(widest.saturating_sub(columns(head)));
+                out += &prose(width, &format!("    {head}{gap}  "), "      ", value);
+            }
+        }
+        out.lines().map(str::to_owned).collect()
+    }
+
+    /// As a table of Markdown, its columns under each other in the source too.
+    pub(crate) fn markdown(&self) -> String {
+        let escape = |cells: &[String]| -> Vec<String> { cells.iter().map(|c| escaped(c.trim())).collect() };
+        let head = escape(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| escape(row)).collect();
+        let all = || std::iter::once(&head).chain(&rows);
+        let width_of = |at: usize| all().filter_map(|row| row.get(at)).map(|c| columns(c)).max();
+        let widths: Vec<usize> = (0..head.len()).map(|at| width_of(at).unwrap_or(0).max(3)).collect();
+        let cell = |(at, width): (usize, &usize), row: &[String]| {
+            let text = row.get(at).map_or("", String::as_str);
+            let gap = " ".repeat(width.saturating_sub(columns(text)));
+            if self.left[at] { format!(" {text}{gap} |") } else { format!(" {gap}{text} |") }
+        };
+        let line = |row: &[String]| -> String {
+            let cells = widths.iter().enumerate().map(|column| cell(column, row));
+            format!("|{}\n", cells.collect::<String>())
+        };
+        let rule = widths.iter().zip(&self.left).map(|(width, left)| {
+            let dashes = "-".repeat(width - 1);
+            if *left { format!(" :{dashes} |") } else { format!(" {dashes}: |") }
+        });
+        let rule = format!("|{}\n", rule.collect::<String>());
+        line(&head) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
+    }
+}
+
+fn fit(lines: &[String], width: usize) -> bool {
+    lines.iter().all(|line| columns(line) <= width)
+}
+
+/// Text that no reader of Markdown takes for marks: names are foreign text.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '~' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+fn example() -> Table {
+    let mut table = Table::new(&["test", "MB/s", "depth", "p99", "limited by"], &[2, 4]);
+    table.add(["RND4K Q32T1 read", "323", "31.7", "901 us", "device"].map(str::to_owned));
+    table.add(["  reads of it", "1,210", "", "12.1 ms", "CPU of fathom"].map(str::to_owned));
+    table
+}
+
+#[test]
+fn columns_leave_in_their_order_and_at_last_there_is_one_value_a_line() {
+    let table = example();
+    let (all, none) = table.lines(80);
+    assert!(none.is_empty() && all[0].ends_with("limited by") && all.len() == 4, "{all:?}");
+    let (fewer, left_out) = table.lines(52);
+    assert_eq!(left_out, ["depth"], "{fewer:?}");
+    let (fewer, left_out) = table.lines(40);
+    assert_eq!(left_out, ["depth", "limited by"], "{fewer:?}");
+    let (list, left_out) = table.lines(24);
+    assert_eq!(left_out, ["depth", "limited by"]);
+    let expected = [
+        "RND4K Q32T1 read",
+        "    MB/s  323",
+        "    p99   901 us",
+        "  reads of it",
+        "    MB/s  1,210",
+        "    p99   12.1 ms",
+    ];
+    assert_eq!(list, expected);
+    for width in 20..90 {
+        assert!(fit(&table.lines(width).0, width), "{width}");
+    }
+}
+
+#[test]
+fn a_long_name_gives_way_before_a_column_does() {
+    let mut table = example();
+    table.add(["n".repeat(70), "1".into(), "1".into(), "1 us".into(), "device".into()]);
+    let (lines, left_out) = table.lines(80);
+    assert!(left_out.is_empty() && lines[4].contains("n…n"), "{lines:?}");
+    assert!(table.lines(200).0[4].contains(&"n".repeat(70)));
+}
+
+#[test]
+fn markdown_has_its_columns_under_each_other_and_foreign_text_is_no_mark() {
+    let mut table = Table::new(&["test", "MB/s", "why"], &[]);
+    table.add(["a|b".into(), "1,210".into(), "~<x>\n`y`".into()]);
+    let said = "| test |  MB/s | why                |\n\
+                | :--- | ----: | :----------------- |\n\
+                | a\\|b | 1,210 | \\~\\<x\\> \\`y\\`     |\n";
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('-', "");
+    assert_eq!(squeeze(&table.markdown()), squeeze(said));
+    let widths: Vec<usize> = table.markdown().lines().map(columns).collect();
+    assert!(widths.windows(2).all(|w| w[0] == w[1]), "{}", table.markdown());
+}

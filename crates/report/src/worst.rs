@@ -1,0 +1,95 @@
+//! The findings that matter most, and how many answers there are beside them.
+//!
+//! For: what is told of a measurement where not everything is. Not for: the words of all findings, nor for deciding anything.
+
+use model::check_id::CheckId;
+use model::finding::{Finding, Outcome, Severity};
+use model::report::Report;
+use std::collections::BTreeSet;
+
+/// Findings that are told.
+const TOLD: usize = 3;
+
+/// The findings that act on numbers, each once for all results that it is about, worst first and those that the user accepts last.
+pub(crate) fn acting(report: &Report) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for finding in told(report).into_iter().filter(acts) {
+        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
+            Some(known) => {
+                let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
+                known.about.extend(others.collect::<Vec<_>>());
+            }
+            None => out.push(finding),
+        }
+    }
+    out.sort_by_key(|f| (f.accepted, f.severity));
+    out
+}
+
+/// The first of them.
+pub(crate) fn first(report: &Report) -> Vec<Finding> {
+    let mut all = acting(report);
+    all.truncate(TOLD);
+    all
+}
+
+/// `1 more finding, 12 notes, 3 not checked, 66 held`; `None` where the findings that are told are all there is to tell.
+pub(crate) fn rest(report: &Report) -> Option<String> {
+    let findings = told(report);
+    let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
+        findings.iter().filter(of).map(|f| f.id).collect()
+    };
+    let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
+    let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
+    let spoke = ids(&|f| f.outcome != Outcome::Holds);
+    let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
+    let more = acting(report).len().saturating_sub(TOLD);
+    let parts = [
+        (more, if more == 1 { "more finding" } else { "more findings" }),
+        (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
+        (unchecked.len(), "not checked"),
+        (held.len(), "held"),
+    ];
+    let parts =
+        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let words = parts.collect::<Vec<_>>().join(", ");
+    (!words.is_empty()).then_some(words)
+}
+
+fn acts(finding: &Finding) -> bool {
+    finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
+}
+
+/// The findings that are told: of a grid those about its best cells, and of these only about these.
+pub(crate) fn told(report: &Report) -> Vec<Finding> {
+    let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
+        return report.findings.clone();
+    };
+    let best = sweep.winner.values().chain(sweep.cheapest.values());
+    let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
+    let mut out = Vec::new();
+    for finding in &report.findings {
+        let about: Vec<String> =
+            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
+        if !about.is_empty() {
+            out.push(Finding { about, ..finding.clone() });
+        }
+    }
+    out
+}
+
+/// Which results a finding is about, where not all of so many: ` [RND4K Q1T1 read]`.
+pub(crate) fn about(finding: &Finding, all: usize) -> String {
+    match finding.about.len() {
+        0 => String::new(),
+        n if n == all && all > 1 => String::new(),
+        n if n > 3 => format!(" [{} and {} more]", listed(&finding.about[..2]), n - 2),
+        _ if all == 1 => String::new(),
+        _ => format!(" [{}]", listed(&finding.about)),
+    }
+}
+
+/// Names in a row; those with commas of their own are told apart otherwise.
+pub(crate) fn listed(names: &[String]) -> String {
+    names.join(if names.iter().any(|n| n.contains(',')) { "; " } else { ", " })
+}

@@ -1,0 +1,165 @@
+//! Widths: no line of any text is wider than the terminal, whatever is reported and however much of it.
+//!
+//! For: every kind of report at every width that people have. Not for: what stands in them (`golden.rs`).
+
+use model::check_id::CheckId;
+use model::check_page::{CheckPage, Pages};
+use model::comparison::Comparison;
+use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
+use model::entry::{Entry, Listing};
+use model::finding::Severity;
+use model::report::{Ending, Headline, Report, Verdict};
+use model::study::Studied;
+use report::{Detail, Kind, Style, TEXT};
+use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
+
+type Tried = Result<(), Box<dyn std::error::Error>>;
+
+const WIDTHS: [usize; 7] = [20, 40, 60, 80, 100, 120, 200];
+
+fn tests(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T, Box<dyn std::error::Error>> {
+    Ok(serde_json::from_slice(&std::fs::read(tests(name))?)?)
+}
+
+/// Without the sequences that colour it.
+fn seen(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, behind)| behind))
+}
+
+#[track_caller]
+fn fits<K: Kind + ?Sized>(what: &str, report: &K) {
+    for width in WIDTHS {
+        for detail in [Detail::Brief, Detail::Usual, Detail::All] {
+            for colour in [false, true] {
+                let style = Style { width, detail, colour, ledger: true, course: true };
+                let text =
+                    String::from_utf8(TEXT.bytes(report, style).unwrap_or_default()).unwrap_or_default();
+                assert!(!text.is_empty(), "{what} at {width}");
+                let wide = text.lines().map(seen).find(|line| line.width() > width);
+                assert_eq!(wide, None, "{what} at {width}, {detail:?}\n{text}");
+            }
+        }
+    }
+}
+
+/// A report with names as only users think of them.
+fn with_odd_names(mut report: Report) -> Report {
+    for (at, result) in report.results.iter_mut().enumerate() {
+        result.name = format!("{}{}{at}", "とても長い名前".repeat(9), "x".repeat(90));
+    }
+    report.session = Some(format!("/{}/s.fathom", "deep/".repeat(60)));
+    report.notes.push("w".repeat(300));
+    report
+}
+
+#[test]
+fn reports_of_every_study_fit() -> Tried {
+    let plain: Report = read("golden/valid.json")?;
+    let mut all: Vec<(String, Report)> = Vec::new();
+    for name in ["valid", "invalid", "cut"] {
+        all.push((name.into(), read(&format!("golden/{name}.json"))?));
+    }
+    let studies = [
+        ("layers", Studied::Layers(read("golden/pieces/layers.json")?)),
+        ("sweep", Studied::Sweep(read("golden/pieces/sweep.json")?)),
+        ("api", Studied::Interfaces(read("golden/pieces/api.json")?)),
+        ("score", Studied::Profile(read("golden/pieces/score.json")?)),
+        ("bars", Studied::Profile(read("golden/pieces/bars.json")?)),
+        ("limit", Studied::Limit(read("golden/pieces/limit.json")?)),
+    ];
+    for (name, study) in studies {
+        all.push((name.into(), Report { study, ..plain.clone() }));
+    }
+    let mut ledger = plain.clone();
+    for result in &mut ledger.results {
+        result.ledger = read("golden/pieces/ledger.json")?;
+    }
+    all.push(("ledger".into(), ledger));
+    for (name, report) in all {
+        fits(&name, &report);
+        fits(&format!("{name} with odd names"), &with_odd_names(report));
+    }
+    Ok(())
+}
+
+#[test]
+fn comparisons_fit() -> Tried {
+    for name in ["cannot_tell", "incomparable", "slower"] {
+        fits(name, &read::<Comparison>(&format!("comparison/{name}.json"))?);
+    }
+    Ok(())
+}
+
+#[test]
+fn lists_pages_and_diagnoses_fit() -> Tried {
+    let entry = |id: &str| Entry {
+        id: id.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        headline: Some(Headline {
+            name: "4K random read, depth 32, page cache".into(),
+            value: Some(1_234_567.0),
+            unit: "IOPS".into(),
+            interval: Some([1_200_000.0, 1_260_000.0]),
+        }),
+        ending: Some(Ending::Interrupted),
+        targets: vec!["/a/long/path/to/some/place".into(), "/b".into()],
+        problem: Some("its words cannot be read".into()),
+        ..Entry::default()
+    };
+    let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
+    fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
+    let id: CheckId = "A01".parse()?;
+    let page = CheckPage {
+        id,
+        name: "CACHE_SERVED",
+        group: "Was it the storage at all?",
+        belief: "the bytes came from the device and not from the memory of this machine",
+        reads: "counters of the device before and after",
+        formula: "device bytes / bytes < 0.99".into(),
+        provoke: "fathom run --rw randread --bs 4k --depth 1 --cache buffered --runs 3 --time 1s FILE",
+        repair: "Type --cache direct.".into(),
+        accept: Some("--accept A01".into()),
+    };
+    for all in [false, true] {
+        fits("pages", &Pages { pages: vec![page.clone(), page.clone()], all });
+    }
+    let report: Report = read("golden/valid.json")?;
+    let looks = vec![
+        Look::ok("direct I/O", "it works"),
+        Look::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
+        Look::finding("holes", Severity::Void, "most of it was never written: ".repeat(9))
+            .cure("name the directory instead")
+            .check(id),
+    ];
+    let diagnosis = Diagnosis {
+        format: FORMAT,
+        target: "/data".into(),
+        chain: "/data (ext4 at /data, rw,relatime) > nvme0n1p2 > nvme0n1 (nvme)".into(),
+        watched_ms: 1000,
+        groups: vec![Group { heading: "The target".into(), looks }],
+        machine: report.machine,
+    };
+    fits("diagnosis", &diagnosis);
+    Ok(())
+}
+
+#[test]
+fn what_has_no_room_is_named_and_there_with_more() -> Tried {
+    let report: Report = read("golden/valid.json")?;
+    let at = |width| -> Result<String, Box<dyn std::error::Error>> {
+        Ok(String::from_utf8(TEXT.bytes(&report, Style { width, ..Style::default() })?)?)
+    };
+    let (narrow, wide) = (at(60)?, at(200)?);
+    assert!(narrow.contains("No room for: ") && !narrow.contains("31.7"), "{narrow}");
+    assert!(!wide.contains("No room for") && wide.contains("31.7"), "{wide}");
+    assert!(at(40)?.contains("\n    verdict  valid\n"), "one value a line:\n{}", at(40)?);
+    Ok(())
+}
