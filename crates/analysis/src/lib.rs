@@ -117,6 +117,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(nowhere),
         title: header.plan.title.clone(),
+        command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
         words: options.words.clone(),

@@ -58,6 +58,9 @@ pub struct Report {
     pub machine: Machine,
     /// What was measured, as `bench cdm`.
     pub title: String,
+    /// The command line that measured, as it was typed; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
     /// When it began, RFC 3339.
     pub started: String,
     /// The session file that this was judged from; `None` where it was not kept.

@@ -3,6 +3,7 @@
 //! For: one table of formats, one file each. Not for: concluding anything; what is written stands in the report.
 #![forbid(unsafe_code)]
 
+mod command;
 mod format;
 mod formats;
 mod page;
