@@ -11,7 +11,7 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_bytes, show_share};
 
-/// Share of cached bytes above which the rate is off: below lie the odd page left by other readers.
+/// Share of cached bytes above which the rate is off: below, other readers may have left a few pages.
 const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which most of the number is not the device's.
 const RENAMED_FROM: Share = Share(0.5);

@@ -11,7 +11,7 @@ use model::finding::Severity;
 use model::job::Kind;
 use model::units::{show_count, show_share};
 
-/// Share of zeros above which they matter: files of databases and virtual disks have the odd empty block.
+/// Share of zeros above which they matter: files of databases and virtual disks have some empty blocks.
 const BIASED_ABOVE: Share = Share(0.05);
 /// Share from which the number is mostly about zeros.
 const VOID_FROM: Share = Share(0.5);
@@ -79,7 +79,7 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 }
 
 /// Whether zeros may be answered without the medium: by the map of flash, by whoever carries a virtual disk, by a device
-/// that was discarded. Where that is not known it must be feared.
+/// that was discarded. Where that is not known it is assumed.
 fn zeros_are_free(case: &Case) -> bool {
     let spinning = |leaves: Vec<&model::machine::Layer>| {
         leaves.iter().all(|l| l.queue_number("rotational") == Ok(1) && !case.is_virtual(l))

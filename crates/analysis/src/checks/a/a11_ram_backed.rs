@@ -12,7 +12,7 @@ use model::job::Kind;
 use model::machine::Layer;
 use model::units::show_share;
 
-/// Share of the requests below which a part of the chain that is memory is no part of the number: the odd block of metadata.
+/// Share of the requests below which a part of the chain that is memory does not count: a few blocks of metadata.
 const SERVED_FROM: Share = Share(0.01);
 
 pub(super) const CHECK: Check = Check {

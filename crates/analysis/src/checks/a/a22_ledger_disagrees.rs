@@ -116,7 +116,7 @@ struct Ledger {
     shared: model::evidence::BlockStat,
     /// What was charged to us, where that was counted.
     own: Option<CgroupIo>,
-    /// Bytes that the whole disks wrote until the final sync: the kernel charges what it hands over, and writes back later.
+    /// Bytes that the whole disks wrote until the final sync: the kernel charges what it submits, and writes back later.
     until_synced: u64,
     /// Bytes that were in flight when the counters were read.
     in_flight: f64,

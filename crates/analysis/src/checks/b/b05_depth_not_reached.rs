@@ -79,7 +79,7 @@ fn look(case: &Case) -> Known<Answer> {
     at_the_device(case, asked, reached, own)
 }
 
-/// The second witness: operations that we count as in flight and the device never saw wait somewhere above it.
+/// The device's own count: operations that we count as in flight and the device never saw wait somewhere above it.
 fn at_the_device(case: &Case, asked: f64, reached: f64, mut numbers: Evidence) -> Known<Answer> {
     let device = case.device()?;
     let issued = case.issued_total();

@@ -46,7 +46,7 @@ fn look(case: &Case) -> Known<Answer> {
     let depth = case.depth_mean()?;
     let layers = disks(case)?;
     let mut least: Option<(u64, &str)> = None;
-    // A loop device hands on to the disk below it, so each kind is a bound of its own.
+    // A loop device passes requests to the disk below it, so each kind is a bound of its own.
     for kind in [LayerKind::Loop, LayerKind::Disk] {
         let of_kind: Vec<&&Layer> = layers.iter().filter(|l| l.kind == kind).collect();
         let Some(first) = of_kind.first() else { continue };

@@ -12,7 +12,7 @@ use model::units::show_bytes;
 /// How near the device's bytes must be to the issued ones for its requests to be ours: a foreign twentieth moves the mean
 /// size of a request by no more than that.
 pub(super) const SAME_BYTES: f64 = 0.05;
-/// Requests and merges per run that are never counted against anybody: a journal's commit, the odd line of a log.
+/// Requests and merges per run that are never counted against anybody: a journal's commit, a few lines of a log.
 pub(super) const ODD_REQUESTS: u64 = 48;
 /// Bytes per run of the same.
 pub(super) const ODD_BYTES: u64 = 1 << 20;

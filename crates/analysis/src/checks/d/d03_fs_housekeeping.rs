@@ -5,6 +5,7 @@
 
 use crate::case::{Case, no_run};
 use crate::checks::check::{Answer, Ask, Check, Detail, Earlier, Evidence, Page, evidence, formula};
+use crate::threshold::Ns;
 use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{BlockStat, Moment, Snapshot};
@@ -27,9 +28,9 @@ const WORKERS: &[(&str, &str, &str)] = &[
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 /// An idle watch below this says nothing about a second.
 const IDLE_FROM_NS: u64 = 500_000_000;
-/// Bytes given back per run that are nobody's work: a deleted log file.
+/// Bytes discarded per run that never count: a deleted log file.
 const DISCARDED_FROM: u64 = 1 << 20;
-/// Where bytes given back stand in a `stat` file, in sectors.
+/// Where discarded bytes stand in a `stat` file, in sectors.
 const DISCARD_SECTORS: usize = 13;
 
 pub(super) const CHECK: Check = Check {
@@ -43,10 +44,11 @@ pub(super) const CHECK: Check = Check {
             "A thread that exists only while there is work (`ext4lazyinit`, `btrfs-balance`, `btrfs-scrub`, `xfs_scrub`, \
              `bch-gc`) beside a target on such a file system: biased, or a note where the disk under test was not written to \
              in the idle watch, since the thread serves all mounts. More than {idle}/s written to the disk while fathom did \
-             nothing, where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
+             nothing (for {watched} or longer), where D01 saw nobody during the runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More \
              than {discarded} discarded per run that trims nothing: a note.",
             idle = show_bytes(IDLE_BYTES_PER_S as u64),
-            discarded = show_bytes(DISCARDED_FROM)
+            discarded = show_bytes(DISCARDED_FROM),
+            watched = Ns(IDLE_FROM_NS as f64)
         ),
         provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run /mnt",
         fix: "Wait until it has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure again.",
@@ -92,12 +94,12 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         return Ok(found(Severity::Biased, sentence, numbers));
     }
-    let given_back = if case.does(Kind::Trim) { 0 } else { given_back(case)? };
-    if given_back > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
-        numbers.insert("discarded_bytes".into(), given_back as f64);
+    let discarded = if case.does(Kind::Trim) { 0 } else { discarded(case)? };
+    if discarded > DISCARDED_FROM.saturating_mul(case.runs.len() as u64) {
+        numbers.insert("discarded_bytes".into(), discarded as f64);
         let sentence = format!(
             "{} of deleted files were discarded on the disk during the runs (mount option discard).",
-            show_bytes(given_back)
+            show_bytes(discarded)
         );
         return Ok(found(Severity::Note, sentence, numbers));
     }
@@ -140,8 +142,8 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     Ok(Some(bytes * 1e9 / ns as f64))
 }
 
-/// Bytes that the shared disks were given back in all runs.
-fn given_back(case: &Case) -> Known<u64> {
+/// Bytes discarded on the shared disks in all runs.
+fn discarded(case: &Case) -> Known<u64> {
     let mut sum = 0_u64;
     for ran in &case.runs {
         for disk in case.shared()? {
@@ -213,7 +215,7 @@ fn a_thread_that_does_not_write_here_is_a_note() {
 }
 
 #[test]
-fn blocks_given_back_are_a_note() {
+fn discarded_blocks_are_a_note() {
     let after = |sectors: &str| {
         let mut record = crate::fixture::Fixture { runs: 1, ..crate::fixture::Fixture::honest() }.record();
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();

@@ -35,7 +35,7 @@ pub(super) const CHECK: Check = Check {
     belief: "the latency is the latency of the device",
     page: Page {
         reads: "ms of requests and flushes in `/sys/block/*/stat` of the top device; the latencies of all streams; CPU time and \
-                waiting for a CPU of the workers; `/proc/pressure/io` as a second witness.",
+                waiting for a CPU of the workers; `/proc/pressure/io` beside them.",
         formula: formula!(
             "1 - device time / sum of latencies - share of the workers' time on a CPU - share waiting for one; all per \
              operation, since counters also span the warm-up. Above {BIASED_ABOVE}, and {floor} per operation (the time in the \
@@ -284,7 +284,7 @@ fn what_never_reached_the_device_or_is_not_direct_is_another_matter() {
 }
 
 #[test]
-fn the_guess_follows_the_witnesses() {
+fn the_guess_follows_what_was_counted() {
     let said = |change: &dyn Fn(&mut model::record::Record), fixture: Fixture| {
         let mut record = fixture.record();
         change(&mut record);

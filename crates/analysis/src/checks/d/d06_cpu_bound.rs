@@ -11,7 +11,7 @@ use model::finding::Severity;
 use model::units::show_share;
 use std::collections::BTreeMap;
 
-/// Share of a worker's time on the CPU from which waiting for storage is a side matter.
+/// Share of a worker's time on the CPU from which waiting for storage is negligible.
 const BOUND_ABOVE: Share = Share(0.9);
 /// Share of our own ceiling, measured before the first run, from which that ceiling is what was measured.
 const CEILING_ABOVE: Share = Share(0.8);

@@ -13,7 +13,7 @@ use model::job::Kind;
 use model::record::PREPARES_AHEAD;
 use model::units::{show_ns, show_share};
 
-/// Share of an operation's time from which our own part is no side matter.
+/// Share of an operation's time from which our own part matters.
 const OVERHEAD_FROM: Share = Share(0.1);
 
 pub(super) const CHECK: Check = Check {

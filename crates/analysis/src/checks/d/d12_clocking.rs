@@ -20,7 +20,7 @@ const AT_FULL_CLOCK: &str = "performance";
 /// A CPU goes into a state of sleep when it expects to stay there for about so many times the time that waking takes: the
 /// ratio of target residency to exit latency in the kernel's own tables lies between two and four.
 const WORTH_SLEEPING: f64 = 3.0;
-/// Share of the median that waking may take before it is worth a word: as much as the catalogue's probe would tell apart.
+/// Share of the median that waking may take before it is reported.
 const WAKING_FROM: Share = Share(0.1);
 /// Operations in flight per worker up to which a CPU has time to sleep between completions.
 const LOW_DEPTH: f64 = 4.0;

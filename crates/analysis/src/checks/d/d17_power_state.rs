@@ -24,7 +24,7 @@ const FEWEST_RUNS: usize = 3;
 const SPIN_UP_NS: u64 = 1_000_000_000;
 /// Intervals that the first one is compared with.
 const FEWEST_INTERVALS: usize = 5;
-/// Share of the window from which waking is no side matter of the mean.
+/// Share of the window from which waking matters to the mean.
 const BIASES_FROM: Share = Share(0.05);
 /// The file that says how long the drive may take to wake.
 const TOLERANCE: &str = "pm_qos_latency_tolerance_us";
@@ -40,7 +40,8 @@ pub(super) const CHECK: Check = Check {
             "In a run something woke where the longest operation of its first interval took {least} or more, {TIMES} times \
              the median, and {TIMES} times the longest of all later intervals. It is a finding where every run began so and \
              there are {FEWEST_RUNS} runs, or where it took {spin_up}, as a disk that spins up. Biased where waking is \
-             {BIASES_FROM} of the windows, else a note.",
+             {BIASES_FROM} of the windows, else a note. Runs with fewer than {FEWEST_INTERVALS} later \
+             intervals are not checked.",
             least = Ns(LEAST_NS as f64),
             spin_up = Ns(SPIN_UP_NS as f64)
         ),

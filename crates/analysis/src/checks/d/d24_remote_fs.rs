@@ -28,7 +28,7 @@ const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];
 /// Kinds whose client counts what it answers itself.
 const COUNTED: &[&str] = &["nfs", "nfs4"];
-/// Share of the reads that never left this machine from which they are worth a word: the same as of a local page cache (A01).
+/// Share of the reads that never left this machine from which they are reported: the same as of a local page cache (A01).
 const HITS_FROM: Share = Share(0.05);
 /// Share from which the number is about that cache.
 const CACHE_FROM: Share = Share(0.5);

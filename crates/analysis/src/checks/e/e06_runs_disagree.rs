@@ -22,7 +22,7 @@ const NOTED_ABOVE: Share = Share(0.05);
 /// Deviation from which the mean is no property of the storage: with five runs the interval is then about as wide as half the
 /// value. Disks of virtual machines reach half of it by their neighbours alone.
 const BIASED_ABOVE: Share = Share(0.25);
-/// How much longer than they were runs should be before it is worth saying.
+/// How much longer than they were runs should be before that is advised.
 const WORTH_SAYING: f64 = 2.0;
 /// By how much the deviation must exceed what the variation within the runs explains, to be called one between them.
 const BEYOND_WITHIN: f64 = 3.0;

@@ -62,7 +62,8 @@ fn look(case: &Case) -> Known<Answer> {
             names.join(" and p")
         ),
         cure: Some(format!(
-            "Use a longer --time or more --runs: it takes {} operations.",
+            "{} It takes {} operations.",
+            CHECK.page.fix,
             show_count(BEYOND / (1.0 - hardest))
         )),
         evidence: numbers,

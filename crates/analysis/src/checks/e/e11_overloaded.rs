@@ -16,7 +16,7 @@ use model::units::{show_ns, show_rate};
 
 /// Growth from quarter to quarter: a backlog that grows steadily from nothing triples, then gains two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
-/// Growth of latency by the length of the window: the share of the load that is too much. Below this it is a ripple.
+/// Growth of latency by the length of the window: the share of the load that is too much. Below this it is noise.
 const TOO_MUCH_FROM: Share = Share(0.002);
 /// Rows of a run that four quarters take.
 const FEWEST_ROWS: usize = 8;
@@ -30,7 +30,8 @@ pub(in crate::checks) const CHECK: Check = Check {
         formula: formula!(
             "The medians of the four quarters of a run must each be at least {GROWS_BY} times the one before, and latency \
              must grow by more than {TOO_MUCH_FROM} of the window: that is (rate - capacity) / rate. It fires where most runs \
-             do that. Where more than {unserved} of the operations were not served at all, E10 reports that instead.",
+             do that. Where more than {unserved} of the operations were not served at all, E10 reports that instead. \
+             Runs of fewer than {FEWEST_ROWS} intervals are not checked.",
             unserved = Share(1.0 - SERVED_FROM)
         ),
         provoke: "`fathom run --engine sim:servers=4 --depth 64 --rate 40200 --arrivals constant --time 40s --warmup 0 --runs 1`: \
@@ -142,7 +143,7 @@ fn growing(too_much: f64) -> model::record::Record {
 }
 
 #[test]
-fn a_backlog_that_grows_voids_and_a_ripple_does_not() {
+fn a_backlog_that_grows_voids_and_noise_does_not() {
     assert_eq!(CHECK.severity(&growing(0.006)), Some(Severity::Void));
     assert!(matches!(CHECK.answer(&growing(0.001)), Ok(Answer::Holds(..))));
     let mut stall = growing(0.0);
