@@ -14,6 +14,7 @@ use machine::root::Root;
 use model::api::{Candidate, InterfaceComparison};
 use model::job::{Access, Order, Pattern, PerKind, Sizes, Start, StopRule};
 use model::machine::Place;
+use model::not_measured::{NotMeasured, by_reason};
 use model::plan::{Role, Target};
 use model::spec::{JobSpec, Rw, parsers};
 use model::study::Study;
@@ -113,7 +114,7 @@ pub(super) fn compare(
                     comparison.candidates.push(Candidate { job, interface: name, work, sees });
                     asked.specs.push(spec);
                 }
-                Err(why) => comparison.missing.push(format!("{}: {why}", name(interface, work))),
+                Err(why) => comparison.missing.push(NotMeasured { name: name(interface, work), why }),
             }
         }
     }
@@ -130,27 +131,14 @@ pub(super) fn compare(
 }
 
 /// Each reason once, with the first that it keeps away: `pread, 4K random read and 39 others: it is so`.
-fn reasons(missing: &[String]) -> String {
-    let mut all: Vec<(&str, &str, usize)> = Vec::new();
-    for (name, why) in missing.iter().filter_map(|m| parted(m)) {
-        match all.iter_mut().find(|(_, known, _)| *known == why) {
-            Some((.., others)) => *others += 1,
-            None => all.push((name, why, 0)),
-        }
-    }
-    let words = all.into_iter().map(|(name, why, others)| match others {
-        0 => format!("{name}: {why}"),
-        1 => format!("{name} and 1 other: {why}"),
-        others => format!("{name} and {others} others: {why}"),
+fn reasons(missing: &[NotMeasured]) -> String {
+    let words = by_reason(missing).into_iter().map(|(names, why)| match names.as_slice() {
+        [] => why.to_owned(),
+        [name] => format!("{name}: {why}"),
+        [name, _] => format!("{name} and 1 other: {why}"),
+        [name, others @ ..] => format!("{name} and {} others: {why}", others.len()),
     });
     words.collect::<Vec<_>>().join("; ")
-}
-
-/// The name and the reason: an interface may have colons in its name, and its work follows a comma.
-fn parted(missing: &str) -> Option<(&str, &str)> {
-    let work = missing.find(", ")?;
-    let colon = work + missing.get(work..)?.find(": ")?;
-    Some((missing.get(..colon)?, missing.get(colon + 2..)?))
 }
 
 /// Both orders and both directions, unless one work was asked for.

@@ -12,7 +12,8 @@ use machine::root::Root;
 use machine::safety;
 use model::job::{Cache, PerKind, Sizes};
 use model::machine::Place;
-use model::plan::{ComparedLayer, LayerComparison, MissingLayer, Role};
+use model::not_measured::NotMeasured;
+use model::plan::{ComparedLayer, LayerComparison, Role};
 use model::spec::{JobSpec, Rw};
 use model::units::{GIB, show_bytes};
 use std::path::{Path, PathBuf};
@@ -77,11 +78,10 @@ pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> 
             .place
             .blind
             .iter()
-            .map(|why| MissingLayer { name: format!("what is below {}", setup.base()), why: why.clone() }),
+            .map(|why| NotMeasured { name: format!("what is below {}", setup.base()), why: why.clone() }),
     );
     if jobs.comparison.layers.is_empty() {
-        let reasons = jobs.comparison.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
-        let reasons: Vec<String> = reasons.collect();
+        let reasons: Vec<String> = jobs.comparison.missing.iter().map(ToString::to_string).collect();
         return Err(Failure::Refused(format!("no layer can be measured: {}", reasons.join("; "))));
     }
     Ok(jobs)
@@ -260,7 +260,7 @@ impl Setup<'_> {
 
 fn miss(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     let name = format!("{name}, {}", heading(rw));
-    jobs.comparison.missing.push(MissingLayer { name, why: why.into() });
+    jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
 /// The only one. What stands on several has no layer that it could be compared with.

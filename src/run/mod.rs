@@ -287,7 +287,8 @@ impl Bench {
         // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
         self.targets_may_be_used(&phase)?;
         let spawned = self.specs(&phase, start.phase, done, course);
-        let spawned = spawned.and_then(|specs| Workers::spawn(specs).map_err(Failure::Refused));
+        let spawned =
+            spawned.and_then(|specs| Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence)));
         let mut workers = match spawned {
             Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
             spawned => spawned?,

@@ -127,7 +127,7 @@ impl Bench {
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let specs = self.specs(phase, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
-        let mut workers = Workers::spawn(specs).map_err(|why| failed(&why))?;
+        let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         workers.open();
         let stuck = self.watch_exercise(&mut workers, &mut collector, phase);

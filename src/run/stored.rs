@@ -17,7 +17,12 @@ impl Bench {
     pub(super) fn unplaced_rows(&mut self) -> Vec<Trial> {
         let Study::Layers(comparison) = &self.plan.study else { return Vec::new() };
         let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
-        let trial = |job: usize, why: String| Trial { job, moved_bytes: Err(why.clone()), calls: Err(why) };
+        let trial = |job: usize, why: String| Trial {
+            job,
+            moved_bytes: Err(why.clone()),
+            refusal: None,
+            calls: Err(why),
+        };
         jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
     }
 

@@ -6,6 +6,7 @@
 use super::Bench;
 use crate::failure::Failure;
 use engine::outcome::Outcome;
+use engine::refusal::CannotBegin;
 use engine::spec::WorkerSpec;
 use engine::workers::Workers;
 use machine::rest;
@@ -39,7 +40,7 @@ impl Bench {
         self.refused = trials.iter().filter(|t| t.moved_bytes.is_err()).map(|t| t.job).collect();
         let left = |job: &usize| !self.refused.contains(job);
         if matches!(self.plan.study, Study::Interfaces(_)) && self.refused.len() == trials.len() {
-            let reasons = trials.iter().filter_map(|t| t.moved_bytes.as_ref().err());
+            let reasons = trials.iter().filter_map(|t| t.refusal.as_ref().or(t.moved_bytes.as_ref().err()));
             let mut reasons: Vec<&str> = reasons.map(String::as_str).collect();
             reasons.sort_unstable();
             reasons.dedup();
@@ -61,16 +62,29 @@ impl Bench {
         let tried = all.map(|(at, candidate)| {
             self.live.tick(at as u64, total, self.left());
             let tried = self.trial(candidate.job);
-            let calls =
-                tried.as_ref().map_or_else(|_| Err("it was not tried to the end".into()), |t| t.1.clone());
-            Trial { job: candidate.job, moved_bytes: tried.map(|t| t.0), calls }
+            match tried {
+                Ok((moved, calls)) => {
+                    Trial { job: candidate.job, moved_bytes: Ok(moved), refusal: None, calls }
+                }
+                Err(CannotBegin { sentence, reason }) => Trial {
+                    job: candidate.job,
+                    refusal: (reason != sentence).then_some(reason),
+                    moved_bytes: Err(sentence),
+                    calls: Err("it was not tried to the end".into()),
+                },
+            }
         });
         tried.collect()
     }
 
     /// Bytes moved and calls made; or why there can be no run.
-    fn trial(&self, job: usize) -> Known<(u64, Known<u64>)> {
-        let phase = self.plan.jobs.get(job).and_then(|j| j.phases.first()).ok_or("it has no phase")?;
+    fn trial(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
+        let phase = self
+            .plan
+            .jobs
+            .get(job)
+            .and_then(|j| j.phases.first())
+            .ok_or_else(|| "it has no phase".to_owned())?;
         self.evict(job).into_iter().next().map_or(Ok(()), Err)?;
         let specs = self.targets_may_be_used(phase).and_then(|()| self.specs(phase, 0, usize::MAX - job, 0));
         let mut specs = specs.map_err(|e| e.words().to_owned())?;
@@ -88,7 +102,7 @@ impl Bench {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
-                return Err(why);
+                return Err(why.into());
             }
         }
         let outcomes: Vec<Outcome> = workers.finish().into_iter().map(|(_, outcome)| outcome).collect();

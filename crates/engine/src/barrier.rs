@@ -2,6 +2,7 @@
 //!
 //! For: starting together, or not at all. Not for: stopping.
 
+use crate::refusal::CannotBegin;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ pub(crate) struct StartBarrier {
 #[derive(Debug, Default)]
 struct State {
     ready: usize,
-    failure: Option<String>,
+    failure: Option<CannotBegin>,
     opened: Option<bool>,
 }
 
@@ -40,8 +41,8 @@ impl StartBarrier {
     }
 
     /// Reports that a worker cannot begin.
-    pub(crate) fn fail(&self, why: &str) {
-        self.lock().failure.get_or_insert_with(|| why.to_owned());
+    pub(crate) fn fail(&self, why: CannotBegin) {
+        self.lock().failure.get_or_insert(why);
         self.changed.notify_all();
     }
 
@@ -55,7 +56,7 @@ impl StartBarrier {
     ///
     /// # Errors
     /// The first reason why one cannot begin, or how many were not ready in time.
-    pub(crate) fn all_ready(&self, count: usize) -> Result<(), String> {
+    pub(crate) fn all_ready(&self, count: usize) -> Result<(), CannotBegin> {
         let limit = Instant::now() + SET_UP_LIMIT;
         let mut state = self.lock();
         while state.ready < count {
@@ -64,11 +65,8 @@ impl StartBarrier {
             }
             let left = limit.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!(
-                    "{} of {count} workers were not ready after {} s",
-                    count - state.ready,
-                    SET_UP_LIMIT.as_secs()
-                ));
+                let (late, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
+                return Err(format!("{late} of {count} workers were not ready after {seconds} s").into());
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -52,7 +52,7 @@ impl Ran {
 }
 
 fn ran(spec: WorkerSpec) -> Ran {
-    let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{e}"));
+    let mut workers = Workers::spawn(vec![spec]).unwrap_or_else(|e| panic!("{}", e.sentence));
     workers.open();
     let mut ran = Ran::default();
     while !workers.is_done() {

@@ -6,6 +6,7 @@ use crate::hot::Loop;
 use crate::interface::{Engine, Time};
 use crate::link::Task;
 use crate::outcome::Outcome;
+use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
 use std::io;
 use std::sync::Arc;
@@ -27,10 +28,9 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
-            let (name, cause) = (task.spec.engine.name, sys::cause(&e));
-            let error = format!("worker {} cannot set up {name}: {e}{cause}", task.spec.worker);
-            task.link.barrier.fail(&error);
-            return Outcome::failed(error);
+            let why = CannotBegin::of_engine(task.spec.worker, task.spec.engine.name, &e);
+            task.link.barrier.fail(why.clone());
+            return Outcome::failed(why.sentence);
         }
     };
     // Opened before the start: after it, every microsecond counts.

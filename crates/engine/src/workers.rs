@@ -7,6 +7,7 @@ use crate::barrier::StartBarrier;
 use crate::engines;
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
+use crate::refusal::CannotBegin;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Tap, connect};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,14 +51,14 @@ impl Workers {
     ///
     /// # Errors
     /// The first worker's reason why it cannot begin; all others end.
-    pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, String> {
+    pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, CannotBegin> {
         let mut started =
             Self { all: Vec::new(), barrier: Arc::default(), stop: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
             match started.start(spec) {
                 Ok(worker) => started.all.push(worker),
-                Err(why) => started.barrier.fail(&why),
+                Err(why) => started.barrier.fail(why.into()),
             }
         }
         if let Err(why) = started.barrier.all_ready(count) {
@@ -99,13 +100,13 @@ impl Workers {
                 Ok(copies) => copies,
                 Err(e) => {
                     let error = format!("worker {} cannot have its files: {e}{}", who.worker, sys::cause(&e));
-                    barrier.fail(&error);
+                    barrier.fail(error.clone().into());
                     return Outcome::failed(error);
                 }
             };
             catch_unwind(AssertUnwindSafe(|| (entry.run)(&mut task))).unwrap_or_else(|panic| {
                 let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
-                barrier.fail(&error);
+                barrier.fail(error.clone().into());
                 failed.store(true, Ordering::Relaxed);
                 Outcome::failed(error)
             })

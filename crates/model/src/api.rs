@@ -6,6 +6,7 @@
 use crate::Known;
 use crate::check_id::CheckId;
 use crate::evidence::Extents;
+use crate::not_measured::{self, NotMeasured};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +16,9 @@ pub struct InterfaceComparison {
     /// One per job that takes part, in the order of the table.
     #[serde(rename = "entrants")]
     pub candidates: Vec<Candidate>,
-    /// What cannot be tried, each with the reason: `pread O_DIRECT, 512 sequential reads: ...`.
-    pub missing: Vec<String>,
+    /// What cannot be tried.
+    #[serde(deserialize_with = "not_measured::or_sentences")]
+    pub missing: Vec<NotMeasured>,
 }
 
 /// One interface at one work.
@@ -37,8 +39,11 @@ pub struct Candidate {
 pub struct Api {
     /// One per interface and work, in the order of the table.
     pub rows: Vec<ApiRow>,
-    /// What could not be measured, each with the reason.
+    /// What could not be measured, each with the reason in one sentence.
     pub missing: Vec<String>,
+    /// The same, the reason apart.
+    #[serde(default)]
+    pub not_measured: Vec<NotMeasured>,
     /// One per work in which the interfaces differ by more than chance.
     pub advice: Vec<Advice>,
 }
@@ -83,6 +88,9 @@ pub struct ApiRow {
     pub device_bytes_per_byte: Known<[f64; 2]>,
     /// Share of the span that was touched in each run, on the mean.
     pub coverage: Option<f64>,
+    /// Share of the span that each run was to touch; `None` where only its time ended it.
+    #[serde(default)]
+    pub planned_coverage: Option<f64>,
     /// Most pages of the target that were cached when a run began, or why that is not known. 0 is a cold start.
     pub cached_pages_at_start: Known<u64>,
     /// How the file was stored before the first run; no answer where the first write makes it new.
@@ -105,4 +113,14 @@ pub struct Advice {
     pub also: Vec<String>,
     /// One sentence with its reason and its numbers.
     pub sentence: String,
+}
+
+#[test]
+fn a_session_that_kept_sentences_is_still_read() {
+    let old = serde_json::json!({ "entrants": [], "missing": ["pread, 4K random read: it is late"] });
+    let comparison: InterfaceComparison = serde_json::from_value(old).unwrap_or_default();
+    let why = "pread, 4K random read: it is late".to_owned();
+    assert_eq!(comparison.missing, [NotMeasured { name: String::new(), why }]);
+    let kept = serde_json::to_value(&comparison).ok().and_then(|json| serde_json::from_value(json).ok());
+    assert_eq!(kept, Some(comparison));
 }

@@ -3,6 +3,7 @@
 //! For: data of the JSON contract (format 1). Not for: adding them up (the crate `analysis`) nor laying them out.
 
 use crate::check_id::CheckId;
+use crate::not_measured::NotMeasured;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +129,7 @@ pub struct LayerComparison {
     #[serde(rename = "rungs")]
     pub layers: Vec<ComparedLayer>,
     /// Layers that could not be measured.
-    pub missing: Vec<MissingLayer>,
+    pub missing: Vec<NotMeasured>,
 }
 
 /// One layer of the place, with one way through the page cache.
@@ -147,13 +148,4 @@ pub struct ComparedLayer {
     /// Whether it reads a device below the place, at the blocks where the place's own target is stored.
     #[serde(default)]
     pub stored: bool,
-}
-
-/// A layer that could not be measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MissingLayer {
-    /// What the table would call it, and what it would do: `vda, 8K random write`.
-    pub name: String,
-    /// Why, in words.
-    pub why: String,
 }

@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod load;
 pub mod machine;
 pub mod name;
+pub mod not_measured;
 pub mod payload;
 pub mod plan;
 pub mod producer;

@@ -6,7 +6,7 @@
 use crate::Known;
 use crate::identity::Identity;
 use crate::job::{Job, Stream};
-pub use crate::ledger::{ComparedLayer, LayerComparison, MissingLayer};
+pub use crate::ledger::{ComparedLayer, LayerComparison};
 pub use crate::load::LatencyTarget;
 use crate::report::Report;
 use crate::spec::limits::ATTEMPTS;

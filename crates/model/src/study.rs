@@ -167,8 +167,9 @@ fn the_keys_of_a_study_are_those_of_old_files() {
         assert_eq!(serde_json::from_value(nothing.clone()).ok(), Some(Study::Jobs));
         assert_eq!(serde_json::from_value(nothing).ok(), Some(Studied::Jobs));
     }
-    let api = Studied::Interfaces(Api { rows: Vec::new(), missing: Vec::new(), advice: Vec::new() });
-    let json = serde_json::json!({ "api": { "rows": [], "missing": [], "advice": [] } });
+    let (rows, missing) = (Vec::new(), Vec::new());
+    let api = Studied::Interfaces(Api { rows, missing, not_measured: Vec::new(), advice: Vec::new() });
+    let json = serde_json::json!({ "api": { "rows": [], "missing": [], "not_measured": [], "advice": [] } });
     assert_eq!(serde_json::to_value(&api).ok(), Some(json.clone()));
     assert_eq!(serde_json::from_value(json).ok(), Some(api));
 }

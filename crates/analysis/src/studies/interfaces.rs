@@ -12,6 +12,7 @@ use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
+use model::not_measured::NotMeasured;
 #[cfg(test)]
 use model::record::Trial;
 use model::record::{Record, WorkerEnd};
@@ -66,15 +67,17 @@ pub(super) fn api(
         rows.push((candidate.sees, row));
     }
     let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
-    let missing = comparison.missing.iter().cloned().chain(refusals(record)).collect();
-    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, advice }
+    let not_measured: Vec<NotMeasured> = comparison.missing.iter().cloned().chain(refusals(record)).collect();
+    let missing = not_measured.iter().map(ToString::to_string).collect();
+    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, not_measured, advice }
 }
 
-/// What was refused before the first run, and why.
-pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = String> {
+/// What was refused before the first run, and why: without flags that nobody typed.
+pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
-        Some(format!("{}: {}", job.name, reason_alone(t.moved_bytes.as_ref().err()?)))
+        let why = t.moved_bytes.as_ref().err()?;
+        Some(NotMeasured { name: job.name.clone(), why: t.refusal.as_ref().unwrap_or(why).clone() })
     })
 }
 
@@ -116,6 +119,7 @@ impl Measurements<'_> {
             major_faults_per_mib: per(faults(1), MIB as f64),
             device_bytes_per_byte: device(case, writes, issued),
             coverage: coverage(case),
+            planned_coverage: planned_coverage(&case.stream),
             cached_pages_at_start: cached(case),
             stored_before: if case.stream.renews_file() {
                 Err("the first write makes the file new".into())
@@ -137,23 +141,6 @@ impl Measurements<'_> {
             Ok(calls as f64 * MIB as f64 / moved as f64)
         }
     }
-}
-
-/// A refusal without the engine that it came from and without what somebody who had asked for that engine could type instead.
-fn reason_alone(why: &str) -> &str {
-    let engine = why.split_once(" cannot set up ").and_then(|(_, rest)| rest.split_once(": "));
-    let why = engine.map_or(why, |(_, reason)| reason);
-    let cure =
-        why.rsplit_once("; ").filter(|(_, c)| *c == "leave the option out" || c.starts_with("type --"));
-    cure.map_or(why, |(reason, _)| reason)
-}
-
-#[test]
-fn a_refusal_is_told_without_flags_that_nobody_typed() {
-    let whole =
-        "worker 0 cannot set up vsync: option nowait: this kernel does not know it; leave the option out";
-    assert_eq!(reason_alone(whole), "option nowait: this kernel does not know it");
-    assert_eq!(reason_alone("an operation failed; again"), "an operation failed; again");
 }
 
 /// A sum over all runs; `None` where one of them does not say, or there is none.
@@ -192,6 +179,12 @@ fn device(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
+}
+
+/// Share of the span that the stop rule lets a run touch.
+fn planned_coverage(stream: &Stream) -> Option<f64> {
+    let bytes = stream.limit.operations? as f64 * f64::from(stream.access.largest_bytes());
+    (stream.access.span_bytes > 0).then(|| share(bytes, stream.access.span_bytes as f64))
 }
 
 fn cached(case: &Case) -> Known<u64> {
@@ -360,9 +353,9 @@ fn compared(change: impl Fn(&mut Vec<Fixture>)) -> Record {
         sees: *name != "blind",
     };
     let candidates = names.iter().enumerate().map(candidate).collect();
-    let missing = vec!["late, reads: it is late".into()];
+    let missing = vec![NotMeasured { name: "late, reads".into(), why: "it is late".into() }];
     record.header.plan.study = Study::Interfaces(InterfaceComparison { candidates, missing });
-    let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, calls };
+    let trial = |job, moved_bytes, calls| Trial { job, moved_bytes, refusal: None, calls };
     record.header.self_test.trials = vec![
         trial(0, Ok(2 << 20), Ok(512)),
         trial(1, Ok(2 << 20), Err("nobody counts".into())),
@@ -421,6 +414,19 @@ fn what_was_refused_is_named_and_asked_nothing() {
         ["late, reads: it is late", "polled, reads: it does not poll"]
     );
     assert_eq!(report.verdict, model::report::Verdict::Valid, "{}", report.verdict_reason);
+    let mut refused = compared(|_| {});
+    refused.header.self_test.trials[3].refusal = Some("no: none, here".into());
+    let polled = NotMeasured { name: "polled, reads".into(), why: "no: none, here".into() };
+    assert_eq!(table(&refused).not_measured.last(), Some(&polled), "without flags that nobody typed");
+}
+
+#[test]
+fn what_each_run_was_to_touch_is_what_its_operations_cover() {
+    let mut record = compared(|_| {});
+    assert_eq!(table(&record).rows[0].planned_coverage, None, "its time ends it");
+    let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+    stream.limit.operations = Some(stream.access.span_bytes / 4096 / 2);
+    assert_eq!(table(&record).rows[0].planned_coverage, Some(0.5));
 }
 
 #[test]

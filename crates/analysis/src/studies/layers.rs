@@ -44,9 +44,8 @@ pub(super) fn layers(
             unexpected.iter().filter(acts).filter(|f| f.about.contains(name)).map(|f| f.id).collect();
         Some(row)
     });
-    let missing = comparison.missing.iter().map(|m| format!("{}: {}", m.name, m.why));
-    let missing = missing.chain(refusals(record)).collect();
-    Layers { rows: rows.collect(), missing }
+    let missing = comparison.missing.iter().cloned().chain(refusals(record));
+    Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }
 }
 
 fn row(

@@ -9,6 +9,7 @@ use super::one::Call;
 use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
+use crate::refusal::refusal;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -81,12 +82,13 @@ impl Call for CopyFileRange {
 
 /// An unnamed file in the directory of the target, on its file system.
 fn beside(spec: &WorkerSpec) -> io::Result<File> {
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, why));
-    let Some(first) = spec.files.first() else { return refuse("it has no target".into()) };
+    let refuse = |why: &str, instead: &str| Err(refusal(io::ErrorKind::Unsupported, why, instead));
+    let Some(first) = spec.files.first() else { return refuse("it has no target", "name one") };
     let device = first.file.metadata()?;
     if !device.is_file() {
         return refuse(
-            "copy_file_range goes between files; name a file or a directory, or type --engine sync".into(),
+            "copy_file_range goes between files",
+            "name a file or a directory, or type --engine sync",
         );
     }
     // A worker has a file table of its own.
@@ -94,9 +96,10 @@ fn beside(spec: &WorkerSpec) -> io::Result<File> {
     let path = match std::fs::read_link(&link) {
         Ok(path) => path,
         Err(e) => {
-            return refuse(format!(
-                "which directory its target is in cannot be seen ({link}: {e}); mount proc on /proc, or type --engine sync"
-            ));
+            return refuse(
+                &format!("which directory its target is in cannot be seen ({link}: {e})"),
+                "mount proc on /proc, or type --engine sync",
+            );
         }
     };
     let dir = path.parent().unwrap_or(&path);
@@ -105,15 +108,18 @@ fn beside(spec: &WorkerSpec) -> io::Result<File> {
     let made = match made {
         Ok(made) => made,
         Err(e) => {
-            return refuse(format!(
-                "it needs a second file beside the target, and {} takes none without a name ({e}); type --engine sync",
-                model::name::shown(dir)
-            ));
+            let dir = model::name::shown(dir);
+            return refuse(
+                &format!(
+                    "it needs a second file beside the target, and {dir} takes none without a name ({e})"
+                ),
+                "type --engine sync",
+            );
         }
     };
     for target in &spec.files {
         if target.file.metadata()?.dev() != made.metadata()?.dev() {
-            return refuse("its targets are on several file systems; name targets on one".into());
+            return refuse("its targets are on several file systems", "name targets on one");
         }
     }
     Ok(made)

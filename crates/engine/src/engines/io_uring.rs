@@ -6,6 +6,7 @@ use super::polling;
 use super::targets::flush_of;
 use crate::facts::{EngineOption, Number};
 use crate::interface::{self, Done, Engine, Granted, Queue};
+use crate::refusal::{LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -84,14 +85,11 @@ impl Engine for Uring {
         }
         let mut engine = Self { ring, clock: spec.clock, flush: flush_of(spec.sync_call), nop };
         if options.poll {
-            engine.try_reads(
-                spec.slot_bytes,
-                "option iopoll: this target cannot be polled; leave the option out",
-            )?;
+            engine.try_reads(spec.slot_bytes, "option iopoll: this target cannot be polled")?;
         }
         if options.pages == Pages::Drop {
-            let why = "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE; leave \
-                       the option out";
+            let why =
+                "option dontcache: this kernel (before 6.14) or this file system does not know RWF_DONTCACHE";
             engine.try_reads(spec.slot_bytes, why)?;
         }
         Ok((engine, granted))
@@ -142,7 +140,7 @@ impl Queue for Uring {
 
 impl Uring {
     /// Reads once from each file, since only an operation shows whether its flags are known there.
-    fn try_reads(&mut self, bytes: u32, refusal: &str) -> io::Result<()> {
+    fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         let mut done = [Done::default()];
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);
@@ -150,15 +148,14 @@ impl Uring {
             self.ring.submit(1)?;
             while self.ring.reap(&mut done) == 0 {
                 if Instant::now() > limit {
-                    let why =
-                        format!("{refusal} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                    let why = format!("{why} (a trial read had no answer after {} s)", TRIAL_LIMIT.as_secs());
+                    return Err(refusal(io::ErrorKind::TimedOut, why, LEAVE_OUT));
                 }
                 self.ring.submit(1)?;
             }
             // Any other failure would be an operation's own, and is told as that.
             if done[0].result == -rustix::io::Errno::OPNOTSUPP.raw_os_error() {
-                return Err(io::Error::new(io::ErrorKind::Unsupported, refusal));
+                return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
         }
         Ok(())
@@ -172,13 +169,13 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         [("deferred", "interrupt"), ("nop", "dontcache"), ("nop", "iopoll"), ("iopoll", "dontcache")]
     {
         if has(one) && has(other) {
-            let why = format!("options {one} and {other} exclude each other; leave one out");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            let why = format!("options {one} and {other} exclude each other");
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
         }
     }
     if has("dontcache") && spec.cache.is_direct() {
-        let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        let why = "option dontcache: direct I/O leaves nothing in the page cache";
+        return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
     }
     Ok(RingOptions {
         poll: has("iopoll"),
@@ -200,24 +197,26 @@ fn options(spec: &WorkerSpec) -> io::Result<RingOptions> {
 
 /// Names the likely cause where the kernel refuses a ring.
 fn explain(error: &io::Error, options: &RingOptions) -> io::Error {
-    let cause = match (error.kind(), options.thread, options.task_work) {
+    let (why, instead) = match (error.kind(), options.thread, options.task_work) {
         // It has its own words already.
         _ if error.raw_os_error().is_none() => return io::Error::new(error.kind(), error.to_string()),
-        (io::ErrorKind::PermissionDenied, ..) => {
-            "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled; \
-             type --engine sync, or set the sysctl to 0"
-        }
-        (io::ErrorKind::Unsupported, ..) => "this kernel has no io_uring; type --engine sync",
-        (io::ErrorKind::OutOfMemory, ..) => {
-            "no memory for a ring of this depth, or more than may be locked; use a smaller --depth, or raise ulimit -l"
-        }
-        (io::ErrorKind::InvalidInput, Thread::On(_), _) => {
-            "option sqpoll: no such CPU, or not one that this process may use; type sqpoll alone or a number from nproc's range"
-        }
+        (io::ErrorKind::PermissionDenied, ..) => (
+            "io_uring is switched off here, by a container's seccomp filter or by sysctl kernel.io_uring_disabled",
+            "type --engine sync, or set the sysctl to 0",
+        ),
+        (io::ErrorKind::Unsupported, ..) => ("this kernel has no io_uring", SYNC),
+        (io::ErrorKind::OutOfMemory, ..) => (
+            "no memory for a ring of this depth, or more than may be locked",
+            "use a smaller --depth, or raise ulimit -l",
+        ),
+        (io::ErrorKind::InvalidInput, Thread::On(_), _) => (
+            "option sqpoll: no such CPU, or not one that this process may use",
+            "type sqpoll alone or a number from nproc's range",
+        ),
         (io::ErrorKind::InvalidInput, _, TaskWork::Deferred) => {
-            "option deferred: this kernel is older than 6.1; leave the option out"
+            ("option deferred: this kernel is older than 6.1", LEAVE_OUT)
         }
-        _ => "the kernel refuses an io_uring; type --engine sync",
+        _ => ("the kernel refuses an io_uring", SYNC),
     };
-    io::Error::new(error.kind(), format!("{cause} ({error})"))
+    refusal(error.kind(), format!("{why} ({error})"), instead)
 }

@@ -5,6 +5,7 @@
 
 use super::targets::{flush_of, no_range};
 use crate::interface::{self, Done, Engine, Granted, Queue};
+use crate::refusal::{SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -76,17 +77,17 @@ impl Queue for Libaio {
 
 /// Names the likely cause where the kernel refuses a context.
 fn explain(error: &io::Error, slots: usize) -> io::Error {
-    let cause = match error.kind() {
-        io::ErrorKind::WouldBlock => format!(
-            "the system's asynchronous operations are used up: {slots} more do not fit; use a smaller --depth, or raise sysctl \
-             fs.aio-max-nr above fs.aio-nr + {slots}"
+    let (why, instead) = match error.kind() {
+        io::ErrorKind::WouldBlock => (
+            format!("the system's asynchronous operations are used up: {slots} more do not fit"),
+            format!("use a smaller --depth, or raise sysctl fs.aio-max-nr above fs.aio-nr + {slots}"),
         ),
-        io::ErrorKind::Unsupported => {
-            "this kernel was built without asynchronous I/O (CONFIG_AIO); type --engine io_uring or sync"
-                .into()
-        }
-        io::ErrorKind::OutOfMemory => "no memory for this depth; use a smaller --depth".into(),
-        _ => "the kernel refuses asynchronous I/O; type --engine sync".into(),
+        io::ErrorKind::Unsupported => (
+            "this kernel was built without asynchronous I/O (CONFIG_AIO)".into(),
+            "type --engine io_uring or sync".into(),
+        ),
+        io::ErrorKind::OutOfMemory => ("no memory for this depth".into(), "use a smaller --depth".into()),
+        _ => ("the kernel refuses asynchronous I/O".into(), SYNC.into()),
     };
-    io::Error::new(error.kind(), format!("{cause} ({error})"))
+    refusal(error.kind(), format!("{why} ({error})"), instead)
 }

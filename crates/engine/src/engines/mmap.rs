@@ -10,6 +10,7 @@ use super::one::Call;
 use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
+use crate::refusal::{LEAVE_OUT, SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::{Kind, SyncCall};
@@ -88,13 +89,14 @@ impl Call for Mmap {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let has = |name: &str| spec.options.contains_key(name);
         if has("sequential") && has("random") {
-            let why = "options sequential and random exclude each other; leave one out";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            let why = "options sequential and random exclude each other";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
         }
         if has("private") && spec.files.iter().any(|f| f.writable) {
-            let why = "option private: what is stored to a private mapping never reaches the file; it is for reads, \
-                       so type --rw read or randread, or leave the option out";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            let why =
+                "option private: what is stored to a private mapping never reaches the file; it is for reads";
+            let instead = "type --rw read or randread, or leave the option out";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, instead));
         }
         let sync = match spec.sync_call {
             _ if has("async-msync") => Sync::Msync { wait: false },
@@ -149,10 +151,11 @@ impl Mmap {
         {
             mapping.advise(advice).map_err(|e| {
                 let name = ADVICES.iter().find(|(_, a)| *a == advice).map_or("", |(name, _)| *name);
-                let why = format!(
-                    "option {name}: this kernel does not take the advice ({e}); leave the option out"
-                );
-                io::Error::new(e.kind(), why)
+                refusal(
+                    e.kind(),
+                    format!("option {name}: this kernel does not take the advice ({e})"),
+                    LEAVE_OUT,
+                )
             })?;
         }
         Ok(())
@@ -161,16 +164,16 @@ impl Mmap {
 
 /// Names the likely cause where a file cannot be mapped.
 fn explain(error: &io::Error) -> io::Error {
-    let cause = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::ACCESS) => "a mapping needs a file opened for reading, also to write",
-        Some(rustix::io::Errno::INVAL) => "an empty file cannot be mapped; give it a size first",
-        Some(rustix::io::Errno::NODEV) => "files of this file system cannot be mapped; type --engine sync",
+    let (why, instead) = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::ACCESS) => ("a mapping needs a file opened for reading, also to write", SYNC),
+        Some(rustix::io::Errno::INVAL) => ("an empty file cannot be mapped", "give it a size first"),
+        Some(rustix::io::Errno::NODEV) => ("files of this file system cannot be mapped", SYNC),
         Some(rustix::io::Errno::NOMEM) => {
-            "the file does not fit the address space or the memory limit; use a smaller --size"
+            ("the file does not fit the address space or the memory limit", "use a smaller --size")
         }
-        _ => "the file cannot be mapped; type --engine sync",
+        _ => ("the file cannot be mapped", SYNC),
     };
-    io::Error::new(error.kind(), format!("{cause} ({error})"))
+    refusal(error.kind(), format!("{why} ({error})"), instead)
 }
 
 #[test]

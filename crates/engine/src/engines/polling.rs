@@ -3,6 +3,7 @@
 //! For: refusing to poll where the kernel would quietly wait for an interrupt instead. Not for: switching polling on.
 
 use crate::interface::Granted;
+use crate::refusal::{LEAVE_OUT, refusal};
 use crate::spec::WorkerSpec;
 use std::fs::{File, read_to_string};
 use std::io;
@@ -12,24 +13,25 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 /// nobody says whether a device polls, that is noted as a fall back.
 ///
 /// # Errors
-/// A text that names the option, the cause and the cure.
+/// A refusal that names the option.
 pub(super) fn check(spec: &WorkerSpec, option: &str) -> io::Result<Granted> {
-    let refuse =
-        |why: String| Err(io::Error::new(io::ErrorKind::Unsupported, format!("option {option}: {why}")));
+    let refuse = |why: String, instead: &str| {
+        Err(refusal(io::ErrorKind::Unsupported, format!("option {option}: {why}"), instead))
+    };
     if !spec.cache.is_direct() {
-        return refuse(format!(
-            "with --cache {} it is the page cache that answers, which nobody polls; type --cache direct",
-            spec.cache.word()
-        ));
+        let cache = spec.cache.word();
+        let why = format!("with --cache {cache} it is the page cache that answers, which nobody polls");
+        return refuse(why, "type --cache direct");
     }
     let mut granted = Granted::default();
     for target in &spec.files {
         match setting(&target.file)? {
             Some((device, said)) if said == "0" => {
-                return refuse(format!(
-                    "device {device} completes by interrupt (its queue/io_poll says 0); leave the option out, or give the \
-                     driver queues for polling, as with the kernel parameter nvme.poll_queues=2"
-                ));
+                let why = format!(
+                    "device {device} completes by interrupt (its queue/io_poll says 0); a driver polls where it was given \
+                     queues for that, as with the kernel parameter nvme.poll_queues=2"
+                );
+                return refuse(why, LEAVE_OUT);
             }
             Some(_) => {}
             None => granted

@@ -6,6 +6,7 @@
 
 use crate::facts::{EngineOption, Number};
 use crate::interface::{Done, Engine, Granted, Queue, Time};
+use crate::refusal::refusal;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use std::collections::VecDeque;
@@ -57,8 +58,8 @@ impl Engine for Sim {
         let flying = VecDeque::with_capacity(spec.slots());
         let servers = match spec.options.get(SERVERS).copied().flatten() {
             Some(0) => {
-                let why = "a device without servers serves nothing; type sim:servers=1 or more";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+                let why = "a device without servers serves nothing";
+                return Err(refusal(io::ErrorKind::InvalidInput, why, "type sim:servers=1 or more"));
             }
             said => said.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
         };

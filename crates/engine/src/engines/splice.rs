@@ -10,6 +10,7 @@ use super::one::Call;
 use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
+use crate::refusal::{SYNC, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -170,16 +171,15 @@ impl Pipe {
 
 /// Names the likely cause where there is no such pipe.
 fn explain(error: &io::Error, wanted: Option<u64>) -> io::Error {
-    let text = match (wanted, error.kind()) {
-        (Some(bytes), io::ErrorKind::PermissionDenied) => format!(
-            "option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root; type less ({error})"
+    let (why, instead) = match (wanted, error.kind()) {
+        (Some(bytes), io::ErrorKind::PermissionDenied) => (
+            format!("option pipe: {bytes} bytes are more than sysctl fs.pipe-max-size allows without root"),
+            "type less",
         ),
         (Some(bytes), _) => {
-            format!(
-                "option pipe: the kernel makes no pipe of {bytes} bytes; type a size from 4k to 2g ({error})"
-            )
+            (format!("option pipe: the kernel makes no pipe of {bytes} bytes"), "type a size from 4k to 2g")
         }
-        (None, _) => format!("the kernel makes no pipe ({error})"),
+        (None, _) => ("the kernel makes no pipe".into(), SYNC),
     };
-    io::Error::new(error.kind(), text)
+    refusal(error.kind(), format!("{why} ({error})"), instead)
 }

@@ -6,6 +6,7 @@
 use super::streams::{Library, Streams};
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
+use crate::refusal::refusal;
 use crate::spec::WorkerSpec;
 use std::fs::File;
 use std::io;
@@ -33,11 +34,11 @@ pub(super) type Stdio = Streams<Stream>;
 
 impl Library for Stream {
     fn opener(spec: &WorkerSpec) -> io::Result<(impl Fn(&File) -> io::Result<Self>, Granted)> {
-        let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()));
         let has = |name: &str| spec.options.contains_key(name);
         let calls = match (has("getc"), has("getc-unlocked")) {
             (true, true) => {
-                return refuse("options getc and getc-unlocked exclude each other; leave one out");
+                let why = "options getc and getc-unlocked exclude each other";
+                return Err(refusal(io::ErrorKind::InvalidInput, why, "leave one out"));
             }
             (true, _) => Calls::Bytes,
             (_, true) => Calls::BytesUnlocked,
@@ -45,7 +46,7 @@ impl Library for Stream {
         };
         let buffer = spec.options.get("buffer").copied().flatten();
         if buffer.is_some_and(|b| b > MOST_BYTES) {
-            return refuse("option buffer: type 1g or less");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "option buffer: type 1g or less"));
         }
         let mut used: Vec<String> = buffer.map(|b| format!("buffer of {b} bytes")).into_iter().collect();
         used.extend((calls != Calls::Blocks).then(|| "byte by byte".into()));

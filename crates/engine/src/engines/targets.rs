@@ -2,6 +2,7 @@
 //!
 //! For: the last lock before a write, and the trims and syncs that these engines share. Not for: moving bytes.
 
+use crate::refusal::refusal;
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::SyncCall;
@@ -93,9 +94,7 @@ pub(super) fn no_range(spec: &WorkerSpec) -> io::Result<()> {
     if spec.sync_call != SyncCall::SyncFileRange {
         return Ok(());
     }
-    let why = format!(
-        "{} knows no sync_file_range; sync with fsync or fdatasync, or type --engine io_uring",
-        spec.engine.name
-    );
-    Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    let why = format!("{} knows no sync_file_range", spec.engine.name);
+    let instead = "sync with fsync or fdatasync, or type --engine io_uring";
+    Err(refusal(io::ErrorKind::Unsupported, why, instead))
 }

@@ -7,6 +7,7 @@ use super::polling;
 use super::targets::Targets;
 use crate::facts::{EngineOption, Number};
 use crate::interface::Granted;
+use crate::refusal::{LEAVE_OUT, refusal};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::Kind;
@@ -62,12 +63,12 @@ impl Call for Vsync {
         granted.used.extend(spec.options.keys().map(|o| format!("flag {o}")));
         let retry = has("retry");
         if retry && !has("nowait") {
-            let why = "option retry: it goes with nowait; type nowait,retry";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            let why = "option retry: it goes with nowait";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "type nowait,retry"));
         }
         if has("dontcache") && spec.cache.is_direct() {
-            let why = "option dontcache: direct I/O leaves nothing in the page cache; type --cache buffered";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            let why = "option dontcache: direct I/O leaves nothing in the page cache";
+            return Err(refusal(io::ErrorKind::InvalidInput, why, "type --cache buffered"));
         }
         let asked: Vec<(&str, ReadWriteFlags)> =
             [("hipri", ReadWriteFlags::HIPRI), ("nowait", ReadWriteFlags::NOWAIT), ("dontcache", DONTCACHE)]
@@ -139,10 +140,8 @@ impl Vsync {
         let data = self.arena.slot_mut(0);
         for target in self.targets.all() {
             if preadv2(&target.file, &mut [IoSliceMut::new(data)], 0, flag) == Err(Errno::OPNOTSUPP) {
-                let why = format!(
-                    "option {option}: this kernel or this file system does not know the flag; leave the option out"
-                );
-                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+                let why = format!("option {option}: this kernel or this file system does not know the flag");
+                return Err(refusal(io::ErrorKind::Unsupported, why, LEAVE_OUT));
             }
         }
         Ok(())

@@ -46,6 +46,9 @@ pub struct Trial {
     pub job: usize,
     /// Bytes that were moved; or why there will be no run of this job.
     pub moved_bytes: Known<u64>,
+    /// Why its engine cannot be set up, without the engine's name and without what to type instead; `None` where it was set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
     /// System calls of its workers for these bytes, or why they were not counted.
     pub calls: Known<u64>,
 }

@@ -7,6 +7,7 @@ use crate::table::Table;
 use model::api::{Api, ApiRow};
 use model::evidence::Extents;
 use model::finding::{Finding, Outcome, Severity};
+use model::not_measured::by_reason;
 use model::report::{Measured, Report};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -76,11 +77,12 @@ fn notes(out: &mut Page, api: &Api) {
     for note in api.rows.iter().filter_map(stored) {
         out.prose("  ", "    ", &note);
     }
-    if !api.missing.is_empty() {
+    if !api.not_measured.is_empty() {
         out.line("");
         out.line("Not measured");
-        for (names, why) in by_reason(&api.missing) {
-            out.prose("  ", "    ", &format!("{}: {why}.", some_of(&names)));
+        for (names, why) in by_reason(&api.not_measured) {
+            let names = if names.is_empty() { String::new() } else { some_of(&names) + ": " };
+            out.prose("  ", "    ", &format!("{names}{why}."));
         }
     }
 }
@@ -145,13 +147,11 @@ fn cold(rows: &[ApiRow]) -> Option<String> {
 
 /// How much of the file was touched.
 fn covered(rows: &[ApiRow]) -> Option<String> {
-    let near = |row: &ApiRow, share: f64| row.coverage.is_some_and(|c| (c - share).abs() <= NEAR);
-    let random = |row: &&ApiRow| row.work.contains(" random ");
-    let odd: Vec<&ApiRow> = rows
-        .iter()
-        .filter(|r| !near(r, if random(r) { 0.5 } else { 1.0 }))
-        .filter(|r| r.mb_per_s.is_some())
-        .collect();
+    let is_whole = |row: &ApiRow| {
+        let both = row.coverage.zip(row.planned_coverage);
+        both.is_some_and(|(touched, planned)| (touched - planned).abs() <= NEAR)
+    };
+    let odd: Vec<&ApiRow> = rows.iter().filter(|r| !is_whole(r) && r.mb_per_s.is_some()).collect();
     let mut text =
         "In order the whole span was touched, in random order half of its blocks, the same ones for all"
             .to_owned();
@@ -233,22 +233,6 @@ fn some_of(names: &[&str]) -> String {
         }
         few => few.join("; "),
     }
-}
-
-/// What is missing, by its reason.
-fn by_reason(missing: &[String]) -> Vec<(Vec<&str>, &str)> {
-    let mut out: Vec<(Vec<&str>, &str)> = Vec::new();
-    for text in missing {
-        // An interface may have colons in its name, and its work follows a comma.
-        let work = text.find(", ").unwrap_or(0);
-        let colon = text[work..].find(": ").map_or(text.len(), |at| work + at);
-        let (name, why) = (&text[..colon], text.get(colon + 2..).unwrap_or("no reason is known"));
-        match out.iter_mut().find(|(_, known)| *known == why) {
-            Some((names, _)) => names.push(name),
-            None => out.push((vec![name], why)),
-        }
-    }
-    out
 }
 
 /// The report with the findings alone that act, each once: hundreds of rows repeat them, and the JSON has them all.

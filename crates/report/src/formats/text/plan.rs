@@ -5,9 +5,10 @@
 use crate::format::Style;
 use crate::page::Page;
 use crate::prose::columns;
+use model::api::InterfaceComparison;
 use model::job::Job;
 use model::machine::Machine;
-use model::plan::{MissingLayer, Plan, Strategy};
+use model::plan::{LayerComparison, Plan, Strategy};
 use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
@@ -83,12 +84,9 @@ pub(in crate::formats) fn streams(job: &Job) -> impl Iterator<Item = String> {
 pub(in crate::formats) fn remarks(study: &Study) -> Vec<String> {
     match study {
         Study::Profile(form) => form.differs.clone(),
-        Study::Interfaces(comparison) => {
-            comparison.missing.iter().map(|missing| format!("not measured: {missing}")).collect()
-        }
-        Study::Layers(comparison) => {
-            let not_measured = |m: &MissingLayer| format!("not measured: {}: {}", m.name, m.why);
-            comparison.missing.iter().map(not_measured).collect()
+        Study::Interfaces(InterfaceComparison { missing, .. })
+        | Study::Layers(LayerComparison { missing, .. }) => {
+            missing.iter().map(|missing| format!("not measured: {missing}")).collect()
         }
         Study::Jobs | Study::Limit(_) | Study::Sweep(_) => Vec::new(),
     }
