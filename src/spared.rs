@@ -28,7 +28,7 @@ impl Spared {
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
             let what = format!("the file behind {}, which is below a target", layer.name);
-            if let Some(file) = machine::identity::behind(&Root::real(), &layer.name) {
+            if let Some(file) = machine::loops::backing(&Root::real(), &layer.name) {
                 spared.files.push((file, what.clone()));
             }
             if let Some(file) = &layer.backing_file {

@@ -328,7 +328,7 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         bytes,
         block_bytes: 1,
         writable: role == Role::Made,
-        identity: Some(machine::identity::marked(root, machine::identity::of_facts(&facts))),
+        identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
         other_names: Vec::new(),
     };
     Ok((target, place))
@@ -337,7 +337,7 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
 /// What is at a path.
 fn identity(root: &Root, said: &Path, path: &Path) -> Result<Identity, Failure> {
     let what = machine::identity::of_path(path).map_err(|e| unreachable_path(said, &e))?;
-    Ok(machine::identity::marked(root, what))
+    Ok(machine::marks::marked(root, what))
 }
 
 /// Refuses to write a device that another target is stored on: a partition of it, a volume or a file on it.

@@ -1,11 +1,10 @@
 //! What a file or device is, asked of the kernel by name or by descriptor.
 //!
-//! For: an [`Identity`] to compare. Not for: who uses it (that is `in_use`).
+//! For: an [`Identity`] to compare. Not for: who uses it (that is `in_use`), nor what more tells one device from another
+//! ([`crate::marks`]).
 
 use crate::error::describe;
-use crate::loops;
 use crate::root::{Root, number_of};
-use crate::stack;
 use model::Known;
 use model::identity::Identity;
 use std::fs::{File, Metadata};
@@ -37,22 +36,6 @@ pub fn of_facts(facts: &Metadata) -> Identity {
     of_numbers(facts.dev(), facts.ino())
 }
 
-/// What is behind a loop device, by its kernel name; `None` where it is none, or nobody can tell.
-pub fn behind(root: &Root, name: &str) -> Option<Identity> {
-    loops::of(root, name)?.backing.ok()
-}
-
-/// The same with all that tells a device from another one that has had its number.
-pub fn marked(root: &Root, what: Identity) -> Identity {
-    match what {
-        Identity::Device { number, .. } => {
-            let name = stack::name_of(root, &number);
-            Identity::Device { marks: name.map(|n| marks(root, &n)).unwrap_or_default(), number }
-        }
-        file @ Identity::File { .. } => file,
-    }
-}
-
 /// What has a name that the kernel shows, as in `/proc/swaps`.
 pub(crate) fn of_name(root: &Root, name: &str) -> Known<Identity> {
     match root.device_number(name) {
@@ -69,25 +52,6 @@ pub(crate) fn of_device(number: String) -> Identity {
 /// A file as `stat` shows it: the device that its file system has, and its inode.
 pub(crate) fn of_numbers(device: u64, inode: u64) -> Identity {
     Identity::File { device: number_of(device), inode }
-}
-
-/// What tells a device from another that has had its number.
-fn marks(root: &Root, name: &str) -> Vec<String> {
-    let disk = stack::parent(root, name).unwrap_or_else(|| name.to_owned());
-    let serial = stack::serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel counts disks as they appear and as their medium changes, loop devices as they are bound.
-    let sequence =
-        root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
-    let start =
-        root.word(&format!("/sys/class/block/{name}/start")).map(|s| format!("partition from sector {s}"));
-    let words = |(what, offset): (Identity, u64)| match what {
-        Identity::File { device, inode } => {
-            format!("a loop over inode {inode} of {device} from byte {offset}")
-        }
-        Identity::Device { number, .. } => format!("a loop over device {number} from byte {offset}"),
-    };
-    let behind = disk.starts_with("loop").then(|| loops::behind(root, &disk).ok().map(words)).flatten();
-    [serial, behind, start, sequence].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -7,23 +7,13 @@ use crate::error::describe;
 use crate::loops::{self, Loop};
 use crate::mountinfo::{self, Mount, unescape};
 use crate::root::Root;
+use crate::usage::Use;
 use crate::{identity, others, stack, writers};
 use model::identity::Identity;
 use std::fs::File;
 
 /// What is said of swap files and devices.
 const SWAP: &str = "swap space in use";
-
-/// What was found out about users.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// It is ... .
-    By(String),
-    /// Nobody uses it.
-    Nobody,
-    /// Nobody was seen to use it; what could not be seen, in words.
-    Unseen(String),
-}
 
 /// Deepest chain of holders that is followed to find a name for the user.
 const MAX_HOLDERS: usize = 16;

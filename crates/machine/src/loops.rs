@@ -1,7 +1,7 @@
 //! Loop devices that are bound, each with what is behind it.
 //!
 //! For: the device and inode of a backing file, which hold over hard links, removed names and mount namespaces. Not for: whether
-//! that matters to anybody (`in_use`, `identity`).
+//! that matters to anybody (`in_use`, `marks`).
 
 use crate::error::describe;
 use crate::identity;
@@ -44,6 +44,11 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
         .map(|(what, _)| what)
         .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
     Some(Loop { name: name.to_owned(), backing, read_only })
+}
+
+/// What is behind one of them, by its kernel name; `None` where it is none, or nobody can tell.
+pub fn backing(root: &Root, name: &str) -> Option<Identity> {
+    of(root, name)?.backing.ok()
 }
 
 /// What the kernel says is behind a loop device, and the first byte of that which is used. A copy of another machine cannot be

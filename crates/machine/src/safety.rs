@@ -7,9 +7,10 @@
 //! used, or while anything that has a name is stored on it. A file of the user's is written only when it is named.
 
 use crate::error::{MachineError, describe};
-use crate::in_use::{self, Use};
+use crate::in_use;
 use crate::root::{Root, number_of};
-use crate::{identity, signature, stack};
+use crate::usage::Use;
+use crate::{identity, marks, signature, stack};
 use model::identity::Identity;
 use model::job::Cache;
 use model::name;
@@ -134,7 +135,7 @@ fn must_be(root: &Root, path: &Path, now: &Identity, planned: Option<&Identity>)
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan knows marks; a number alone is compared as such.
     let bare = matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let now = if bare { now.clone() } else { identity::marked(root, now.clone()) };
+    let now = if bare { now.clone() } else { marks::marked(root, now.clone()) };
     now.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} is not what it was when this was planned: {how}; it was replaced, and what is there now was neither read nor \

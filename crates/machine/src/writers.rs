@@ -4,8 +4,8 @@
 //! only reads uses nothing that writing could destroy under its hands.
 
 use crate::error::describe;
-use crate::in_use::Use;
 use crate::root::Root;
+use crate::usage::Use;
 use crate::{identity, others};
 use model::identity::Identity;
 use std::fs::File;
