@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Placement, Sharing,
-    Sizes, Steps, Stream, SyncCall,
+    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Sharing, Sizes,
+    Steps, Stream, SyncCall,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers};
 use model::units::{show_bytes, show_ns};
@@ -49,12 +49,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
-    let place = Placement {
-        cpus: spec.cpus.clone().unwrap_or_default(),
-        split: spec.pin.unwrap_or(false),
-        node: spec.node,
-    };
-    origins.note("--cpus", spec.cpus.as_ref(), |c| parsers::of_cpus(c));
+    let cpus = Some(&spec.place.cpus).filter(|cpus| !cpus.is_empty());
+    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
@@ -71,7 +67,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         data,
         limit: spec.limit,
         delay_ns: spec.delay.unwrap_or(0),
-        place,
+        place: spec.place.clone(),
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));

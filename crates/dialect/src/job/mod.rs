@@ -122,7 +122,7 @@ fn what_is_said_outside_holds_inside_unless_said_again() {
     assert_eq!(depths, [Some(8), Some(2), Some(8)]);
     assert_eq!(job.phases[0].streams[0].name.as_deref(), Some("reader"));
     assert_eq!(job.phases[0].streams[1].target, Vec::<String>::new());
-    assert_eq!(job.phases[0].streams[1].cpus, Some(vec![0, 2, 3]));
+    assert_eq!(job.phases[0].streams[1].place.cpus, vec![0, 2, 3]);
     let times: Vec<_> = job.phases.iter().map(|p| (p.time, p.warmup)).collect();
     assert_eq!(times, [(Some(2_000_000_000), None), (Some(1_500_000_000), Some(100_000_000))]);
 }

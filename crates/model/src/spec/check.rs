@@ -317,7 +317,7 @@ impl StreamSpec {
     }
 
     fn check_place(&self, found: &mut Vec<Problem>) {
-        if self.pin == Some(true) && self.cpus.is_none() && self.node.is_none() {
+        if self.place.split && self.place.cpus.is_empty() && self.place.node.is_none() {
             let message = "{pin} needs to know the CPUs; type {cpus 0-3} or {node 0} too";
             found.push(Problem::new(&["pin"], message.into()));
         }

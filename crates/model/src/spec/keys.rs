@@ -479,7 +479,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, Limit, Sweep],
-        Set::List { clear: |s| s.cpus = None, add: |s, t| parsers::cpus(s.cpus.get_or_insert_default(), t) },
+        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
@@ -488,7 +488,7 @@ pub const KEYS: &[Key] = &[
         "",
         "Each worker on one of the CPUs by itself, in turn",
         &[Run, Limit, Sweep],
-        Set::Switch(|s, on| s.pin = Some(on)),
+        Set::Switch(|s, on| s.place.split = on),
     )
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
     key(
@@ -497,7 +497,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "NUMA node of the memory, and of the threads where no CPUs are named",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.node, count(t, 0, MAX_NODE))),
+        Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
     key(

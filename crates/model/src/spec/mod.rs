@@ -21,7 +21,9 @@ pub mod specs;
 
 pub use check::Problem;
 
-use crate::job::{Arrivals, Batch, Cache, Mix, Options, Order, PerKind, Sharing, Sizes, Start, StopRule};
+use crate::job::{
+    Arrivals, Batch, Cache, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start, StopRule,
+};
 
 /// A job as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,12 +136,8 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
-    /// CPUs that its workers may use.
-    pub cpus: Option<Vec<u32>>,
-    /// Each worker on one of them by itself.
-    pub pin: Option<bool>,
-    /// NUMA node of memory and threads.
-    pub node: Option<u32>,
+    /// Where its threads and their memory are.
+    pub place: Placement,
 }
 
 /// A line of an access specification as it was asked for, in Iometer's sense.
