@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::request::{Request, Work};
 use crate::show::Showing;
-use dialect::job::MAX_FILE_BYTES;
+use dialect::{Language, MAX_FILE_BYTES};
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command, Set};
 use std::io::Read;
@@ -40,7 +40,7 @@ impl Args {
     /// A usage failure that names the flag, or the place in the job file.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let (files, targets): (Vec<PathBuf>, Vec<PathBuf>) =
-            self.targets.into_iter().partition(|t| is_job_file(t));
+            self.targets.into_iter().partition(|t| language(t).is_some());
         if let [first, second, ..] = files.as_slice() {
             return Err(Failure::Usage(format!(
                 "{} and {} are two job files; type one",
@@ -51,8 +51,8 @@ impl Args {
         let said = self.measuring.said().to_vec();
         let mut request = self.measuring.request(Work::Job, targets, files.into_iter().next());
         request.against = self.against;
-        if let Some(file) = &request.file {
-            let mut job = read(file)?;
+        if let Some((file, language)) = request.file.as_ref().and_then(|file| Some((file, language(file)?))) {
+            let mut job = read(file, language)?;
             overrule(&mut job, &said, file)?;
             targets_are_used(&job, &request.targets, file)?;
             request.job = job;
@@ -70,13 +70,12 @@ impl Args {
     }
 }
 
-/// Whether a TARGET is a job file: a name that ends in `.toml`, but no directory or device.
-fn is_job_file(path: &Path) -> bool {
-    let named = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
-    named && std::fs::metadata(path).map_or(true, |facts| facts.is_file())
+/// The language of a TARGET that is a job file: its name ends as those of a language do, and it is no directory or device.
+fn language(path: &Path) -> Option<&'static Language> {
+    dialect::of_name(path).filter(|_| std::fs::metadata(path).map_or(true, |facts| facts.is_file()))
 }
 
-fn read(path: &Path) -> Result<JobSpec, Failure> {
+fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     // One byte more than it may have is enough to know that it has too many.
@@ -92,7 +91,7 @@ fn read(path: &Path) -> Result<JobSpec, Failure> {
         let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
         Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
     })?;
-    dialect::job::parse(&name, &text, crate::plan::problems)
+    (language.parse)(&name, &text, &crate::plan::problems)
         .map_err(|trouble| Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() })
 }
 

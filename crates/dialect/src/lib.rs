@@ -4,6 +4,19 @@
 #![forbid(unsafe_code)]
 
 pub mod job;
+mod language;
 pub mod trouble;
 
+pub use language::{Language, MAX_FILE_BYTES};
 pub use trouble::Trouble;
+
+use std::path::Path;
+
+/// Every language there is.
+pub const LANGUAGES: &[Language] = &[job::LANGUAGE];
+
+/// The language of a file, by the end of its name in whichever case; `None` where that is not one's.
+pub fn of_name(path: &Path) -> Option<&'static Language> {
+    let extension = path.extension()?;
+    LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
+}

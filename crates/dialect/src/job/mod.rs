@@ -6,16 +6,18 @@
 //! A level that is not written out is there once: a file without `phase` is one phase, a phase without `stream` is one
 //! stream. That is why the simplest job has no table at all.
 
+mod level;
 mod reader;
 mod timeline;
 mod value;
 
+use crate::language::{Language, MAX_FILE_BYTES};
 use crate::trouble::{Mark, Trouble};
 use model::spec::{JobSpec, Problem};
 use toml::de::DeTable;
 
-/// Largest job file in bytes; a thousand streams with every key take a quarter of it.
-pub const MAX_FILE_BYTES: usize = 1 << 20;
+pub(crate) const LANGUAGE: Language =
+    Language { extension: "toml", parse: |name, text, also| parse(name, text, also) };
 
 /// Key of the phases.
 pub const PHASE: &str = "phase";

@@ -2,6 +2,7 @@
 //!
 //! For: levels, inheritance, unknown keys and wrong types. Not for: values (crate `model`) nor times (`timeline`).
 
+use super::level::Level;
 use super::value::{kind, moment, text};
 use super::{AT, PHASE, STREAM, timeline};
 use crate::trouble::Mark;
@@ -9,28 +10,14 @@ use model::spec::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
 use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
 use model::spec::line::LINE_KEYS;
 use model::spec::meant::{self, Meant};
-use model::spec::{JobSpec, LineSpec, PhaseSpec, Problem, StreamSpec, parsers};
+use model::spec::{JobSpec, LineSpec, Problem, StreamSpec, parsers};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Likeness (Damerau-Levenshtein, 0 to 1) from which a known key is offered for an unknown one.
 const LIKENESS: f64 = 0.4;
-
-/// A level of a file: what was said in it and around it, and where.
-#[derive(Clone, Default)]
-pub(super) struct Level {
-    pub(super) phase: PhaseSpec,
-    stream: StreamSpec,
-    /// Values by their keys.
-    pub(super) spans: BTreeMap<&'static str, Range<usize>>,
-    /// The table itself.
-    pub(super) head: Range<usize>,
-    /// When the phase is to begin.
-    pub(super) at: Option<u64>,
-}
 
 /// Which level a table is.
 #[derive(Clone, Copy, PartialEq, Eq)]

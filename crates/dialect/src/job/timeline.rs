@@ -7,7 +7,7 @@
 //! a phase of its own, or a stream's `delay`. In a job with `at` a warm-up that is not said is none, or times would shift.
 
 use super::AT;
-use super::reader::Level;
+use super::level::Level;
 use crate::trouble::Mark;
 use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use model::units::show_ns;

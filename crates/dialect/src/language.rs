@@ -1,0 +1,21 @@
+//! What a language of workloads is: whose files are written in it, and how one is read.
+//!
+//! For: what every language says of itself. Not for: which there are (the table, [`crate::LANGUAGES`]).
+
+use crate::trouble::Trouble;
+use model::spec::{JobSpec, Problem};
+
+/// Largest file in bytes; a thousand streams with every setting take a quarter of it.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// What is known outside this crate against a workload, such as an engine that there is not.
+pub(crate) type Objections<'o> = &'o dyn Fn(&JobSpec) -> Vec<Problem>;
+
+/// A line of the table of languages.
+#[derive(Clone, Copy, Debug)]
+pub struct Language {
+    /// How names of its files end, without the point.
+    pub extension: &'static str,
+    /// Reads a text, of which messages speak by this name. What it gives contradicts itself nowhere, and nobody objects to it.
+    pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
+}
