@@ -6,8 +6,8 @@
 
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Line, Mix, Options, Order, Pace, PerKind, Placement,
-    Sharing, Sizes, Start, Steps, StopRule, Stream, SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Sharing, Sizes, Start, Steps, Stream,
+    SyncCall, Zone, ZoneSize,
 };
 use model::payload::Maker;
 use std::hint::black_box;
@@ -32,24 +32,8 @@ fn line(order: Order, read_percent: u8) -> Line {
 }
 
 fn stream(lines: Vec<Line>) -> Stream {
-    Stream {
-        name: String::new(),
-        access: Access { offset_bytes: 0, span_bytes: u64::MAX, lines },
-        targets: vec![0],
-        sharing: Sharing::RoundRobin,
-        workers: 1,
-        depth: 1,
-        engine: "null".into(),
-        options: Options::new(),
-        cache: Cache::Direct,
-        batch: Batch { submit: 1, complete: 1 },
-        pace: Pace::Closed,
-        flush: None,
-        data: Data::default(),
-        limit: StopRule::default(),
-        delay_ns: 0,
-        place: Placement::default(),
-    }
+    let access = Access { offset_bytes: 0, span_bytes: u64::MAX, lines };
+    Stream { sharing: Sharing::RoundRobin, ..Stream::plain(access, 1, 1, "null") }
 }
 
 /// Some of three lines of several sizes and directions, aligned, over four targets.

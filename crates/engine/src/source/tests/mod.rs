@@ -9,8 +9,8 @@ mod times;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Options, Order, Pace, Pattern, Placement, Sharing,
-    Sizes, Start, Steps, StopRule, Stream, SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Flush, Kind, Order, Pace, Pattern, Sharing, Sizes, Start, Steps, Stream, SyncCall,
+    Zone, ZoneSize,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,24 +19,8 @@ use std::sync::Arc;
 fn stream(order: Order) -> Stream {
     let mut access = Access::plain(Pattern::Random, 4096, 100);
     access.lines[0].order = order;
-    Stream {
-        name: String::new(),
-        access: Access { offset_bytes: 8192, span_bytes: 100 * 4096, ..access },
-        targets: vec![0],
-        sharing: Sharing::Each,
-        workers: 1,
-        depth: 1,
-        engine: "null".into(),
-        options: Options::new(),
-        cache: Cache::Direct,
-        batch: Batch { submit: 1, complete: 1 },
-        pace: Pace::Closed,
-        flush: None,
-        data: Data::default(),
-        limit: StopRule::default(),
-        delay_ns: 0,
-        place: Placement::default(),
-    }
+    let access = Access { offset_bytes: 8192, span_bytes: 100 * 4096, ..access };
+    Stream::plain(access, 1, 1, "null")
 }
 
 /// The same without an end but the target's.
