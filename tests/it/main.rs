@@ -40,6 +40,7 @@ mod programs;
 mod provoke;
 mod safety;
 mod scene;
+mod schema;
 mod sim;
 mod stage;
 mod stored;

@@ -202,11 +202,25 @@ fn a_warm_up_is_left_out_and_the_rest_is_steady() {
     assert!(long[0] <= 0.0 && long[3] >= 0.95, "{long:?}");
 }
 
+/// Draws of a row of the tables.
+const DRAWS: u64 = 2000;
+
 #[test]
-#[ignore = "prints the table of docs/statistics.md; takes a minute"]
-fn table() {
-    const DRAWS: u64 = 2000;
-    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+#[ignore = "prints the tables of docs/statistics.md; takes a minute"]
+fn tables() {
+    print_within_a_run();
+    print_over_the_runs();
+    print_steps();
+    print_states();
+    print_rounds();
+    print_drift();
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+fn print_within_a_run() {
     println!(
         "| n | rho | covered, % of those given | withheld, % | mean half width, % |\n|---|---|---|---|---|"
     );
@@ -216,6 +230,9 @@ fn table() {
             println!("| {n} | {rho} | {} | {} | {} |", percent(covers), percent(withheld), percent(half));
         }
     }
+}
+
+fn print_over_the_runs() {
     println!("\n| runs | deviation | geometric mean covered, % | median covered, % |\n|---|---|---|---|");
     for count in [3, 5, 6, 10, 20] {
         for deviation in [0.03, 0.3] {
@@ -224,6 +241,9 @@ fn table() {
             println!("| {count} | {deviation} | {} | {} |", show(of_mean), show(of_median));
         }
     }
+}
+
+fn print_steps() {
     println!(
         "\n| step at 80 s of 120 | deviation | rho | found within 2 s, % | more than one, % |\n|---|---|---|---|---|"
     );
@@ -238,6 +258,9 @@ fn table() {
             println!("| {name} | {deviation} | {rho} | {} | {} |", percent(hit), percent(more));
         }
     }
+}
+
+fn print_states() {
     println!(
         "\n| one run | s | deviation | rho | STEADY | DRIFTING | CLIFF | WARM-UP | UNPROVEN |\n|---|---|---|---|---|---|---|---|---|"
     );
@@ -268,6 +291,9 @@ fn table() {
         let states = Scene { seconds, deviation, rho, rate }.states(DRAWS / 2).map(percent);
         println!("| {name} | {seconds} | {deviation} | {rho} | {} |", states.join(" | "));
     }
+}
+
+fn print_rounds() {
     println!(
         "\n| runs of a minute | loss a round | deviation of runs | STEADY | DRIFTING | CLIFF | WARM-UP | UNPROVEN | SNIA met at the end | by any five |\n|---|---|---|---|---|---|---|---|---|---|"
     );
@@ -280,6 +306,9 @@ fn table() {
             }
         }
     }
+}
+
+fn print_drift() {
     println!("\n| runs | deviation | drift over runs covered, % |\n|---|---|---|");
     for count in [3, 5, 10] {
         for deviation in [0.01, 0.1] {

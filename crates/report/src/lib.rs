@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod command;
+#[cfg(test)]
+mod fixture;
 mod format;
 mod formats;
 mod page;

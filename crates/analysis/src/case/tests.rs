@@ -6,6 +6,7 @@ use super::*;
 
 use crate::fixture::Fixture;
 use model::job::{Arrivals, Pace};
+use model::machine::Cgroup;
 
 /// The honest record with its disk's top turned into a partition of it; counters and charges stay the disk's.
 fn on_a_partition() -> Record {

@@ -73,28 +73,12 @@ fn fields(e: &Entry) -> [String; HEADINGS.len()] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::report::{Ending, Headline, Verdict};
-
-    fn entry() -> Entry {
-        Entry {
-            id: "x".into(),
-            started: Some("2026-11-21T16:12:26+01:00".into()),
-            verdict: Some(Verdict::Suspect),
-            headline: Some(Headline {
-                name: "4K random read".into(),
-                value: Some(2000.0),
-                unit: "IOPS".into(),
-                interval: Some([1900.0, 2100.0]),
-            }),
-            ending: Some(Ending::Complete),
-            targets: vec!["/a".into(), "/b".into()],
-            ..Entry::default()
-        }
-    }
+    use crate::fixture::entry;
+    use model::report::Ending;
 
     #[test]
     fn what_is_not_known_is_empty_and_how_it_ended_is_apart_from_the_verdict() {
-        let mut void = entry();
+        let mut void = entry("x");
         if let Some(headline) = &mut void.headline {
             headline.value = None;
         }
@@ -105,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_heading_has_a_field_and_what_needs_quotes_has_them() -> Result<(), Box<dyn std::error::Error>> {
-        let odd = Entry { title: Some("a,\"b\"".into()), ..entry() };
+        let odd = Entry { title: Some("a,\"b\"".into()), ..entry("x") };
         let mut bytes = Vec::new();
         write(&Listing { entries: vec![odd], ..Listing::default() }, Style::default(), &mut bytes)?;
         let text = String::from_utf8(bytes)?;

@@ -103,25 +103,9 @@ pub(in crate::formats) fn foot(listing: &Listing) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::entry;
     use model::annotations::Annotations;
-    use model::report::{Ending, Verdict};
-
-    fn entry(id: &str) -> Entry {
-        Entry {
-            id: id.into(),
-            started: Some("2026-11-21T16:12:26+01:00".into()),
-            verdict: Some(Verdict::Suspect),
-            headline: Some(Headline {
-                name: "4K random read".into(),
-                value: Some(2000.0),
-                unit: "IOPS".into(),
-                interval: Some([1900.0, 2100.0]),
-            }),
-            ending: Some(Ending::Complete),
-            targets: vec!["/a".into(), "/b".into()],
-            ..Entry::default()
-        }
-    }
+    use model::report::Ending;
 
     fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
         Listing { entries, asked_for, sessions: 1, bytes }

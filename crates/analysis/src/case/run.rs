@@ -1,0 +1,162 @@
+//! One complete run of a case: what its stream did, and what was counted meanwhile.
+//!
+//! For: the kernel's text at its moments, and the differences between them. Not for: sums over runs, which are the case's.
+
+use model::Known;
+use model::evidence::{BlockStat, CgroupIo, Moment, Snapshot, cgroup_v1, cgroup_v2};
+use model::job::Kind;
+use model::machine::{Cgroup, Layer};
+use model::record::{Run, RunEnd, StreamEnd};
+
+/// One complete run of a case.
+#[derive(Clone, Copy)]
+pub struct CaseRun<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its end.
+    pub end: &'a RunEnd,
+    /// The end of this case's stream.
+    pub stream: &'a StreamEnd,
+}
+
+/// Operations and bytes of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { ops: self.ops.saturating_add(other.ops), bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
+impl<'a> CaseRun<'a> {
+    pub(super) fn new(run: &'a Run, index: usize) -> Option<Self> {
+        let end = run.end.as_ref()?;
+        let stream = end.streams.iter().find(|s| s.stream == index)?;
+        Some(Self { run, end, stream })
+    }
+
+    /// The kernel's text at a moment of this run.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn at(&self, moment: Moment) -> Known<&'a Snapshot> {
+        let found = self.run.evidence.iter().find(|s| s.moment == moment);
+        found.ok_or_else(|| {
+            format!("run {} has no snapshot at its {}", self.run.start.repeat.saturating_add(1), word(moment))
+        })
+    }
+
+    /// ns in which operations could be in flight between the snapshots at start and stop: from the first worker's first stamp
+    /// to the last one's last. Starting and joining threads lies between the snapshots too, and would thin the device's queue.
+    ///
+    /// # Errors
+    /// That no worker says, and a snapshot is missing or no time passed.
+    pub fn active_ns(&self) -> Known<u64> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
+        let passed =
+            passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())?;
+        let longest = self.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
+        Ok(longest.map_or(passed, |ns| ns.min(passed)))
+    }
+
+    /// What these layers completed from start to stop.
+    ///
+    /// # Errors
+    /// Why one was not counted.
+    pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
+        self.counted_until(Moment::Stop, layers)
+    }
+
+    /// The same from start to another moment.
+    ///
+    /// # Errors
+    /// Why one was not counted.
+    pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(moment)?);
+        layers.iter().try_fold(BlockStat::default(), |sum, layer| {
+            Ok(add_stats(sum, BlockStat::between(start, stop, &layer.stat_file)?))
+        })
+    }
+
+    /// What was charged to the cgroup on these layers from start to stop.
+    pub(super) fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
+        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let mut sum = CgroupIo::default();
+        for layer in layers {
+            let before = charge(start, cgroup, &layer.number)?.unwrap_or_default();
+            let after = charge(stop, cgroup, &layer.number)?
+                .ok_or_else(|| format!("the cgroup has no count for {}", layer.name))?;
+            for i in [0, 1] {
+                let bytes = after.bytes[i].checked_sub(before.bytes[i]);
+                let ios = after.ios[i].checked_sub(before.ios[i]);
+                let (Some(bytes), Some(ios)) = (bytes, ios) else {
+                    return Err("the counters of the cgroup went backwards".into());
+                };
+                sum.bytes[i] = sum.bytes[i].saturating_add(bytes);
+                sum.ios[i] = sum.ios[i].saturating_add(ios);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// All operations of a kind of this run, over all streams: devices do not know streams.
+    pub fn issued(&self, kind: Kind) -> Amount {
+        let of = |s: &StreamEnd| {
+            s.issued.get(&kind).map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
+        };
+        self.end.streams.iter().map(of).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Operations of the case's own stream, warm-up and drain included.
+    pub fn issued_by_stream(&self) -> f64 {
+        self.stream.issued.values().map(|i| i.ops as f64).sum()
+    }
+
+    /// Operations and bytes of a kind within the window.
+    pub fn in_window(&self, kind: Kind) -> Amount {
+        let end = self.stream.kinds.get(&kind);
+        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: k.bytes })
+    }
+}
+
+/// Sums two devices or two stretches of time.
+pub(crate) fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
+    BlockStat {
+        read: a.read.plus(&b.read),
+        write: a.write.plus(&b.write),
+        in_flight: a.in_flight.saturating_add(b.in_flight),
+        queue_ms: a.queue_ms.saturating_add(b.queue_ms),
+        flushes: a.flushes.saturating_add(b.flushes),
+        flush_ms: a.flush_ms.saturating_add(b.flush_ms),
+    }
+}
+
+/// The cgroup's count for a device number; `None` where its files do not name it.
+fn charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
+    let text = |suffix: &str| {
+        let file = cgroup.files.iter().find(|f| f.ends_with(suffix));
+        snapshot.text(file.ok_or_else(|| format!("the cgroup has no {suffix}"))?)
+    };
+    if cgroup.version == 2 {
+        return Ok(cgroup_v2(text("io.stat")?).get(number).copied());
+    }
+    let bytes = cgroup_v1(text("io_service_bytes")?).get(number).copied();
+    let ios = cgroup_v1(text("io_serviced")?).get(number).copied();
+    Ok(bytes.zip(ios).map(|(bytes, ios)| CgroupIo { bytes, ios }))
+}
+
+fn word(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Start => "start",
+        Moment::Stop => "stop",
+        Moment::Synced => "final sync",
+        _ => "preparation",
+    }
+}

@@ -1,0 +1,139 @@
+//! How many operations are in flight, at which of several targets, and when a stream ends or flushes.
+//!
+//! For: depth and shares told by the device's own queue. Not for: which blocks.
+
+use super::{
+    BLOCK, COUNTED, MIB, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share, undisturbed,
+    went_well,
+};
+use crate::disk::{Device, Image};
+use crate::stage::{Stage, is_root};
+use crate::trace::{Direction, Event, Step, Trace, number};
+use std::collections::BTreeSet;
+
+/// Requests in flight at a device: at most, and on average from the first to the last that was handed to its driver.
+fn in_flight(events: &[Event], device: (u32, u32)) -> (u32, f64) {
+    let mut pending = BTreeSet::new();
+    let (mut most, mut sum, mut since, mut first, mut last) = (0, 0.0, 0, None, (0, 0.0));
+    for e in events.iter().filter(|e| e.device == device) {
+        sum += pending.len() as f64 * (e.at_ns - since) as f64;
+        since = e.at_ns;
+        if is_of_a_worker(e) {
+            first.get_or_insert(e.at_ns);
+            pending.insert(e.sector);
+            most = most.max(pending.len());
+            last = (e.at_ns, sum);
+        } else if e.step == Step::Completed {
+            pending.remove(&e.sector);
+        }
+    }
+    (most as u32, last.1 / (last.0 - first.unwrap()) as f64)
+}
+
+fn depth(words: &str, asked: u32) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::watching();
+    let Some(Storage::Device(device)) = Storage::full_device(&stage) else { return };
+    let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
+    // Without a block twice in flight: its sector is what a request is known by.
+    let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
+    let out = stage.fathom(&words, &device.path);
+    went_well(&out);
+    let (most, mean) = in_flight(&trace.take(), number(device.name()));
+    assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
+    let said = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
+    // Between a completion at the device and the next request lies our own time, which on a busy machine is the longer.
+    let least = f64::from(asked) * 0.3;
+    assert!((least..said).contains(&mean), "{mean} in flight on average, {asked} asked for, {said} reported");
+}
+
+#[test]
+fn the_depth_asked_for_is_in_flight_at_the_device() {
+    undisturbed(|| {
+        depth("--depth 8", 8);
+        depth("--depth 16 --workers 2", 32);
+    });
+}
+
+#[test]
+fn one_call_at_a_time_is_depth_one_per_worker() {
+    undisturbed(|| {
+        depth("--engine sync --depth 1", 1);
+        depth("--engine sync --depth 1 --workers 3", 3);
+    });
+}
+
+/// Runs on two devices; the requests of all workers with the index of their device, and all events.
+fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::watching();
+    let Some(Storage::Device(one)) = Storage::device(&stage) else { return };
+    let image = stage.path("second");
+    std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
+    let Some(two) = Device::on(&image, Image::Direct) else { return };
+    let Some(trace) = Trace::of(&stage, &[one.name(), two.name()]) else { return };
+    went_well(&stage.fathom(&format!("run {words} {}", one.path.display()), &two.path));
+    let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
+    let of = events.iter().filter(|e| is_of_a_worker(e)).map(|e| usize::from(e.device == numbers[1]));
+    story(&of.collect::<Vec<_>>(), &events, numbers);
+}
+
+#[test]
+fn targets_take_turns() {
+    let words = "--rw randread --sharing round-robin --depth 8 --ops 2000";
+    on_two(&format!("{words} {COUNTED}"), |of, _, _| {
+        assert_eq!(of, (0..2000).map(|i| i % 2).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn targets_have_their_weights() {
+    let words = "--rw randread --sharing weighted:3,1 --depth 8 --ops 8000";
+    on_two(&format!("{words} {COUNTED}"), |of, _, _| {
+        share(of.iter().filter(|d| **d == 0).count(), 8000, 0.75);
+    });
+}
+
+#[test]
+fn each_target_has_a_depth_of_its_own() {
+    on_two(&format!("--rw randread --random once --depth 4 --time 300ms {TIMED}"), |_, events, devices| {
+        for device in devices {
+            assert_eq!(in_flight(events, device).0, 4, "{device:?}");
+        }
+    });
+}
+
+#[test]
+fn operations_and_bytes_end_a_stream_exactly() {
+    let one_by_one = |count: usize| {
+        move |all: &[Request]| {
+            assert_eq!(all.len(), count);
+            assert!(all.iter().all(|r| r.bytes == BLOCK && r.direction == Direction::Read));
+        }
+    };
+    on_both(&format!("--rw randread --depth 8 --workers 3 --ops 777 {COUNTED}"), one_by_one(777));
+    on_both(&format!("--rw randread --depth 8 --workers 2 --bytes 3m {COUNTED}"), one_by_one(768));
+}
+
+#[test]
+fn a_flush_comes_behind_every_so_many_writes() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::watching();
+    let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
+    let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
+    let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");
+    let out = stage.fathom(&format!("{words} --destroy {}", device.name()), &device.path);
+    went_well(&out);
+    let issued: Vec<Event> = trace.take().into_iter().filter(|e| e.step == Step::Issued).collect();
+    let is_write = |e: &Event| e.direction == Direction::Write;
+    let (first, last) = (issued.iter().position(is_write), issued.iter().rposition(is_write));
+    let groups = issued[first.unwrap()..=last.unwrap()].split(|e| e.direction == Direction::Flush);
+    let writes: Vec<usize> = groups.map(<[Event]>::len).collect();
+    assert_eq!(writes, [8; 50], "a flush, no more and no less, behind every eighth write");
+}
