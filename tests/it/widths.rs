@@ -115,7 +115,7 @@ fn a_measurement_is_pasted_as_markdown_whole_and_as_one_block() {
     let block = stage.fathom("show last --brief --format markdown", Path::new("")).stdout;
     assert!(block.starts_with("```\nfathom ") && block.ends_with("```\n"), "{block}");
     assert!(
-        block.contains("SEQ1M Q8T1 ") && block.contains("write MB/s") && block.lines().count() < 14,
+        block.contains("SEQ1M Q8T1 ") && block.contains("write MB/s") && block.lines().count() < 16,
         "{block}"
     );
     for (words, target) in [

@@ -6,23 +6,25 @@
 use super::{code, fenced};
 use crate::command;
 use crate::format::{Detail, Style};
-use crate::formats::text::report::{ending, headline, how_to_see_all, table};
-use crate::page::mark;
+use crate::formats::text::report::{ending, headline, how_to_see_all, reason, table};
+use crate::page::{mark, supported};
+use crate::prose::prose;
 use crate::table::{Table, escaped};
 use crate::worst;
 use model::finding::{Finding, Outcome, Severity};
-use model::report::{Figures, Measured, Report, Verdict};
+use model::report::{Counts, Figures, Measured, Report, Verdict};
 use model::study::Studied;
-use model::units::show_rate;
 use std::io::{self, Write};
 
 /// Columns of a block, which forums show in full.
 const BLOCK: usize = 80;
-/// Columns of the block; those of a mix are there where something is one.
-const GRID: [&str; 8] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "mixed MB/s", "IOPS", "verdict"];
+/// Columns of the block.
+const GRID: [&str; 6] = ["test", "read MB/s", "IOPS", "write MB/s", "IOPS", "verdict"];
 
 pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    let has_tests = matches!(report.study, Studied::Jobs | Studied::Profile(_));
+    let is_transfer = |result: &Measured| result.trim.is_none();
+    let has_tests =
+        matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => block(report),
         Detail::Brief => table(report).markdown(),
@@ -34,7 +36,7 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
 fn page(report: &Report, all: bool) -> String {
     let mut out = first_line(report);
     let limiter = format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence);
-    let reason = (report.verdict != Verdict::Valid).then(|| report.verdict_reason.clone());
+    let reason = reason(report).map(str::to_owned);
     for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&words));
     }
@@ -104,29 +106,30 @@ fn made_by(report: &Report) -> String {
 
 /// One block: a row for each test, reads and writes side by side.
 fn block(report: &Report) -> String {
-    let mut lines = vec![format!(
-        "fathom {}, {}: {}{}",
-        report.fathom.version,
-        report.title,
-        report.verdict.word(),
-        report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(", {s}"))
-    )];
+    let Counts { valid, suspect, invalid, .. } = report.counts;
+    let counted = format!(" ({valid} valid, {suspect} suspect, {invalid} invalid)");
+    let counted = if valid + suspect + invalid > 1 { counted } else { String::new() };
+    let (version, title) = (&report.fathom.version, &report.title);
+    let words = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
+    let mut lines = vec![wrapped(&words)];
     lines.extend(grid(&report.results).lines(BLOCK).0);
-    lines.extend(report.machine.places.iter().map(model::machine::Place::chain));
+    lines.extend(report.machine.places.iter().map(|place| wrapped(&place.chain())));
     lines.dedup();
-    if report.command.is_empty() {
-        lines.push(report.started.clone());
-    } else {
-        lines.push(format!("{}, {}", report.started, command::line(&report.command)));
-    }
+    lines.push(report.started.clone());
+    // A command is copied, so it stays whole.
+    lines.extend(Some(command::line(&report.command)).filter(|line| !line.is_empty()));
     fenced(&lines.join("\n"))
 }
 
-/// What reads, writes and mixes of a test came to.
+fn wrapped(text: &str) -> String {
+    prose(BLOCK, "", "  ", text).trim_end().to_owned()
+}
+
+/// What the reads and the writes of a test came to.
 struct Test<'a> {
     name: &'a str,
-    /// MB/s and IOPS of reads, of writes and of both together.
-    rates: [Option<[String; 2]>; 3],
+    /// MB/s and IOPS of each.
+    rates: [Option<[String; 2]>; 2],
     worst: &'a Measured,
 }
 
@@ -134,27 +137,24 @@ fn grid(results: &[Measured]) -> Table {
     let mut tests: Vec<Test> = Vec::new();
     for result in results {
         let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
-        let (name, kind) = (name.unwrap_or(&result.name), kind(result));
-        if let Some(test) = tests.iter_mut().find(|t| t.name == name && t.rates[kind].is_none()) {
-            test.rates[kind] = Some(rates(result));
+        let (name, rates) = (name.unwrap_or(&result.name), rates(result));
+        let is_other_half = |test: &&mut Test| {
+            test.name == name && test.rates.iter().zip(&rates).all(|(a, b)| a.is_none() || b.is_none())
+        };
+        if let Some(test) = tests.iter_mut().find(is_other_half) {
+            for (known, new) in test.rates.iter_mut().zip(rates) {
+                *known = known.take().or(new);
+            }
             test.worst = if worse(result) > worse(test.worst) { result } else { test.worst };
         } else {
-            let mut test = Test { name, rates: [None, None, None], worst: result };
-            test.rates[kind] = Some(rates(result));
-            tests.push(test);
+            tests.push(Test { name, rates, worst: result });
         }
     }
-    let mixed = tests.iter().any(|t| t.rates[2].is_some());
-    let shown = |at: &usize| mixed || !(5..7).contains(at);
-    let pick = |cells: Vec<String>| {
-        (0..GRID.len()).filter(shown).filter_map(move |at| cells.get(at).cloned()).collect::<Vec<_>>()
-    };
-    let mut table = Table::new(&pick(GRID.map(str::to_owned).to_vec()), &[]);
+    let mut table = Table::new(&GRID, &[]);
     for test in &tests {
         let none = || ["-".to_owned(), "-".to_owned()];
         let rates = test.rates.iter().flat_map(|pair| pair.clone().unwrap_or_else(none));
-        let cells = std::iter::once(test.name.to_owned()).chain(rates).chain([mark(test.worst).to_owned()]);
-        table.add(pick(cells.collect()));
+        table.add(std::iter::once(test.name.to_owned()).chain(rates).chain([mark(test.worst).to_owned()]));
     }
     table
 }
@@ -163,23 +163,12 @@ fn worse(result: &Measured) -> (bool, Verdict) {
     (result.void, result.verdict)
 }
 
-/// Which of the three pairs of columns a result belongs to.
-fn kind(result: &Measured) -> usize {
-    match (&result.read, &result.write) {
-        (None, Some(_)) => 1,
-        (Some(_), Some(_)) => 2,
-        // What has no figures at all is told from its name alone.
-        (None, None) if result.name.ends_with(" write") => 1,
-        _ => 0,
-    }
-}
-
-fn rates(result: &Measured) -> [String; 2] {
-    if result.void {
-        return ["void".into(), "void".into()];
-    }
-    let figures = result.read.as_ref().or(result.write.as_ref());
-    let one = |f: &Figures| [show_rate(f.mb_per_s), show_rate(f.iops)];
-    let together = result.total.as_ref().map(|t| [show_rate(t.mb_per_s), show_rate(t.iops)]);
-    together.or_else(|| figures.map(one)).unwrap_or_else(|| ["none".into(), "none".into()])
+/// The rates of the reads and of the writes; `None` where the test has none of these.
+fn rates(result: &Measured) -> [Option<[String; 2]>; 2] {
+    let of = |figures: Option<&Figures>| match figures {
+        Some(_) if result.void => Some(["void".into(), "void".into()]),
+        Some(f) => Some([supported(f.mb_per_s, f.mb_per_s_interval), supported(f.iops, f.iops_interval)]),
+        None => None,
+    };
+    [of(result.read.as_ref()), of(result.write.as_ref())]
 }

@@ -5,7 +5,7 @@
 use crate::page::{Page, mark};
 use crate::table::Table;
 use model::load::{LoadCurve, LoadPoint, LoadState};
-use model::report::Measured;
+use model::report::{Measured, Report};
 use model::units::{show_ns, show_rate, show_share};
 
 const HEADINGS: [&str; 11] = [
@@ -29,8 +29,8 @@ const HEIGHT: usize = 8;
 /// Columns beside the drawing.
 const BESIDE: usize = 13;
 
-pub(super) fn show(out: &mut Page, curve: &LoadCurve, results: &[Measured], all: bool) {
-    out.table_of(&table(curve, results));
+pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
+    out.table_of(&table(curve, &report.results));
     out.line(
         "Latencies count from when an operation should have begun; - = not enough samples, late, or overload.",
     );
@@ -47,7 +47,9 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, results: &[Measured], all:
     if let Some(words) = knee(curve) {
         out.prose("  ", "    ", &words);
     }
-    out.prose("  ", "    ", &curve.sentence);
+    if report.answer.as_ref().is_none_or(|answer| answer.sentence != curve.sentence) {
+        out.prose("  ", "    ", &curve.sentence);
+    }
     out.line("");
     if all {
         let width = out.width().saturating_sub(BESIDE).min(WIDTH);

@@ -56,7 +56,7 @@ pub(in crate::formats) fn table(report: &Report) -> Table {
 fn study(out: &mut Page, report: &Report, all: bool) {
     match &report.study {
         Studied::Layers(layers) => layers::show(out, layers, &report.results),
-        Studied::Limit(curve) => limit::show(out, curve, &report.results, all),
+        Studied::Limit(curve) => limit::show(out, curve, report, all),
         Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(out, report, sweep),
         Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
@@ -112,14 +112,20 @@ fn head(out: &mut Page, report: &Report) {
         }
         None => out.prose(&format!("{verdict}  "), "    ", &format!("{}: {number}", report.headline.name)),
     }
-    if report.verdict != Verdict::Valid {
-        out.prose("  ", "  ", &report.verdict_reason);
+    if let Some(reason) = reason(report) {
+        out.prose("  ", "  ", reason);
     }
     if let Some(words) = ending(report) {
         out.prose("  ", "  ", &words);
     }
     out.prose("  ", "  ", &format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence));
     out.line("");
+}
+
+/// Why the verdict is no better, where the answer has not said that.
+pub(in crate::formats) fn reason(report: &Report) -> Option<&str> {
+    let said = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
+    (report.verdict != Verdict::Valid && !said).then_some(report.verdict_reason.as_str())
 }
 
 /// How it ended, where not as planned.
