@@ -48,7 +48,7 @@ fn tables(variable: Variable) -> &'static [(&'static str, Value)] {
     }
 }
 
-/// The first of the tables.
+/// What Markdown and `--brief` show: the means of what is tracked.
 pub(super) fn first_table(report: &Report, sweep: &Sweep) -> Table {
     let variable = sweep.rounds.as_ref().map_or(Variable::Iops, |rounds| rounds.variable);
     let value: Value = tables(variable).first().map_or(|_| None, |(_, value)| *value);
