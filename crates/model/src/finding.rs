@@ -22,7 +22,7 @@ pub struct Finding {
     pub about: Vec<String>,
     /// What it says to a person; for `NotChecked` the reason.
     pub sentence: String,
-    /// What would repair it; empty where there is nothing to do.
+    /// What to do about it; empty where there is nothing to do.
     pub cure: String,
     /// The numbers it rests on.
     pub evidence: BTreeMap<String, f64>,

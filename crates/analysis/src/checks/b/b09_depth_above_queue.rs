@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then \
                   `fathom run --rw randread --bs 4k --depth 32 DIR` on its file system.",
         fix: "Lower --depth, or raise /sys/block/DISK/queue/nr_requests.",
-        accept: "As a note it needs no accepting; read the latency as that of a queue in software.",
+        accept: "A note needs no --accept; read the latency as that of a queue in software.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]

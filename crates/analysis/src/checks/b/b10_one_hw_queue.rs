@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
         provoke: "`fathom run --rw randread --depth 32 --batch 32 --workers 4 /dev/loopX` on a loop device of an empty image \
                   (`truncate -s 1g image && losetup --find --show image`), whose `mq/` has one entry, as that of most virtual disks.",
         fix: "Give a virtual disk more queues (`num-queues=` of virtio-blk or virtio-scsi), or compare with one worker.",
-        accept: "As a note it needs no accepting.",
+        accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         ),
         provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache says write back",
         fix: "Use --cache direct-dsync, or --fsync N, to measure writes that survive a power cut.",
-        accept: "There is nothing to accept: a note changes no number.",
+        accept: "A note needs no --accept.",
     },
     ask: Ask::After(&[CheckId::A09], look),
     #[cfg(test)]

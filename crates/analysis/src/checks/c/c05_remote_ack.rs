@@ -36,7 +36,7 @@ pub(super) const CHECK: Check = Check {
         provoke: "mount -t nfs server:/export /mnt && fathom run --rw randwrite --depth 1 --fsync 1 /mnt",
         fix: "Check the mount options (`nfsstat -m`) and those of the server (`exportfs -v` must say `sync`), and measure on \
               the server.",
-        accept: "There is nothing to accept: a note changes no number.",
+        accept: "A note needs no --accept.",
     },
     ask: Ask::Alone(look),
     #[cfg(test)]
