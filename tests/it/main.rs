@@ -5,6 +5,7 @@
 //! Each story has the machine to itself, but for those that ask nothing of it ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
+mod additions;
 mod api;
 mod bad_input;
 mod blind;
