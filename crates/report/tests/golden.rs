@@ -205,6 +205,9 @@ fn an_earlier_session_stands_below_the_table_and_its_report_in_the_json() -> Tri
     piece["again"] = serde_json::to_value(&report)?;
     report.against = Some(serde_json::from_value(piece)?);
     part_is(&report, false, "Against ", "pieces/against.txt")?;
+    let markdown = report::find::<Report>("markdown").ok_or("there is no format markdown")?;
+    let word = report.against.as_ref().map(|a| format!("\n**{}** Against 20260101-", a.beside.answer.word()));
+    assert!(text(markdown, &report, false).contains(&word.ok_or("nothing is against it")?));
     let json = report::find::<Report>("json").ok_or("there is no format json")?;
     let back: Report = serde_json::from_str(&text(json, &report, false))?;
     assert_eq!(back, report);

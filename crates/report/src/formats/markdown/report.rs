@@ -11,6 +11,7 @@ use crate::page::{mark, supported};
 use crate::prose::prose;
 use crate::table::{Table, escaped};
 use crate::worst;
+use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::report::{Counts, Figures, Measured, Report, Verdict};
 use model::study::Studied;
@@ -46,6 +47,11 @@ fn page(report: &Report, all: bool) -> String {
     }
     if table.has('~') {
         out += "\n\\~ = rounded, since the interval is wide\n";
+    }
+    if let Some(against) = &report.against {
+        let Comparison { answer, sentence, .. } = &against.beside;
+        let words = format!("Against {}, measured again in turns: {sentence}", against.session);
+        out += &format!("\n**{}** {}\n", answer.word(), escaped(&words));
     }
     let items = if all { every_answer(report) } else { most_important(report) };
     if !items.is_empty() {
