@@ -38,7 +38,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in text.split_whitespace() {
+    for word in &words(text) {
         let gap = usize::from(!empty);
         let fits = columns(&line) + gap + columns(word) <= width;
         if !fits && (!empty || columns(&line) > columns(indent)) {
@@ -56,6 +56,21 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     out += &line;
     out.push('\n');
     out
+}
+
+/// The words of a text, a percent sign being one with its number.
+fn words(text: &str) -> Vec<Cow<'_, str>> {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(number) if word.starts_with('%') && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                *number += " ";
+                *number += word;
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
 }
 
 /// A word in so many columns: where it is longer, its middle is left out, since names differ at their ends.
@@ -90,6 +105,7 @@ fn lines_end_before_the_width_and_words_stay_whole() {
         assert_eq!(all.matches("word").count(), 60);
     }
     assert_eq!(prose(80, "* ", "  ", ""), "* \n");
+    assert_eq!(prose(20, "", "", "it is no more than 3.0 % faster"), "it is no more than\n3.0 % faster\n");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Table {
     /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
     /// one value a line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
-        let mut shown: Vec<usize> = (0..self.headings.len()).collect();
+        let mut shown = self.filled();
         let whole = self.drawn(&shown);
         if fit(&whole, width) {
             return (whole, Vec::new());
@@ -85,15 +85,21 @@ impl Table {
             shown.retain(|column| Some(column) != leaves);
             let lines = short.drawn(&shown);
             if fit(&lines, width) {
-                return (lines, self.not_in(&shown));
+                return (lines, self.left_out(&shown));
             }
         }
-        (self.one_value_a_line(&shown, width), self.not_in(&shown))
+        (self.one_value_a_line(&shown, width), self.left_out(&shown))
     }
 
-    fn not_in(&self, shown: &[usize]) -> Vec<&str> {
-        let gone = self.headings.iter().enumerate().filter(|(at, _)| !shown.contains(at));
-        gone.map(|(_, heading)| heading.as_str()).filter(|heading| !heading.is_empty()).collect()
+    /// Columns in which something stands, and that of the names; all where there is no row.
+    fn filled(&self) -> Vec<usize> {
+        let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
+        (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
+    }
+
+    fn left_out(&self, shown: &[usize]) -> Vec<&str> {
+        let gone = self.filled().into_iter().filter(|at| !shown.contains(at));
+        gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
     }
 
     /// The same with long names cut.
@@ -196,6 +202,17 @@ fn example() -> Table {
     table.add(["RND4K Q32T1 read", "323", "31.7", "901 us", "device"].map(str::to_owned));
     table.add(["  reads of it", "1,210", "", "12.1 ms", "CPU of fathom"].map(str::to_owned));
     table
+}
+
+#[test]
+fn a_column_in_which_nothing_stands_is_neither_shown_nor_missed() {
+    let mut table = Table::new(&["test", "synced", "MB/s"], &[1]);
+    table.add(["a".into(), String::new(), "1".into()]);
+    assert_eq!(
+        table.lines(80),
+        (vec!["test  MB/s".into(), "-----------".into(), "a     1".into()], Vec::new())
+    );
+    assert!(table.lines(3).1.is_empty());
 }
 
 #[test]
