@@ -152,7 +152,7 @@ pub(super) struct ShowingArgs {
     #[arg(long, conflicts_with = "brief")]
     verbose: bool,
     /// Show the table alone; as Markdown one block for a forum
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["explain", "ledger"])]
     brief: bool,
     /// No progress on standard error
     #[arg(long)]
@@ -216,6 +216,13 @@ impl ShowingArgs {
                     report::extensions::<Report>()
                 )));
             }
+        }
+        let of_files = self.output.iter().filter_map(|path| report::by_extension::<Report>(path));
+        if self.brief && !of_files.chain([self.format]).any(|format| format.has_brief) {
+            return Err(Failure::Usage(format!(
+                "--brief: {} has one form, with everything; type --format text or --format markdown, or leave it out",
+                self.format.name
+            )));
         }
         Ok(Showing {
             format: self.format,

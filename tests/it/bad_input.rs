@@ -69,11 +69,13 @@ fn what_nobody_could_do_is_a_usage_error() {
 fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can() {
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 8] = [
+    let table: [(&str, &[&str]); 10] = [
         ("doctor --format csv", &["'csv'", "text, json, markdown]"]),
         ("verify --format csv", &["'csv'", "text, json, markdown]"]),
         ("bench --format html", &["'html'", "text, json, csv, markdown]"]),
         ("bench --brief --verbose", &["--brief", "--verbose"]),
+        ("bench --brief --explain", &["--brief", "--explain"]),
+        ("bench --brief --format json", &["--brief", "json has one form", "--format markdown"]),
         ("sweep --list --format json", &["--list", "--format"]),
         ("api --list --format csv", &["--list", "--format"]),
         ("bench --explain --format csv", &["--format csv cannot write a plan", "--format text"]),

@@ -70,6 +70,8 @@ pub struct Format {
     pub extension: &'static str,
     /// What it is made of.
     pub content: Content,
+    /// Whether a measurement has a short form in it.
+    pub has_brief: bool,
     /// What came of a measurement.
     pub report: Option<Writer<Report>>,
     /// Two sides compared with each other.

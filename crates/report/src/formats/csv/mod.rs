@@ -11,6 +11,7 @@ pub(super) static FORMAT: Format = Format {
     name: "csv",
     extension: "csv",
     content: Content::Text,
+    has_brief: false,
     report: Some(Writer {
         about: "the table, one row per result and direction, or per interface and work",
         write: report::write,

@@ -14,6 +14,7 @@ pub(super) static FORMAT: Format = Format {
     name: "json",
     extension: "json",
     content: Content::Json,
+    has_brief: false,
     report: Some(Writer { about: "everything, by the contract of format 1", write }),
     comparison: Some(Writer { about: "everything, for programs", write }),
     plan: None,

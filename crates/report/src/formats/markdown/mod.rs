@@ -16,6 +16,7 @@ pub(super) static FORMAT: Format = Format {
     name: "markdown",
     extension: "md",
     content: Content::Text,
+    has_brief: true,
     report: Some(Writer {
         about: "verdict, table and three findings, for a comment; with --brief one block for a forum",
         write: report::write,

@@ -29,6 +29,7 @@ pub(super) static FORMAT: Format = Format {
     name: "text",
     extension: "txt",
     content: Content::Text,
+    has_brief: true,
     report: Some(Writer { about: "verdict, table and findings, to read and to paste", write: report::write }),
     comparison: Some(Writer {
         about: "answer, table and findings, to read and to paste",
