@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod collector;
 pub mod compare;
+pub mod devices;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
@@ -16,6 +17,7 @@ pub mod interfaces;
 pub mod live;
 pub mod output;
 pub mod plan;
+pub mod recipes;
 pub mod request;
 pub mod run;
 pub mod session;

@@ -2,8 +2,9 @@
 
 use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
+use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
-use fathom_io::{compare, doctor, explain, history, plan, run, session, show, signals, verify};
+use fathom_io::{compare, devices, doctor, explain, history, plan, run, session, show, signals, verify};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
@@ -45,6 +46,10 @@ fn fathom() -> ExitCode {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
+        Command::Recipe(args) => args.request().and_then(|said| match said {
+            Some((request, showing)) => measure(&request, &showing),
+            None => Ok(ExitCode::SUCCESS),
+        }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
         Command::Compare(args) => compare::compare(&args.request()),
         Command::List(args) => history::list(&args.request()),
@@ -57,7 +62,10 @@ fn fathom() -> ExitCode {
         Command::Delete(args) => history::delete(&args.request()),
         Command::Verify(args) => args.options().and_then(|options| verify::verify(&options)),
         Command::Doctor(args) => doctor::doctor(&args.request()),
+        Command::Devices(args) => devices::devices(args.format()),
         Command::Explain(args) => args.request().and_then(|request| explain::explain(&request)),
+        Command::Completions(args) => args.print(),
+        Command::Man(args) => args.write(),
     };
     outcome.unwrap_or_else(|failure| failure.tell())
 }
@@ -65,9 +73,11 @@ fn fathom() -> ExitCode {
 fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let meant = plan::plan(request)?;
     if showing.explain {
-        return show::explain(&meant, showing.format);
+        let recipe = request.source.as_ref().and_then(JobSource::recipe);
+        return show::explain(&meant, recipe, showing.format);
     }
-    let outlets = show::outlets(showing, spared(&meant, request.file.as_deref()))?;
+    let job_file = request.source.as_ref().and_then(JobSource::path);
+    let outlets = show::outlets(showing, spared(&meant, job_file))?;
     conclude(&run::measure(meant, request.keep, showing.quiet)?, showing, &outlets)
 }
 

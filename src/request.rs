@@ -3,13 +3,14 @@
 //! For: the value between the command line and the plan. Not for: defaults, which the plan fills in and gives a reason for.
 
 use crate::interfaces::Interface;
+use crate::recipes::Recipe;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::Profile;
 use model::spec::JobSpec;
 use model::spec::axes::Axes;
 use model::spec::cycle::{Cycle, Step};
 use model::spec::presets::Preset;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the user said.
 #[derive(Clone, Debug)]
@@ -20,8 +21,8 @@ pub struct Request {
     pub work: Work,
     /// What was said about it: always at least one phase with one stream. For a profile they hold for all of its tests.
     pub job: JobSpec,
-    /// Job file that it was read from; what flags said is in it already.
-    pub file: Option<PathBuf>,
+    /// Where the job was read from, if not from flags alone; what these said is in it already.
+    pub source: Option<JobSource>,
     /// Keys that were said by flags, in the order of help.
     pub flags: Vec<&'static str>,
     /// Where, for streams that name no target of their own; empty where nothing was said.
@@ -36,6 +37,43 @@ pub struct Request {
     pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.
     pub expect_device: Option<String>,
+}
+
+/// Where a job was read from.
+#[derive(Clone, Debug)]
+pub enum JobSource {
+    /// A job file of the user's.
+    File(PathBuf),
+    /// A job file of ours.
+    Recipe(&'static Recipe),
+}
+
+impl JobSource {
+    /// What it is called: `job.toml`, `recipe etcd`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => model::name::text(path),
+            Self::Recipe(recipe) => format!("recipe {}", recipe.name),
+        }
+    }
+
+    /// What a job is called that has no name of its own.
+    pub fn stem(&self) -> String {
+        match self {
+            Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            Self::Recipe(recipe) => recipe.name.into(),
+        }
+    }
+
+    /// The user's file.
+    pub fn path(&self) -> Option<&Path> {
+        if let Self::File(path) = self { Some(path) } else { None }
+    }
+
+    /// The text of ours.
+    pub fn recipe(&self) -> Option<&'static str> {
+        if let Self::Recipe(recipe) = self { Some(recipe.text) } else { None }
+    }
 }
 
 /// What to measure.
@@ -84,8 +122,8 @@ pub struct SweepSpec {
 impl Request {
     /// Where a setting that was said came from: `command line`, the name of the job file, or that of a preset.
     pub fn origin(&self, key: &str) -> String {
-        match (&self.file, &self.work) {
-            (Some(file), _) if !self.flags.contains(&key) => model::name::text(file),
+        match (&self.source, &self.work) {
+            (Some(source), _) if !self.flags.contains(&key) => source.name(),
             (_, Work::Sweep(said)) if !self.flags.contains(&key) => {
                 said.preset.map_or_else(|| "the sweep".into(), |p| format!("preset {}", p.name))
             }

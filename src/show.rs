@@ -128,16 +128,20 @@ pub fn report(
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }
 
-/// Prints the plan with the origin of every setting.
+/// Prints the plan with the origin of every setting; as text below the job file that it was made from, where that is ours.
 ///
 /// # Errors
 /// [`Failure::Usage`] where the format has no way to write one, [`Failure::Refused`] where it cannot be printed.
-pub fn explain(meant: &(Plan, Machine), format: &'static Format) -> Result<ExitCode, Failure> {
-    stdout::report(
-        report::that_writes::<(Plan, Machine)>(format).map_err(Failure::Usage)?,
-        meant,
-        Style::default(),
-    )?;
+pub fn explain(
+    meant: &(Plan, Machine),
+    recipe: Option<&str>,
+    format: &'static Format,
+) -> Result<ExitCode, Failure> {
+    let format = report::that_writes::<(Plan, Machine)>(format).map_err(Failure::Usage)?;
+    if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
+        stdout::text(&format!("{text}\n"))?;
+    }
+    stdout::report(format, meant, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

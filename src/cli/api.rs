@@ -55,7 +55,7 @@ impl Args {
             return Ok(None);
         }
         let work = Work::Api { sizes: self.bs, interfaces: self.interface };
-        let request = self.measuring.request(work, self.target, None);
+        let request = self.measuring.request(work, self.target);
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }

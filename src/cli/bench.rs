@@ -43,7 +43,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let mut request = self.measuring.request(Work::Profile(profile), self.target, None);
+        let mut request = self.measuring.request(Work::Profile(profile), self.target);
         request.against = self.against;
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));

@@ -181,18 +181,13 @@ impl Measuring {
         &self.keys.said
     }
 
-    /// What was said, with the work, the targets and the job file that the command adds.
-    pub(super) fn request(
-        self,
-        work: Work,
-        targets: impl IntoIterator<Item = PathBuf>,
-        file: Option<PathBuf>,
-    ) -> Request {
+    /// What was said, with the work and the targets that the command adds.
+    pub(super) fn request(self, work: Work, targets: impl IntoIterator<Item = PathBuf>) -> Request {
         Request {
             command: std::env::args_os().map(model::name::text).collect(),
             work,
             job: self.keys.job,
-            file,
+            source: None,
             flags: self.keys.said.iter().map(|said| said.key.name).collect(),
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),

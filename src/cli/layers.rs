@@ -36,7 +36,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let request = self.measuring.request(Work::Layers, self.target, None);
+        let request = self.measuring.request(Work::Layers, self.target);
         if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS) {
             return Err(Failure::Usage(format!(
                 "--runs {runs}: what a layer costs is told from noise by several runs; type --runs {FEWEST_RUNS} or more"

@@ -79,7 +79,7 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
-        let mut request = self.measuring.request(Work::Job, self.target, None);
+        let mut request = self.measuring.request(Work::Job, self.target);
         let mut streams = request.job.phases.iter_mut().flat_map(|p| &mut p.streams);
         // It is about the open loop, and the closed one has the same flags.
         let arrivals = streams.next().and_then(|s| s.arrivals.take());

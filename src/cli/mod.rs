@@ -4,15 +4,21 @@ mod api;
 mod bench;
 mod common;
 mod compare;
+mod completions;
 mod delete;
+mod devices;
 mod doctor;
 mod explain;
 mod export;
+mod first_steps;
 mod import;
+mod job_file;
 mod layers;
 mod limit;
 mod list;
+mod man;
 mod note;
+mod recipe;
 mod run;
 mod show;
 mod sweep;
@@ -33,7 +39,7 @@ pub use sweep::{Said as SweepSaid, again as sweep_again};
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result; 2 usage; 3 the machine refused; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a condition of --fail-if is broken; 2 usage; 3 the machine refused; 4 whether one is broken cannot be told; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -51,6 +57,7 @@ pub enum Command {
     Limit(limit::Args),
     Sweep(Box<sweep::Args>),
     Api(api::Args),
+    Recipe(recipe::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -61,7 +68,10 @@ pub enum Command {
     Delete(delete::Args),
     Verify(verify::Args),
     Doctor(doctor::Args),
+    Devices(devices::Args),
     Explain(explain::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Cli {
@@ -70,7 +80,12 @@ impl Cli {
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::read_words(&std::env::args_os().collect::<Vec<_>>()).map_err(|said| {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        if words.len() == 2 && words[1] == "-h" {
+            let printed = stdout::text(&first_steps::text());
+            return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
+        }
+        Self::read_words(&words).map_err(|said| {
             let (plain, coloured) = (said.render().to_string(), said.render().ansi().to_string());
             if said.use_stderr() {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());

@@ -1,20 +1,22 @@
 //! `fathom run`: its flags.
 
-use super::common::{Measuring, Said, ShowingArgs};
+use super::common::{Measuring, ShowingArgs};
+use super::job_file;
 use crate::failure::Failure;
 use crate::input;
-use crate::request::{Request, Work};
+use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
 use dialect::{Language, MAX_FILE_BYTES};
 use model::spec::JobSpec;
-use model::spec::keys::{self, Command, Set};
+#[cfg(test)]
+use model::spec::keys::{self, Command};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
 ///
 /// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that ends in .toml; beside it only
-/// --runs, --precision, --until, --max-runs, --attempts, --seed, --precondition and, where it has one phase, --time say something about the workload.
+/// --runs, --precision, --until, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
@@ -49,22 +51,18 @@ impl Args {
             )));
         }
         let said = self.measuring.said().to_vec();
-        let mut request = self.measuring.request(Work::Job, targets, files.into_iter().next());
+        let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
-        if let Some((file, language)) = request.file.as_ref().and_then(|file| Some((file, language(file)?))) {
-            let mut job = read(file, language)?;
-            overrule(&mut job, &said, file)?;
-            targets_are_used(&job, &request.targets, file)?;
-            request.job = job;
-        }
-        // What a file says was checked where its lines are known; this is what the command line says or adds.
-        let problems =
-            request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(Failure::Usage(match &request.file {
-                Some(file) => format!("{}: {}", file.display(), problem.in_toml()),
-                None => problem.in_flags(),
-            }));
+        let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
+        if let Some((language, file)) = file {
+            let job = read(&file, language)?;
+            job_file::take(&mut request, &said, JobSource::File(file), job)?;
+        } else {
+            let problems =
+                request.job.check().into_iter().chain(request.job.check_targets(request.targets.len()));
+            if let Some(problem) = problems.into_iter().next() {
+                return Err(Failure::Usage(problem.in_flags()));
+            }
         }
         Ok((request, self.showing.showing(self.explain)?))
     }
@@ -75,6 +73,7 @@ fn language(path: &Path) -> Option<&'static Language> {
     dialect::of_name(path).filter(|_| std::fs::metadata(path).map_or(true, |facts| facts.is_file()))
 }
 
+/// What a job file says.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
@@ -91,47 +90,7 @@ fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
         let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
         Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
     })?;
-    (language.parse)(&name, &text, &crate::plan::problems)
-        .map_err(|trouble| Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() })
-}
-
-/// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
-fn overrule(job: &mut JobSpec, said: &[Said], file: &Path) -> Result<(), Failure> {
-    let refuse = |why: String| Err(Failure::Usage(why));
-    for Said { key, values } in said {
-        let name = key.name;
-        if !key.taken.contains(&Command::RunFile) {
-            let allowed: Vec<String> =
-                keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
-            return refuse(format!(
-                "--{name} stands beside the job file {}, which says the workload; write {name} into it (beside it go {})",
-                file.display(),
-                allowed.join(", ")
-            ));
-        }
-        if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
-            return refuse(format!(
-                "--{name} stands beside {}, which has {} phases; write {name} into each of them",
-                file.display(),
-                job.phases.len()
-            ));
-        }
-        key.say(job, values.iter().map(String::as_str)).or_else(|why| refuse(format!("--{name}: {why}")))?;
-    }
-    Ok(())
-}
-
-/// Refuses a target that no stream uses.
-fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &Path) -> Result<(), Failure> {
-    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
-    match targets.first() {
-        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
-            "{} changes nothing here: every stream of {} names its own target; leave one of them out",
-            target.display(),
-            file.display()
-        ))),
-        _ => Ok(()),
-    }
+    (language.parse)(&name, &text, &crate::plan::problems).map_err(|trouble| job_file::pointed(&trouble))
 }
 
 #[test]

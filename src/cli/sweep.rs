@@ -195,7 +195,7 @@ impl Args {
             cycle: self.cycle,
             step: self.step,
         };
-        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), self.places, None);
+        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), self.places);
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"

@@ -6,6 +6,7 @@
 mod api;
 mod cycle;
 mod engine;
+mod gate;
 mod job_file;
 mod layers;
 mod limit;
@@ -22,7 +23,7 @@ mod sweep;
 mod target;
 
 use crate::failure::Failure;
-use crate::request::{Request, Work};
+use crate::request::{JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::root::Root;
@@ -72,6 +73,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (runs, strategy) = repeats::repeats(&study, &request.job, &mut origins);
+    let fail_if = gate::conditions(&request.job, &jobs, &mut origins)?;
     let against = request
         .against
         .as_deref()
@@ -113,6 +115,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         runs,
         strategy,
         attempts: repeats::attempts(&request.job, &mut origins),
+        fail_if,
         seed,
         seed_again,
         cold,
@@ -136,14 +139,15 @@ fn idle_watch_ns(origins: &mut Origins) -> u64 {
 }
 
 fn title(request: &Request) -> String {
-    match (&request.work, &request.file) {
+    match (&request.work, &request.source) {
         (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
         (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
-        (Work::Job, Some(file)) => format!("run {}", shown(file)),
+        (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
+        (Work::Job, Some(recipe)) => recipe.name(),
     }
 }
 
@@ -253,7 +257,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
         origins.enter("");
         phases.push((times, drafts));
     }
-    let stem = request.file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
+    let stem = request.source.as_ref().map(JobSource::stem);
     let name = match (&spec.name, stem, phases.first().and_then(|p| p.1.first())) {
         (Some(name), ..) => name.clone(),
         (None, Some(stem), _) => stem,

@@ -5,7 +5,7 @@
 
 use super::origins::Origins;
 use model::plan::Strategy;
-use model::spec::limits::{ATTEMPTS, FEWEST_ROUNDS, MAX_RUNS};
+use model::spec::limits::{ATTEMPTS, FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_RUNS};
 use model::spec::{JobSpec, Until};
 use model::study::Study;
 
@@ -40,7 +40,12 @@ fn of_workloads(spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
         let at_most = origins.choose("--max-runs", spec.max_runs, ROUNDS, words);
         return (FEWEST_ROUNDS, Strategy::Steady { at_most });
     }
-    let runs = origins.choose("--runs", spec.runs, RUNS, words);
+    let (default, from) = if spec.gates_a_percentile() {
+        (FEWEST_GATED_RUNS, "default: --fail-if has a percentile")
+    } else {
+        (RUNS, "default")
+    };
+    let runs = origins.choose_from("--runs", spec.runs, default, from, words);
     let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
     origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
     let twice = runs.saturating_mul(2).min(MAX_RUNS);

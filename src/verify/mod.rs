@@ -150,7 +150,7 @@ fn request(asked: &Options, work: &Meant) -> Request {
         command: std::env::args_os().map(model::name::text).collect(),
         work: Work::Job,
         job: JobSpec { seed, phases: vec![phase], ..JobSpec::default() },
-        file: None,
+        source: None,
         flags: Vec::new(),
         targets: asked.target.clone().or(target).into_iter().collect(),
         destroy: destroy.into_iter().collect(),

@@ -436,17 +436,8 @@ pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
 }
 
 fn case_name(record: &Record, job: &Job, phase: usize, index: usize, offered: Option<u64>) -> String {
-    let mut name = offered.map_or_else(|| job.name.clone(), |iops| load_name(record, iops));
-    if job.phases.len() > 1 {
-        name += &format!(", phase {}", phase + 1);
-    }
-    let streams = job.phases.get(phase).map_or(&[][..], |p| &p.streams);
-    match streams.get(index).map(|s| s.name.as_str()) {
-        Some(own) if !own.is_empty() => name += &format!(", {own}"),
-        _ if streams.len() > 1 => name += &format!(", stream {}", index + 1),
-        _ => {}
-    }
-    name
+    let name = offered.map_or_else(|| job.name.clone(), |iops| load_name(record, iops));
+    name + &job.part_name(phase, index)
 }
 
 /// `70 % of capacity: 12,600/s`.

@@ -21,6 +21,7 @@ mod figures;
 mod findings;
 #[cfg(test)]
 mod fixture;
+mod gate;
 mod headline;
 mod kernel_text;
 mod ledger;
@@ -95,6 +96,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.of(&study);
+    let gates = gate::gates(record, &answered, &results, &acting);
     // The cells of a grid are many, and what they say together is what the study says.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
@@ -106,7 +108,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         verdict: first.verdict,
         verdict_reason: first.reason,
         counts: first.counts,
-        answer: first.answer,
+        answer: gate::answer(&gates).or(first.answer),
+        gates,
         limiter: first.limiter,
         headline: first.headline,
         deductions,

@@ -39,6 +39,8 @@ pub(crate) fn sides(record: &Record) -> Option<(Record, Record)> {
     again.header.plan.title = format!("{}, again", against.then.title);
     // The rows of a card are jobs of this session.
     again.header.plan.study = Study::Jobs;
+    // So are the conditions.
+    again.header.plan.fail_if.clear();
     Some((own, again))
 }
 

@@ -9,7 +9,7 @@ use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::job::Pattern;
 use model::record::Record;
-use model::report::{Counts, Headline, Measured, Report, Verdict};
+use model::report::{AnswerWord, Counts, Headline, Measured, Report, Verdict};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -143,8 +143,19 @@ fn reason(finding: &Finding, verb: &str) -> String {
 }
 
 /// The exit code that a report asks for: 1 where a finding voids a result that is quoted or renames the headline, unless the
-/// user accepted every finding that does, and where there is no number to quote; else 0.
+/// user accepted every finding that does, where there is no number to quote, and where a condition is broken; 4 where it cannot be told
+/// whether one is; else 0.
 pub fn exit_code(report: &Report) -> u8 {
+    let found = of_findings(report);
+    match report.answer.as_ref().map(|a| a.word) {
+        Some(AnswerWord::Fail) => 1,
+        Some(AnswerWord::Inconclusive) if found == 0 => 4,
+        _ => found,
+    }
+}
+
+/// What it asks for whatever the conditions come to.
+fn of_findings(report: &Report) -> u8 {
     let rests_on = |(at, result): &(usize, &Measured)| match &report.study {
         Studied::Limit(curve) => curve.rests_on.contains(at),
         _ => result.true_name == report.headline.name,

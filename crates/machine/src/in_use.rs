@@ -68,7 +68,8 @@ fn sharer(root: &Root, name: &str, depth: usize) -> Result<Option<String>, Strin
         .map(|l| format!("{name} is over a file that is also {}", behind(root, &l.name))))
 }
 
-fn partitions(root: &Root, name: &str) -> Vec<String> {
+/// The partitions of a disk.
+pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = format!("/sys/class/block/{name}");
     let names = root.list(&dir).unwrap_or_default();
     names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect()
@@ -160,11 +161,14 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
 
 /// The mount of a device. `inside` leads to the names of its namespace.
 fn mount_of<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
-    mounts.iter().find(|m| {
-        let source = || root.device_number(&format!("{inside}{}", m.source));
-        // File systems of several devices show an anonymous number, and the device as their source.
-        m.number == number || (m.source.starts_with("/dev/") && source().as_deref() == Some(number))
-    })
+    mounts.iter().find(|m| is_of(root, m, number, inside))
+}
+
+/// Whether a mount is of a device. `inside` leads to the names of its namespace.
+pub(crate) fn is_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
+    let source = || root.device_number(&format!("{inside}{}", mount.source));
+    // File systems of several devices show an anonymous number, and the device as their source.
+    mount.number == number || (mount.source.starts_with("/dev/") && source().as_deref() == Some(number))
 }
 
 /// Who uses an open file: swap, a loop device, or a program that has it open for writing. `Err`: nobody can tell.

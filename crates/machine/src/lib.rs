@@ -7,6 +7,7 @@
 
 pub mod cgroup;
 mod device;
+pub mod devices;
 pub mod error;
 mod extents;
 mod facts;

@@ -1,6 +1,6 @@
 //! The answer to the question that a command asks: a word, and the sentence behind it.
 //!
-//! For: studies that are to answer one: which setting, which load, which interface. Not for: comparisons, which have words of
+//! For: studies that are to answer one: which setting, which load, which interface; and conditions that a result has to keep. Not for: comparisons, which have words of
 //! their own ([`crate::comparison::Answer`]), nor for whether the numbers hold ([`crate::verdict`]).
 
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The answer to the question that a command asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED` or `CANNOT TELL`.
+    /// What scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `CANNOT TELL`; of conditions `PASS`, `FAIL` or `INCONCLUSIVE`.
     pub word: AnswerWord,
     /// The answer with its numbers, or what would settle it.
     pub sentence: String,
@@ -33,6 +33,15 @@ pub enum AnswerWord {
     /// What was measured does not tell.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
+    /// Every condition is surely kept.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// A condition is surely broken.
+    #[serde(rename = "FAIL")]
+    Fail,
+    /// Neither could be shown.
+    #[serde(rename = "INCONCLUSIVE")]
+    Inconclusive,
 }
 
 impl AnswerWord {
@@ -44,6 +53,9 @@ impl AnswerWord {
             Self::Met => "MET",
             Self::Missed => "MISSED",
             Self::CannotTell => "CANNOT TELL",
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Not for: what happened.
 
 use crate::Known;
+use crate::gate::Condition;
 use crate::identity::Identity;
 use crate::job::{Job, Stream};
 pub use crate::ledger::{ComparedLayer, LayerComparison};
@@ -35,6 +36,9 @@ pub struct Plan {
     /// Times that a run which others disturb is measured at most.
     #[serde(default = "attempts")]
     pub attempts: u32,
+    /// Under which conditions it fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fail_if: Vec<Condition>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Id of the session before on one of the targets, where it had this very seed: offsets drawn at random are the same again.

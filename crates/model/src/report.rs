@@ -7,6 +7,7 @@ use crate::annotations::Annotations;
 pub use crate::answer::{Answer, AnswerWord};
 use crate::comparison::Comparison;
 use crate::finding::Finding;
+use crate::gate::Gate;
 use crate::job::Job;
 use crate::ledger::Ledger;
 use crate::machine::Machine;
@@ -31,6 +32,9 @@ pub struct Report {
     /// The answer, where a question was asked: which setting, which load, which interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+    /// What came of each condition of `--fail-if`; empty where none was said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// The worst verdict of the results that are quoted.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.

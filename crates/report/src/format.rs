@@ -5,6 +5,7 @@
 
 use model::check_page::Pages;
 use model::comparison::Comparison;
+use model::devices::Devices;
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
 use model::machine::Machine;
@@ -84,6 +85,8 @@ pub struct Format {
     pub pages: Option<Writer<Pages>>,
     /// What was seen of a place before anything is measured there.
     pub diagnosis: Option<Writer<Diagnosis>>,
+    /// The block devices of a machine.
+    pub devices: Option<Writer<Devices>>,
     /// What came of a verification.
     pub verified: Option<Writer<Verified>>,
 }
@@ -131,6 +134,7 @@ kinds! {
     Listing: sessions, "a list of sessions";
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";
+    Devices: devices, "block devices";
     Verified: verified, "what came of a verification";
 }
 

@@ -181,7 +181,7 @@ pub(crate) fn parent(root: &Root, name: &str) -> Option<String> {
 }
 
 /// One layer, without what is below it.
-fn look(root: &Root, name: &str, number: &str) -> Layer {
+pub(crate) fn look(root: &Root, name: &str, number: &str) -> Layer {
     let dir = format!("/sys/class/block/{name}");
     let disk = parent(root, name).unwrap_or_else(|| name.to_owned());
     let sectors = root.word(&format!("{dir}/size")).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);

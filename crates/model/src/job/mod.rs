@@ -36,6 +36,26 @@ pub struct Job {
 }
 
 impl Job {
+    /// What the result of a stream is called: the job's name, with what tells it from its other streams.
+    pub fn result_name(&self, phase: usize, stream: usize) -> String {
+        self.name.clone() + &self.part_name(phase, stream)
+    }
+
+    /// What tells a stream from the others of its job; empty where it has none.
+    pub fn part_name(&self, phase: usize, stream: usize) -> String {
+        let mut name = String::new();
+        if self.phases.len() > 1 {
+            name += &format!(", phase {}", phase + 1);
+        }
+        let streams = self.phases.get(phase).map_or(&[][..], |p| &p.streams);
+        match streams.get(stream).map(|s| s.name.as_str()) {
+            Some(own) if !own.is_empty() => name += &format!(", {own}"),
+            _ if streams.len() > 1 => name += &format!(", stream {}", stream + 1),
+            _ => {}
+        }
+        name
+    }
+
     /// Whether any stream touches this target.
     pub fn touches(&self, target: usize) -> bool {
         self.phases.iter().flat_map(|p| &p.streams).any(|s| s.targets.contains(&target))

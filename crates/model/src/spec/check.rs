@@ -62,7 +62,7 @@ fn spell(message: &str, say: impl Fn(&str, Option<&str>) -> String) -> String {
 impl JobSpec {
     /// Everything in it that contradicts itself or would change nothing.
     pub fn check(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = self.check_repeats().into_iter().collect();
+        let mut problems: Vec<Problem> = self.check_repeats().into_iter().chain(self.check_gated()).collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
             let count = self.phases.len();
             problems.push(Problem::new(&[], format!("a job has 1 to {MAX_PHASES} phases, not {count}")));

@@ -9,7 +9,7 @@ use super::limits::{
     MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, order, parsers, repeat, sizes};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, repeat, sizes};
 use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
 
 /// A setting.
@@ -38,7 +38,8 @@ pub struct Key {
 pub enum Command {
     /// `fathom run`.
     Run,
-    /// `fathom run` beside a job file: how often, from which seed, for how long and in which state is not the file's alone.
+    /// `fathom run` beside a job file, and `fathom recipe`: how often, from which seed, for how long and in which state is not the file's
+    /// alone.
     RunFile,
     /// `fathom bench`: what leaves a workload what it is.
     Bench,
@@ -54,8 +55,9 @@ pub enum Command {
 
 impl Command {
     /// Its name on the command line, and itself.
-    pub const NAMES: [(&'static str, Self); 6] = [
+    pub const NAMES: [(&'static str, Self); 7] = [
         ("run", Self::Run),
+        ("recipe", Self::RunFile),
         ("bench", Self::Bench),
         ("layers", Self::Layers),
         ("limit", Self::Limit),
@@ -579,6 +581,14 @@ pub const KEYS: &[Key] = &[
         Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
     key(
+        "fail-if",
+        Group::Measuring,
+        "CONDITION",
+        "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
+        &[Run, RunFile, Bench],
+        Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
+    ),
+    key(
         "seed",
         Group::Measuring,
         "N",
@@ -727,6 +737,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("arrivals", _) => "constant",
             ("cache", _) => "mmap",
             ("until", _) => "steady",
+            ("fail-if", _) => "p99>10ms",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",

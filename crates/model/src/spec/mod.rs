@@ -7,6 +7,7 @@ pub mod axes;
 mod check;
 pub mod cycle;
 pub mod foreign;
+pub mod gate;
 pub mod keys;
 pub mod limits;
 pub mod line;
@@ -21,6 +22,7 @@ pub mod specs;
 
 pub use check::Problem;
 
+use crate::gate::Condition;
 use crate::job::{
     Arrivals, Batch, Cache, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start, StopRule,
 };
@@ -40,6 +42,8 @@ pub struct JobSpec {
     pub max_runs: Option<u32>,
     /// Times that a run which others disturb is measured at most.
     pub attempts: Option<u32>,
+    /// Under which conditions it fails.
+    pub fail_if: Option<Vec<Condition>>,
     /// Seed of everything random.
     pub seed: Option<u64>,
     /// Whether everything is written over before the first run, until the storage is in the state that lasts.

@@ -24,5 +24,6 @@ pub(super) static FORMAT: Format = Format {
     }),
     pages: None,
     diagnosis: None,
+    devices: None,
     verified: None,
 };

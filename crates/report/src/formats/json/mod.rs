@@ -21,6 +21,7 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer { about: "an array of sessions, everything about each", write }),
     pages: Some(Writer { about: "whole pages, for programs", write }),
     diagnosis: Some(Writer { about: "everything, for programs", write }),
+    devices: Some(Writer { about: "everything, for programs", write }),
     verified: Some(Writer { about: "for programs", write: verified::write }),
 };
 

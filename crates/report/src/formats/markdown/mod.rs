@@ -3,6 +3,7 @@
 //! For: what stands between other people's text. Not for: everything; that is `json`.
 
 mod comparison;
+mod devices;
 mod diagnosis;
 mod pages;
 mod plan;
@@ -32,6 +33,7 @@ pub(super) static FORMAT: Format = Format {
         about: "the worst first, then a table, for a comment",
         write: diagnosis::write,
     }),
+    devices: Some(Writer { about: "a table for a document", write: devices::write }),
     verified: Some(Writer { about: "for a comment", write: verified::write }),
 };
 

@@ -5,6 +5,7 @@
 mod api;
 mod comparison;
 mod course;
+pub(super) mod devices;
 mod diagnosis;
 mod findings;
 mod iops;
@@ -39,5 +40,6 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer { about: "a table to read", write: sessions::write }),
     pages: Some(Writer { about: "to read; without an ID a table", write: pages::write }),
     diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
+    devices: Some(Writer { about: "to read", write: devices::write }),
     verified: Some(Writer { about: "for people", write: verified::write }),
 };

@@ -1,0 +1,498 @@
+//! The conditions of `--fail-if`: whether a result keeps them, breaks them, or neither can be shown.
+//!
+//! For: the gates of a report and the answer that they come to. Not for: gates between two sides (`compare`), nor the exit code
+//! ([`crate::verdict`]).
+//!
+//! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. The runs are what varies,
+//! each one value; operations within a run resemble each other too much to count by themselves.
+
+use crate::case::Case;
+use crate::figures::PERCENTILES;
+use crate::findings::CaseAnswers;
+use crate::stats::interval::FEWEST_RUNS;
+use crate::stats::student;
+use model::check_id::CheckId;
+use model::finding::{Finding, Outcome, Severity};
+use model::gate::{Condition, Gate, Limit};
+use model::job::{Kind, Phase};
+use model::record::Record;
+use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::spec::limits::FEWEST_GATED_RUNS;
+use model::units::{show_count, show_share};
+
+/// How sure each bound is.
+const SURE: f64 = 0.95;
+/// Operations that lie beyond a percentile that is worth naming.
+const BEYOND: f64 = 10.0;
+/// Most runs that are advised.
+const MOST_RUNS: u32 = 1_000;
+/// Gates that a sentence names; of more it says how many.
+const NAMED: usize = 3;
+/// What says that a number is of memory, or that what was made stable is not. Whatever it is within, it is no pass of the storage.
+const NOT_OF_STORAGE: [CheckId; 10] = [
+    CheckId::A01,
+    CheckId::A02,
+    CheckId::A03,
+    CheckId::A06,
+    CheckId::A09,
+    CheckId::A11,
+    CheckId::A12,
+    CheckId::C01,
+    CheckId::C02,
+    CheckId::C05,
+];
+
+/// What each condition of the plan comes to, at every number that it is about.
+pub(crate) fn gates(
+    record: &Record,
+    answered: &[CaseAnswers],
+    results: &[Measured],
+    acting: &[Finding],
+) -> Vec<Gate> {
+    let mut all = Vec::new();
+    for condition in &record.header.plan.fail_if {
+        let about = |name: &str| condition.result.as_deref().is_none_or(|said| said == name);
+        let before = all.len();
+        for (of, result) in answered.iter().zip(results).filter(|(_, r)| about(&r.name)) {
+            for limit in limits(condition, &of.case) {
+                all.push(Held { condition, limit, case: &of.case, result, acting }.gate());
+            }
+        }
+        if all.len() == before {
+            all.push(nothing(condition));
+        }
+    }
+    all
+}
+
+/// The limit at each kind of operation that the case does.
+fn limits(condition: &Condition, case: &Case) -> Vec<Limit> {
+    let Limit::Latency { kind, percentile, at_most_ns } = &condition.limit else {
+        return vec![condition.limit.clone()];
+    };
+    let asked = |k: &Kind| kind.map_or(*k != Kind::Sync, |kind| kind == *k);
+    let mut kinds: Vec<Kind> = case.stream.kinds().filter(asked).collect();
+    kinds.dedup();
+    let limit =
+        |kind| Limit::Latency { kind: Some(kind), percentile: percentile.clone(), at_most_ns: *at_most_ns };
+    kinds.into_iter().map(limit).collect()
+}
+
+/// No result that it could be about, as in a session that ended before.
+fn nothing(condition: &Condition) -> Gate {
+    let result = condition.result.clone().unwrap_or_default();
+    let sentence = format!("{}: there is no result that has this number.", condition.words());
+    Gate {
+        condition: condition.words(),
+        result,
+        number: condition.limit.number(),
+        unit: unit(&condition.limit).into(),
+        limit: condition.limit.value(),
+        value: None,
+        bounds: None,
+        runs: 0,
+        runs_needed: None,
+        word: AnswerWord::Inconclusive,
+        sentence,
+    }
+}
+
+fn unit(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Latency { .. } => "ns",
+        Limit::Iops { .. } => "IOPS",
+        Limit::MbPerS { .. } => "MB/s",
+    }
+}
+
+/// A limit at one number of one result.
+struct Held<'a> {
+    condition: &'a Condition,
+    limit: Limit,
+    case: &'a Case<'a>,
+    result: &'a Measured,
+    acting: &'a [Finding],
+}
+
+/// The number over the runs.
+struct Seen {
+    value: f64,
+    bounds: [f64; 2],
+    /// Of all runs together, where that is another number than the mean of theirs.
+    together: Option<f64>,
+    runs_needed: Option<u32>,
+}
+
+/// A word, and why.
+type Word = (AnswerWord, String);
+
+impl Held<'_> {
+    fn gate(self) -> Gate {
+        let seen = self.seen();
+        let (word, sentence) = match (&seen, self.result.void) {
+            (_, true) => (
+                AnswerWord::Inconclusive,
+                format!("{} has no number: a finding invalidates it.", self.result.name),
+            ),
+            (Ok(seen), false) => self.of_storage(self.held(seen)),
+            (Err(why), false) => self.by_counting().unwrap_or_else(|| {
+                (AnswerWord::Inconclusive, format!("{} cannot be told: {why}.", self.number()))
+            }),
+        };
+        let seen = seen.ok().filter(|_| !self.result.void);
+        Gate {
+            condition: self.condition.words(),
+            result: self.result.name.clone(),
+            number: self.limit.number(),
+            unit: unit(&self.limit).into(),
+            limit: self.limit.value(),
+            value: seen.as_ref().map(|s| s.value),
+            bounds: seen.as_ref().map(|s| s.bounds),
+            runs: self.result.runs.len() as u32,
+            runs_needed: seen.and_then(|s| s.runs_needed).filter(|_| word == AnswerWord::Inconclusive),
+            word,
+            sentence,
+        }
+    }
+
+    /// `sync p99 of etcd`.
+    fn number(&self) -> String {
+        format!("{} of {}", self.limit.number(), self.result.name)
+    }
+
+    /// The number with its bounds.
+    ///
+    /// # Errors
+    /// Why there is none, and what to type.
+    fn seen(&self) -> Result<Seen, String> {
+        let runs = &self.result.runs;
+        let (values, fewest, together): (Vec<f64>, usize, Option<f64>) = match &self.limit {
+            Limit::Iops { .. } => (runs.iter().map(|r| r.iops).collect(), FEWEST_RUNS, None),
+            Limit::MbPerS { .. } => (runs.iter().map(|r| r.mb_per_s).collect(), FEWEST_RUNS, None),
+            Limit::Latency { kind, percentile, .. } => {
+                let kind = kind.unwrap_or(Kind::Read);
+                let of = |r: &model::report::RunFigures| {
+                    r.percentiles_ns.get(kind.word())?.get(percentile).copied().flatten()
+                };
+                let values = runs.iter().filter_map(of).map(|ns| ns as f64).collect();
+                let together = figures(self.result, kind)
+                    .and_then(|f| f.latency_ns.percentiles.get(percentile).copied().flatten());
+                (values, FEWEST_GATED_RUNS as usize, together.map(|ns| ns as f64))
+            }
+        };
+        if runs.len() < fewest {
+            let (have, word) = (runs.len(), if runs.len() == 1 { "run" } else { "runs" });
+            return Err(format!("{have} {word} of the {fewest} that it takes at least; --runs {fewest}"));
+        }
+        if values.len() < runs.len() {
+            return Err(self.too_few());
+        }
+        let none = || "a run has no rate".to_owned();
+        Ok(Seen { together, ..over_runs(&values, self.limit.value()).ok_or_else(none)? })
+    }
+
+    /// Why runs have no such percentile.
+    fn too_few(&self) -> String {
+        let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
+            return "a run has no rate".into();
+        };
+        let counted =
+            self.case.runs.iter().map(|r| r.stream.kinds.get(kind).map_or(0, |end| end.latency.count()));
+        let (least, needed) = (counted.min().unwrap_or(0), BEYOND / (1.0 - rank(percentile)));
+        if least as f64 >= needed {
+            return "in an open loop most of it is lateness of our own, so it is withheld; use a larger --depth"
+                .into();
+        }
+        let (word, needed_words) = (kind.word(), show_count(needed));
+        let told = format!(
+            "a run has {} {word}s, and a p{percentile} takes {needed_words}",
+            show_count(least as f64)
+        );
+        let phase = self.case.job.phases.get(self.case.phase);
+        match phase.and_then(|p| longer(p, needed / least as f64)) {
+            Some(seconds) => format!("{told}; --time {seconds}s"),
+            None => told,
+        }
+    }
+
+    /// The number against the limit.
+    fn held(&self, seen: &Seen) -> Word {
+        let limit = self.limit.value();
+        let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
+        let (within, beyond) =
+            if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
+        // All runs together are a second witness: one slow run hardly moves the mean of eight.
+        let agrees = seen.together.is_none_or(|all| if within { all <= limit } else { all > limit });
+        let show = |value: f64| self.limit.show(value);
+        let number = format!("{} is {}", self.number(), show(seen.value));
+        let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
+        let worst = if of_latency { high } else { low };
+        let best = if of_latency { low } else { high };
+        let runs = self.result.runs.len();
+        let sure = |word: &str, bound: f64| {
+            format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(SURE))
+        };
+        let limited = show(limit);
+        match (within, beyond, agrees) {
+            (true, _, true) => {
+                (AnswerWord::Pass, format!("{number}, {}; the limit is {limited}.", sure(nearer, worst)))
+            }
+            (_, true, true) => {
+                (AnswerWord::Fail, format!("{number}, {}; the limit is {limited}.", sure(farther, best)))
+            }
+            (true, ..) | (_, true, _) => {
+                let all = seen.together.map_or_else(String::new, show);
+                (
+                    AnswerWord::Inconclusive,
+                    format!(
+                        "{number} in a typical run and {all} in all runs together, and the limit of {limited} lies between: some runs are unlike the others."
+                    ),
+                )
+            }
+            (false, false, _) => {
+                let more = match seen.runs_needed {
+                    Some(runs) => format!("about {runs} runs would settle it (--runs {runs})"),
+                    None => "more runs would not settle it soon".into(),
+                };
+                (
+                    AnswerWord::Inconclusive,
+                    format!(
+                        "{number} ({} to {} over {runs} runs), too near to the limit of {limited} to tell: {more}.",
+                        show(low),
+                        show(high)
+                    ),
+                )
+            }
+        }
+    }
+
+    /// A pass only of what the storage did.
+    fn of_storage(&self, (word, sentence): Word) -> Word {
+        let says_so = |f: &&Finding| {
+            let acts = matches!(f.severity, Some(Severity::Void | Severity::Rename));
+            let mine = f.outcome == Outcome::Finding && f.about.contains(&self.result.name);
+            mine && acts && !f.accepted && NOT_OF_STORAGE.contains(&f.id)
+        };
+        match self.acting.iter().find(says_so).filter(|_| word == AnswerWord::Pass) {
+            Some(f) => (
+                AnswerWord::Inconclusive,
+                format!(
+                    "{} It is no pass of the storage, since {} {} was found; --accept {} takes it as one.",
+                    sentence, f.id, f.name, f.id
+                ),
+            ),
+            None => (word, sentence),
+        }
+    }
+
+    /// A percentile above the limit, told without naming it: more operations took longer than the share that may. It needs far fewer
+    /// of them, so a slow device fails in the time that a fast one takes to pass.
+    fn by_counting(&self) -> Option<Word> {
+        let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
+        if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
+            return None;
+        }
+        let (mut shares, mut slow) = (Vec::new(), 0_u64);
+        for run in &self.case.runs {
+            let latency = &run.stream.kinds.get(kind).filter(|end| !end.latency.is_empty())?.latency;
+            let longer = latency.counts().filter(|(ns, _)| ns > at_most_ns).map(|(_, count)| count);
+            let longer = longer.fold(0, u64::saturating_add);
+            shares.push(longer as f64 / latency.count() as f64);
+            slow = slow.saturating_add(longer);
+        }
+        let (mean, half) = mean_and_half(&shares)?;
+        let least = (mean - half).max(0.0);
+        if least <= 1.0 - rank(percentile) || (slow as f64) < BEYOND {
+            return None;
+        }
+        let sentence = format!(
+            "{} is above the limit of {}: {} of the {}s took longer, at least {} with {} confidence over {} runs.",
+            self.number(),
+            self.limit.show(self.limit.value()),
+            show_share(mean),
+            kind.word(),
+            show_share(least),
+            show_share(SURE),
+            shares.len()
+        );
+        Some((AnswerWord::Fail, sentence))
+    }
+}
+
+fn figures(result: &Measured, kind: Kind) -> Option<&Figures> {
+    match kind {
+        Kind::Read => result.read.as_ref(),
+        Kind::Write => result.write.as_ref(),
+        Kind::Trim => result.trim.as_ref(),
+        Kind::Sync => result.sync.as_ref(),
+    }
+}
+
+/// The rank of a percentile by its name; that of a name which is none is never supported.
+fn rank(percentile: &str) -> f64 {
+    PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
+}
+
+/// Whole seconds of a window that holds so many times as many operations; `None` where the time does not decide, or that is no time.
+fn longer(phase: &Phase, factor: f64) -> Option<u64> {
+    let by_time = phase.streams.iter().all(|s| s.limit.operations.is_none() && s.limit.bytes.is_none());
+    // A fifth more, since runs differ.
+    let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();
+    (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
+}
+
+/// Mean of some values and half of the interval that leaves 5 % beyond each end.
+fn mean_and_half(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let half = student::quantile(SURE, n - 1.0)? * (variance / n).sqrt();
+    (mean.is_finite() && half.is_finite()).then_some((mean, half))
+}
+
+/// On logarithms, since runs vary by factors.
+fn over_runs(values: &[f64], limit: f64) -> Option<Seen> {
+    if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let (mean, half) = mean_and_half(&logs)?;
+    let bounds = [(mean - half).exp(), (mean + half).exp()];
+    let n = values.len() as f64;
+    let deviation = half * n.sqrt() / student::quantile(SURE, n - 1.0)?;
+    let settles = |runs: &u32| {
+        let runs = f64::from(*runs);
+        student::quantile(SURE, runs - 1.0)
+            .is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
+    };
+    let runs_needed = (values.len() as u32 + 1..=MOST_RUNS).find(settles);
+    bounds.iter().all(|b| b.is_finite()).then(|| Seen {
+        value: mean.exp(),
+        bounds,
+        together: None,
+        runs_needed,
+    })
+}
+
+/// What all conditions come to: one that is broken decides, then one that cannot be told; `None` where none was said.
+pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
+    let order = [AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Pass];
+    let word = order.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
+    let told: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
+    let more = told.len().saturating_sub(NAMED);
+    let mut sentence = told.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
+    if more > 0 {
+        sentence += &format!(" So it is with {more} more.");
+    }
+    Some(Answer { word, sentence })
+}
+
+#[cfg(test)]
+use crate::{Judging, exit_code, fixture::Fixture, judge};
+#[cfg(test)]
+use model::report::Report;
+
+/// An honest record of so many runs, with conditions.
+#[cfg(test)]
+fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
+    let mut record = fixture.record();
+    record.header.plan.fail_if = model::spec::gate::conditions(conditions).unwrap();
+    judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
+}
+
+#[cfg(test)]
+fn word(report: &Report) -> Option<AnswerWord> {
+    report.answer.as_ref().map(|a| a.word)
+}
+
+#[cfg(test)]
+fn eight() -> Fixture {
+    Fixture { runs: 8, ..Fixture::honest() }
+}
+
+#[test]
+fn bounds_within_pass_beyond_fail_and_between_are_not_told() {
+    let p99 = judged(&eight(), "p99>10s", &[]).gates[0].value.unwrap();
+    for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
+        let report = judged(&eight(), &format!("p99>{}ns", limit as u64), &[]);
+        assert_eq!((word(&report), exit_code(&report)), (Some(expected), code), "{:?}", report.answer);
+        assert!(report.gates[0].bounds.is_some() && report.gates[0].runs == 8);
+    }
+    let report = judged(&eight(), "iops<1", &[]);
+    assert_eq!(word(&report), Some(AnswerWord::Pass));
+    let report = judged(&eight(), "iops<1,mb/s<100000", &[]);
+    assert_eq!(
+        (word(&report), exit_code(&report)),
+        (Some(AnswerWord::Fail), 1),
+        "one that is broken decides"
+    );
+    assert_eq!(report.gates.len(), 2);
+    assert_eq!(judged(&eight(), "read.p50>1h", &[]).gates[0].number, "read p50");
+}
+
+#[test]
+fn what_is_missing_is_no_pass() {
+    let few = Fixture { runs: 5, ..Fixture::honest() };
+    let report = judged(&few, "p99>1h", &[]);
+    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
+    assert!(report.gates[0].sentence.contains("--runs 8"), "{}", report.gates[0].sentence);
+    let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
+    let report = judged(&thin, "p99>1h", &[]);
+    assert_eq!(word(&report), Some(AnswerWord::Inconclusive));
+    assert!(report.gates[0].sentence.contains("--time") && report.gates[0].value.is_none());
+    for unknown in ["other: p99>1h", "sync.p99>1h"] {
+        assert_eq!(word(&judged(&eight(), unknown, &[])), Some(AnswerWord::Inconclusive), "{unknown}");
+    }
+    let void = Fixture { hole_share: 1.0, ..eight() };
+    let report = judged(&void, "p99>1h", &[]);
+    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 1));
+}
+
+#[test]
+fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
+    let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
+    let report = judged(&thin, "p99>1ns", &[]);
+    assert_eq!((word(&report), report.gates[0].value), (Some(AnswerWord::Fail), None));
+    assert!(
+        report.gates[0].sentence.contains("100 % of the reads took longer"),
+        "{}",
+        report.gates[0].sentence
+    );
+}
+
+#[test]
+fn the_page_cache_passes_only_where_that_is_accepted() {
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight() };
+    let report = judged(&cached, "p99>1h", &[]);
+    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 1));
+    assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
+    let accepted = judged(&cached, "p99>1h", &[CheckId::A01]);
+    assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
+    let slow = judged(&cached, "p99>1ns", &[]);
+    assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
+}
+
+#[test]
+fn near_the_limit_it_says_how_many_runs_would_settle_it() {
+    let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
+    let seen = over_runs(&values, 10.2e6).unwrap();
+    assert!(seen.bounds[0] < 10.2e6 && seen.bounds[1] > 10.2e6);
+    assert!(seen.runs_needed.is_some_and(|runs| (20..1_000).contains(&runs)), "{:?}", seen.runs_needed);
+    assert!(over_runs(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
+    // t(7 degrees, one side 95 %) = 1.894579.
+    let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
+    let (mean, half) = mean_and_half(&logs).unwrap();
+    let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
+    assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
+    assert_eq!(over_runs(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
+}
+
+#[test]
+fn a_forged_condition_never_panics() {
+    for percentile in ["", "100", "x"] {
+        let mut record = eight().record();
+        let limit = Limit::Latency { kind: Some(Kind::Read), percentile: percentile.into(), at_most_ns: 0 };
+        record.header.plan.fail_if = vec![Condition { result: None, limit }];
+        assert_ne!(word(&judge(&record, &Judging::default())), Some(AnswerWord::Pass), "{percentile}");
+    }
+}

@@ -1,0 +1,286 @@
+//! Every block device that the kernel shows, each with what `/sys` and `/proc` tell of it.
+//!
+//! For: `fathom devices`. Not for: the stack below one target ([`crate::resolve`]), nor for reading from a device.
+
+use crate::in_use;
+use crate::mountinfo::{self, Mount};
+use crate::root::Root;
+use crate::stack;
+use crate::usage::Use;
+use model::Known;
+use model::devices::{BlockDevice, Devices, FORMAT, Mounted, Queue};
+use model::machine::Layer;
+
+/// Where they are listed, partitions too.
+const ALL: &str = "/sys/class/block";
+/// Parts of a device's place in `/sys/devices` that name what it hangs on, the nearest to the device first.
+const BUSES: [(&str, &str); 9] = [
+    ("/usb", "USB"),
+    ("/ata", "SATA"),
+    ("/end_device-", "SAS"),
+    ("/rport-", "Fibre Channel"),
+    ("/session", "iSCSI"),
+    ("/mmc", "MMC"),
+    ("/virtio", "virtio"),
+    ("/vbd-", "Xen"),
+    ("/ufshcd", "UFS"),
+];
+
+/// All of them, each disk before its partitions.
+///
+/// # Errors
+/// Why they cannot be listed.
+pub fn look(root: &Root) -> Known<Devices> {
+    let mut names = root.list(ALL).map_err(|why| format!("{ALL}: {why}"))?;
+    names.sort_by_cached_key(|name| order(root, name));
+    let mounts = mountinfo::read(root).map_err(|why| format!("/proc/self/mountinfo: {why}"));
+    let has_size = |name: &String| sectors(root, name).is_some_and(|sectors| sectors > 0);
+    let (there, empty): (Vec<String>, Vec<String>) = names.into_iter().partition(has_size);
+    let devices = there.iter().filter_map(|name| device(root, name, &mounts));
+    Ok(Devices { format: FORMAT, devices: devices.collect(), empty })
+}
+
+/// Disks by name and number, and partitions behind theirs: `sda`, `sda1`, `sda2`, `sda10`, `sdb`.
+fn order(root: &Root, name: &str) -> ((String, u64), Option<(String, u64)>) {
+    match stack::parent(root, name) {
+        Some(disk) => (numbered(&disk), Some(numbered(name))),
+        None => (numbered(name), None),
+    }
+}
+
+/// A name with its last number apart, so that 10 comes behind 9.
+fn numbered(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
+}
+
+fn sectors(root: &Root, name: &str) -> Option<u64> {
+    root.word(&format!("{ALL}/{name}/size"))?.parse().ok()
+}
+
+/// `None` where it went while it was looked at.
+fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDevice> {
+    let number = stack::number_of(root, name)?;
+    let layer = stack::look(root, name, &number);
+    let disk = stack::parent(root, name);
+    let start = layer.device_number("start").ok().filter(|_| disk.is_some());
+    Some(BlockDevice {
+        label: layer.device.get("dm/name").cloned(),
+        bus: bus(root, disk.as_deref().unwrap_or(name)),
+        link: link(&layer),
+        start_bytes: start.map(|sectors| sectors.saturating_mul(model::evidence::SECTOR_BYTES)),
+        read_only: flag(&layer.device, "ro"),
+        removable: flag(&layer.device, "removable"),
+        queue: queue(&layer),
+        below: below(root, name, disk.as_ref()),
+        partitions: in_use::partitions(root, name),
+        holders: root.list(&format!("{ALL}/{name}/holders")).unwrap_or_default(),
+        mounts: mounts.clone().map(|all| mounted(root, &all, &number)),
+        used_by: used_by(root, name),
+        name: layer.name,
+        number,
+        kind: layer.kind,
+        bytes: layer.bytes,
+        model: layer.model,
+        serial: layer.serial,
+        driver: layer.driver,
+        backing_file: layer.backing_file,
+        backing_direct: layer.backing_direct,
+        disk,
+    })
+}
+
+fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
+    match in_use::device(root, name)? {
+        Use::By(user) => Ok(Some(user)),
+        Use::Nobody => Ok(None),
+        Use::Unseen(what) => Err(what),
+    }
+}
+
+fn below(root: &Root, name: &str, disk: Option<&String>) -> Vec<String> {
+    match disk {
+        Some(disk) => vec![disk.clone()],
+        None => root.list(&format!("{ALL}/{name}/slaves")).unwrap_or_default(),
+    }
+}
+
+fn mounted(root: &Root, mounts: &[Mount], number: &str) -> Vec<Mounted> {
+    let here = mounts.iter().filter(|m| in_use::is_of(root, m, number, ""));
+    let mounted =
+        |m: &Mount| Mounted { point: m.point.clone(), kind: m.kind.clone(), options: m.options.clone() };
+    here.map(mounted).collect()
+}
+
+/// By what its controller says, else by its place among the devices.
+fn bus(root: &Root, disk: &str) -> Option<String> {
+    // Of NVMe disks only the controller knows; with native multipath it is beside the disk and not above it.
+    let controller = ["device/transport", "device/device/transport"];
+    let said = controller.iter().find_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
+    if let Some(transport) = said {
+        let words = if transport == "pcie" { "PCIe" } else { &transport };
+        return Some(format!("NVMe over {words}"));
+    }
+    if disk.starts_with("nvme") {
+        return Some("NVMe".into());
+    }
+    let place = root.canonical(&format!("{ALL}/{disk}"))?;
+    let nearest = BUSES.iter().filter_map(|(part, bus)| Some((place.rfind(part)?, *bus)));
+    nearest.max_by_key(|(at, _)| *at).map(|(_, bus)| bus.to_owned())
+}
+
+fn link(layer: &Layer) -> Option<String> {
+    let of = |key: &str| layer.device.get(key).map(String::as_str);
+    match (of("sata_spd"), of("current_link_speed"), of("current_link_width")) {
+        (Some(speed), ..) => Some(speed.to_owned()),
+        (None, Some(speed), Some(width)) => Some(format!("{speed} x{width}")),
+        _ => None,
+    }
+}
+
+fn queue(layer: &Layer) -> Queue {
+    let number = |file: &str| layer.queue_number(file);
+    let kib = |file: &str| number(file).map(|kib| kib.saturating_mul(1024));
+    Queue {
+        logical_block_bytes: number("logical_block_size"),
+        physical_block_bytes: number("physical_block_size"),
+        max_request_bytes: kib("max_sectors_kb"),
+        max_hardware_request_bytes: kib("max_hw_sectors_kb"),
+        requests: number("nr_requests"),
+        hardware_queues: layer.device_number("mq"),
+        device_depth: layer.device_number("device/queue_depth"),
+        scheduler: word(layer, "scheduler").map(|all| chosen(&all)),
+        write_cache: word(layer, "write_cache"),
+        rotational: flag(&layer.queue, "rotational"),
+        read_ahead_bytes: kib("read_ahead_kb"),
+        max_discard_bytes: number("discard_max_bytes"),
+        counted: flag(&layer.queue, "iostats"),
+    }
+}
+
+fn word(layer: &Layer, file: &str) -> Known<String> {
+    let text = layer.queue.get(file).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    text.ok_or_else(|| format!("{}/queue/{file} is not there", layer.name))
+}
+
+/// The one in brackets: `mq-deadline` of `[mq-deadline] kyber none`.
+fn chosen(all: &str) -> String {
+    let inside = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(all, |(chosen, _)| chosen).to_owned()
+}
+
+fn flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> Known<bool> {
+    match files.get(file).map(|text| text.trim()) {
+        Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => Err(format!("{file} is neither 0 nor 1: '{other}'")),
+        None => Err(format!("{file} is not there")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{link, put};
+
+    /// A SATA disk with two partitions, the second below a volume that is mounted; an NVMe disk; a free loop device.
+    fn machine() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        let link = |target: &str, at: &str| link(dir.path(), target, at);
+        let sata = "sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block";
+        let nvme = "sys/devices/pci0000:00/0000:01:00.0/nvme/nvme0";
+        let volumes = "sys/devices/virtual/block";
+        for (place, name, number, size) in [
+            (sata, "sda", "8:0", "2048"),
+            (&*format!("{sata}/sda"), "sda2", "8:2", "1024"),
+            (&*format!("{sata}/sda"), "sda10", "8:10", "512"),
+            (nvme, "nvme0n1", "259:0", "4096"),
+            (volumes, "dm-0", "253:0", "1024"),
+            (volumes, "loop0", "7:0", "0"),
+        ] {
+            put(&format!("{place}/{name}/dev"), &format!("{number}\n"));
+            put(&format!("{place}/{name}/size"), &format!("{size}\n"));
+            let path = place.strip_prefix("sys").unwrap_or_default();
+            link(&format!("../..{path}/{name}"), &format!("sys/class/block/{name}"));
+            link(&format!("../..{path}/{name}"), &format!("sys/dev/block/{number}"));
+        }
+        put(&format!("{sata}/sda/sda2/partition"), "2");
+        put(&format!("{sata}/sda/sda2/start"), "1024");
+        put(&format!("{sata}/sda/sda10/partition"), "10");
+        put(&format!("{sata}/sda/sda2/holders/dm-0"), "");
+        put(&format!("{sata}/sda/device/model"), "SPINNER 9000  \n");
+        put(&format!("{sata}/sda/ro"), "0\n");
+        put(&format!("{sata}/sda/removable"), "maybe\n");
+        for (file, text) in [
+            ("scheduler", "[mq-deadline] kyber none\n"),
+            ("rotational", "1\n"),
+            ("write_cache", "write back\n"),
+            ("max_sectors_kb", "1280\n"),
+            ("logical_block_size", "512\n"),
+        ] {
+            put(&format!("{sata}/sda/queue/{file}"), text);
+        }
+        put(&format!("{nvme}/transport"), "pcie\n");
+        link("..", &format!("{nvme}/nvme0n1/device"));
+        put(&format!("{volumes}/dm-0/dm/name"), "vg-root\n");
+        put(&format!("{volumes}/dm-0/slaves/sda2"), "");
+        put("proc/self/mountinfo", "1 0 253:0 / / rw - ext4 /dev/mapper/vg-root rw,relatime\n");
+        put("proc/swaps", "Filename Type Size Used Priority\n");
+        dir
+    }
+
+    fn seen() -> Devices {
+        let dir = machine();
+        look(&Root::at(dir.path().to_owned())).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    #[test]
+    fn partitions_stand_behind_their_disk_in_order_and_what_has_no_size_apart() {
+        let seen = seen();
+        let names: Vec<&str> = seen.devices.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["dm-0", "nvme0n1", "sda", "sda2", "sda10"]);
+        assert_eq!(seen.empty, ["loop0"]);
+        let [volume, nvme, disk, part, _] = &seen.devices[..] else { panic!("{seen:?}") };
+        assert_eq!((volume.label.as_deref(), &volume.below), (Some("vg-root"), &vec!["sda2".to_owned()]));
+        assert_eq!((nvme.bus.as_deref(), disk.bus.as_deref()), (Some("NVMe over PCIe"), Some("SATA")));
+        assert_eq!((disk.model.as_deref(), disk.bytes), (Some("SPINNER 9000"), 1 << 20));
+        assert_eq!(disk.partitions, ["sda10", "sda2"]);
+        assert_eq!((part.disk.as_deref(), part.start_bytes), (Some("sda"), Some(512 << 10)));
+        assert_eq!(part.holders, ["dm-0"]);
+    }
+
+    #[test]
+    fn a_queue_is_told_as_it_is_and_what_is_missing_with_its_reason() {
+        let seen = seen();
+        let disk = &seen.devices[2];
+        let queue = &disk.queue;
+        assert_eq!(queue.scheduler, Ok("mq-deadline".into()));
+        assert_eq!((&queue.rotational, &queue.write_cache), (&Ok(true), &Ok("write back".into())));
+        assert_eq!((&queue.max_request_bytes, &queue.logical_block_bytes), (&Ok(1280 << 10), &Ok(512)));
+        assert!(queue.requests.as_ref().is_err_and(|why| why.contains("nr_requests")));
+        assert_eq!(disk.read_only, Ok(false));
+        assert!(disk.removable.as_ref().is_err_and(|why| why.contains("maybe")));
+        assert_eq!(seen.devices[3].queue.scheduler, queue.scheduler, "a partition has that of its disk");
+    }
+
+    #[test]
+    fn whoever_uses_a_device_is_found_over_what_is_built_on_it() {
+        let seen = seen();
+        let mounts = |at: usize| seen.devices[at].mounts.as_ref().map_or(0, Vec::len);
+        assert_eq!((mounts(0), mounts(2)), (1, 0));
+        for at in [0, 2, 3] {
+            let used = &seen.devices[at].used_by;
+            assert!(
+                used.as_ref().is_ok_and(|u| u.as_ref().is_some_and(|u| u.contains("mounted on /"))),
+                "{used:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_sys_there_is_a_reason() {
+        let nowhere = look(&Root::at("/nonexistent-prefix".into()));
+        assert!(nowhere.is_err_and(|why| why.contains("/sys/class/block")));
+    }
+}

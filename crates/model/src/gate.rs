@@ -1,0 +1,138 @@
+//! Gates: what a result has to reach, and what came of it.
+//!
+//! For: a condition as it was said with `--fail-if`, kept in the plan, and its outcome in a report. Not for: reading one from text
+//! ([`crate::spec::gate`]), deciding it (crate `analysis`), nor gates between two sides ([`crate::comparison::Gate`]).
+
+use crate::answer::AnswerWord;
+use crate::job::Kind;
+use crate::units::{show_ns, show_rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Under which condition a measurement fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Name of the result that it is about; `None` for every result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// What it limits.
+    pub limit: Limit,
+}
+
+/// A limit on one number of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The latency of this rank is at most so long.
+    Latency {
+        /// Operations that it is about; `None` for all reads, writes and trims that there are, each by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<Kind>,
+        /// The rank as reports name it: `99.9`.
+        percentile: String,
+        /// Still kept at so many ns.
+        at_most_ns: u64,
+    },
+    /// Operations per second are at least so many.
+    Iops {
+        /// Operations per second.
+        at_least: f64,
+    },
+    /// Bytes per second are at least so many.
+    MbPerS {
+        /// 10^6 bytes per second.
+        at_least: f64,
+    },
+}
+
+impl Limit {
+    /// Whether it is about a percentile, which takes more runs than a rate.
+    pub fn is_of_percentile(&self) -> bool {
+        matches!(self, Self::Latency { .. })
+    }
+
+    /// The number that is limited, in words: `sync p99`.
+    pub fn number(&self) -> String {
+        match self {
+            Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
+            Self::Latency { kind: None, percentile, .. } => format!("p{percentile}"),
+            Self::Iops { .. } => "IOPS".into(),
+            Self::MbPerS { .. } => "MB/s".into(),
+        }
+    }
+
+    /// A value of that number with its unit.
+    pub fn show(&self, value: f64) -> String {
+        match self {
+            Self::Latency { .. } => show_ns(value),
+            Self::Iops { .. } => format!("{} IOPS", show_rate(value)),
+            Self::MbPerS { .. } => format!("{} MB/s", show_rate(value)),
+        }
+    }
+
+    /// The limit itself, in ns, operations per second or 10^6 bytes per second.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Latency { at_most_ns, .. } => *at_most_ns as f64,
+            Self::Iops { at_least } | Self::MbPerS { at_least } => *at_least,
+        }
+    }
+}
+
+impl Condition {
+    /// As it is typed: `sync.p99>10ms`.
+    pub fn words(&self) -> String {
+        let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        let limit = match &self.limit {
+            Limit::Latency { kind, percentile, at_most_ns } => {
+                let kind = kind.map_or_else(String::new, |kind| format!("{}.", kind.word()));
+                format!("{kind}p{percentile}>{}", typed(*at_most_ns))
+            }
+            Limit::Iops { at_least } => format!("iops<{at_least}"),
+            Limit::MbPerS { at_least } => format!("mb/s<{at_least}"),
+        };
+        result + &limit
+    }
+}
+
+/// A duration in the largest unit that says it exactly.
+fn typed(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let exact = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));
+    exact.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
+}
+
+/// What came of a condition at one number of one result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// The condition as it is typed.
+    pub condition: String,
+    /// Name of the result; the name that was typed where there is no such result.
+    pub result: String,
+    /// The number that is limited: `sync p99`, `IOPS`.
+    pub number: String,
+    /// `ns`, `IOPS` or `MB/s`.
+    pub unit: String,
+    /// What it is held against.
+    pub limit: f64,
+    /// What was measured: the mean of the runs on a logarithmic scale; `None` where there are too few operations to say.
+    pub value: Option<f64>,
+    /// Between these it lies: each bound holds with 95 % confidence. `None` where there are too few runs or operations.
+    pub bounds: Option<[f64; 2]>,
+    /// Runs that it rests on.
+    pub runs: u32,
+    /// Runs that would settle it, where it cannot be told and a thousand would.
+    pub runs_needed: Option<u32>,
+    /// `PASS`, `FAIL` or `INCONCLUSIVE`.
+    pub word: AnswerWord,
+    /// Why, in a sentence.
+    pub sentence: String,
+}
+
+#[test]
+fn a_condition_is_written_as_it_is_typed() {
+    for typed in ["sync.p99>10ms", "a, b: p99.9>1500us", "iops<20000", "mb/s<90.5", "read.p50>1s"] {
+        let said = crate::spec::gate::conditions(typed).unwrap_or_default();
+        assert_eq!(said.iter().map(Condition::words).collect::<Vec<_>>(), [typed]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Job files as commands take them: what they say, and what the command line says beside it.
+//!
+//! For: `fathom run JOB.toml` and `fathom recipe`. Not for: reading the language (crate `dialect`), nor for finding out which TARGET is a
+//! job file.
+
+use super::common::Said;
+use crate::failure::Failure;
+use crate::request::{JobSource, Request};
+use dialect::Trouble;
+use model::spec::JobSpec;
+use model::spec::keys::{self, Command, Set};
+use std::path::PathBuf;
+
+/// What is wrong with a job file, with its place.
+pub(super) fn pointed(trouble: &Trouble) -> Failure {
+    Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
+}
+
+/// Puts the job of a file into the request, and into that what the command line said.
+///
+/// # Errors
+/// A usage failure that names the flag.
+pub(super) fn take(
+    request: &mut Request,
+    said: &[Said],
+    source: JobSource,
+    mut job: JobSpec,
+) -> Result<(), Failure> {
+    let name = source.name();
+    overrule(&mut job, said, &name)?;
+    targets_are_used(&job, &request.targets, &name)?;
+    // What the text says was checked where its lines are known; this is what the command line says or adds.
+    let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(Failure::Usage(format!("{name}: {}", problem.in_toml())));
+    }
+    request.job = job;
+    request.source = Some(source);
+    Ok(())
+}
+
+/// Puts what the command line says into the job of a file, or says why it cannot stand beside it.
+fn overrule(job: &mut JobSpec, said: &[Said], file: &str) -> Result<(), Failure> {
+    let refuse = |why: String| Err(Failure::Usage(why));
+    for Said { key, values } in said {
+        let name = key.name;
+        if !key.taken.contains(&Command::RunFile) {
+            let allowed: Vec<String> =
+                keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
+            return refuse(format!(
+                "--{name} stands beside the job file {file}, which says the workload; write {name} into it (beside it go {})",
+                allowed.join(", ")
+            ));
+        }
+        if matches!(key.set, Set::Phase(_)) && job.phases.len() > 1 {
+            return refuse(format!(
+                "--{name} stands beside {file}, which has {} phases; write {name} into each of them",
+                job.phases.len()
+            ));
+        }
+        key.say(job, values.iter().map(String::as_str)).or_else(|why| refuse(format!("--{name}: {why}")))?;
+    }
+    Ok(())
+}
+
+/// Refuses a target that no stream uses.
+fn targets_are_used(job: &JobSpec, targets: &[PathBuf], file: &str) -> Result<(), Failure> {
+    let mut streams = job.phases.iter().flat_map(|p| &p.streams);
+    match targets.first() {
+        Some(target) if streams.all(|stream| !stream.target.is_empty()) => Err(Failure::Usage(format!(
+            "{} changes nothing here: every stream of {file} names its own target; leave one of them out",
+            target.display()
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,110 @@
+//! `fathom recipe`: its flags.
+
+use super::common::{Measuring, ShowingArgs};
+use super::job_file;
+use crate::failure::Failure;
+use crate::recipes::{self, RECIPES, Recipe};
+use crate::request::{JobSource, Request, Work};
+use crate::show::Showing;
+use crate::stdout;
+use clap::Arg;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use model::gate::Condition;
+use std::path::PathBuf;
+
+/// Ask of a place what an application asks of it: a job file with its source, and the limit that the source names.
+///
+/// Without a NAME all recipes are listed. Where the source names a limit, the report begins with PASS, FAIL or INCONCLUSIVE: PASS
+/// where the number is within the limit with 95 % confidence. --explain prints the job file, which is also what to begin
+/// a job file of your own with.
+#[derive(clap::Args, Debug)]
+#[command(mut_args(of_a_recipe))]
+pub struct Args {
+    /// Which one [default: list them]
+    #[arg(value_parser = names())]
+    name: Option<&'static Recipe>,
+    /// Directory, file or block device [default: the current directory]
+    target: Option<PathBuf>,
+    /// Print the job file with its source, and what would be measured, with the origin of every setting, and stop
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
+    showing: ShowingArgs,
+}
+
+/// A list has nothing to be measured or shown otherwise.
+fn of_a_recipe(arg: Arg) -> Arg {
+    if arg.get_id() == "name" { arg } else { arg.requires("name") }
+}
+
+fn names() -> impl TypedValueParser<Value = &'static Recipe> {
+    let values = RECIPES.iter().map(|r| PossibleValue::new(r.name).help(r.about));
+    PossibleValuesParser::new(values)
+        .try_map(|name| recipes::find(&name).ok_or_else(|| format!("there is no recipe {name}")))
+}
+
+impl Args {
+    /// What was said; `None` where only the list was asked for, which is printed.
+    ///
+    /// # Errors
+    /// A usage failure that names the flag.
+    pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
+        let Some(recipe) = self.name else {
+            stdout::text(&list())?;
+            return Ok(None);
+        };
+        let said = self.measuring.said().to_vec();
+        let mut request = self.measuring.request(Work::Job, self.target);
+        let source = JobSource::Recipe(recipe);
+        let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
+        job_file::take(&mut request, &said, source, job.map_err(|trouble| job_file::pointed(&trouble))?)?;
+        Ok(Some((request, self.showing.showing(self.explain)?)))
+    }
+}
+
+/// Two lines for each: what it asks, and under which condition it fails.
+fn list() -> String {
+    let width = RECIPES.iter().map(|r| r.name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for recipe in RECIPES {
+        out += &format!("{:width$}  {}\n", recipe.name, recipe.about);
+        let conditions = conditions(recipe);
+        if !conditions.is_empty() {
+            out += &format!("{:width$}  fails if {}\n", "", conditions.join(" or "));
+        }
+    }
+    out
+}
+
+/// As they are typed.
+fn conditions(recipe: &Recipe) -> Vec<String> {
+    let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems).ok();
+    let said = job.and_then(|job| job.fail_if).unwrap_or_default();
+    said.iter().map(Condition::words).collect()
+}
+
+#[test]
+fn every_recipe_is_a_job_with_a_source() {
+    for recipe in RECIPES {
+        let job = dialect::job::parse(recipe.name, recipe.text, crate::plan::problems);
+        let job = job.unwrap_or_else(|trouble| panic!("{trouble}"));
+        let problems = job.check();
+        assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
+        assert!(job.name.is_some(), "{}: its results have a name", recipe.name);
+        assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
+        // What can be said beside a recipe is how often and how long, so it says where itself.
+        assert!(job.phases.iter().flat_map(|p| &p.streams).all(|s| s.target.is_empty()), "{}", recipe.name);
+    }
+    let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), RECIPES.len(), "no name is there twice");
+}
+
+#[test]
+fn the_list_fits_a_terminal() {
+    assert!(list().lines().all(|line| line.chars().count() <= 80), "{}", list());
+    assert!(list().contains("fails if sync.p99>10ms"), "{}", list());
+}

@@ -1,0 +1,128 @@
+//! What is around measuring: the devices of the machine, completions for shells, manual pages.
+
+use crate::disk::{Device, Disk, Image};
+use crate::stage::{Outcome, Stage, is_root, names, skip, tool};
+use serde_json::Value;
+use std::path::Path;
+
+fn nothing() -> &'static Path {
+    Path::new("")
+}
+
+/// The device of this name.
+#[track_caller]
+fn device(out: &Outcome, name: &str) -> Value {
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    let seen: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {out:?}"));
+    let all = seen["devices"].as_array().unwrap();
+    all.iter().find(|d| d["name"] == name).unwrap_or_else(|| panic!("no {name}: {all:#?}")).clone()
+}
+
+#[test]
+fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(free) = Device::on(&stage.file("free", 8), Image::Direct) else { return };
+    let words = "devices --format json";
+    let shown = device(&stage.fathom(words, nothing()), free.name());
+    assert_eq!((&shown["kind"], &shown["bytes"]), (&"loop".into(), &(8 << 20).into()));
+    assert_eq!(shown["backing_file"], free.image.to_str().unwrap());
+    assert_eq!(shown["backing_direct"], true);
+    assert_eq!(shown["used_by"]["Ok"], Value::Null, "{shown:#}");
+    let scheduler = std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", free.name())).unwrap();
+    let chosen = shown["queue"]["scheduler"]["Ok"].as_str().unwrap();
+    assert!(
+        scheduler.trim() == chosen || scheduler.contains(&format!("[{chosen}]")),
+        "{chosen} of {scheduler}"
+    );
+
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    let inside = device(&disk.fathom(&stage, words, nothing()), disk.name());
+    let mounts = inside["mounts"]["Ok"].as_array().unwrap();
+    assert!(
+        mounts.iter().any(|m| m["point"] == disk.dir.to_str().unwrap() && m["kind"] == "ext4"),
+        "{inside:#}"
+    );
+    // Mounted where nobody else sees it, and found all the same.
+    let outside = device(&stage.fathom(words, nothing()), disk.name());
+    assert_eq!(outside["mounts"]["Ok"], Value::Array(Vec::new()));
+    assert!(outside["used_by"]["Ok"].as_str().unwrap().contains("mount namespace"), "{outside:#}");
+
+    let text = stage.fathom("devices", nothing()).stdout;
+    let line = text.lines().find(|l| l.starts_with(&format!("{}  ", free.name()))).unwrap();
+    assert!(line.contains("8 MiB, loop device"), "{text}");
+}
+
+#[test]
+fn devices_need_no_rights() {
+    let stage = Stage::new();
+    let out = stage.fathom_as_nobody("devices", nothing());
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    let count = names(Path::new("/sys/class/block")).len();
+    assert!(count == 0 || !out.stdout.is_empty());
+}
+
+/// What bash completes the last of these words to.
+fn completed(script: &Path, words: &[&str]) -> Vec<String> {
+    let asked = format!(
+        "source '{}'; COMP_WORDS=({}); COMP_CWORD={}; _fathom fathom '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words.join(" "),
+        words.len() - 1,
+        words[words.len() - 1],
+        words[words.len() - 2]
+    );
+    tool(&[&"bash", &"-c", &asked]).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_flags_and_values() {
+    let stage = Stage::beside_others();
+    for shell in ["bash", "zsh", "fish"] {
+        let out = stage.fathom(&format!("completions {shell}"), nothing());
+        assert!(out.code == Some(0) && out.stdout.contains("recipe"), "{shell}: {}", out.stderr);
+        std::fs::write(stage.path(shell), out.stdout).unwrap();
+    }
+    let script = stage.path("bash");
+    if tool(&[&"bash", &"-c", &"true"]).is_err() {
+        skip("there is no bash");
+        return;
+    }
+    assert_eq!(completed(&script, &["fathom", "rec"]), ["recipe"]);
+    assert!(completed(&script, &["fathom", "run", "--fail"]).contains(&"--fail-if".to_owned()));
+    assert_eq!(completed(&script, &["fathom", "bench", "--profile", "cd"]), ["cdm"]);
+    assert!(completed(&script, &["fathom", "recipe", "post"]).contains(&"postgres-wal".to_owned()));
+    assert_eq!(stage.fathom("completions tcsh", nothing()).code, Some(2));
+}
+
+#[test]
+fn every_command_has_a_manual_page_that_man_reads() {
+    let stage = Stage::beside_others();
+    let dir = stage.folder("man1");
+    let out = stage.fathom("man", &dir);
+    assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", ""), "{out:?}");
+    let pages = names(&dir);
+    assert!(
+        pages.contains(&dir.join("fathom.1")) && pages.contains(&dir.join("fathom-recipe.1")),
+        "{pages:?}"
+    );
+    let printed = stage.fathom("man", nothing()).stdout;
+    assert_eq!(printed, std::fs::read_to_string(dir.join("fathom.1")).unwrap());
+    let missing = stage.fathom("man", &stage.path("nowhere"));
+    assert!(missing.code == Some(2) && missing.stderr.contains("mkdir -p"), "{missing:?}");
+    if tool(&[&"man", &"--version"]).is_err() {
+        skip("there is no man");
+        return;
+    }
+    for page in &pages {
+        let told = tool(&[
+            &"sh",
+            &"-c",
+            &"LC_ALL=C MANROFFSEQ= MANWIDTH=80 man --warnings -l \"$0\" 2>&1 >/dev/null",
+            page,
+        ]);
+        assert_eq!(told, Ok(String::new()), "{}", page.display());
+    }
+}

@@ -1,0 +1,162 @@
+//! Recipes: what an application asks of a place, answered with PASS, FAIL or INCONCLUSIVE; and conditions of any other job.
+
+use crate::disk::{Disk, Image, ahead_of_others};
+use crate::group::Group;
+use crate::stage::{Outcome, Stage, is_root, wait, wait_long};
+use serde_json::Value;
+use std::path::Path;
+
+/// A run that others disturb is not measured again: these stories are about the answer.
+const SHORT: &str = "--time 400ms --attempts 1 --quiet";
+
+fn nothing() -> &'static Path {
+    Path::new("")
+}
+
+/// What the answer and its only gate are.
+#[track_caller]
+fn answer(out: &Outcome) -> (String, Value) {
+    let report = out.report().0;
+    let gates = report["gates"].as_array().unwrap_or_else(|| panic!("no gates: {out:?}"));
+    assert_eq!(gates.len(), 1, "{gates:#?}");
+    assert_eq!(report["answer"]["word"], gates[0]["word"]);
+    (report["answer"]["word"].as_str().unwrap().to_owned(), gates[0].clone())
+}
+
+/// Names of all recipes.
+fn names(stage: &Stage) -> Vec<String> {
+    let list = stage.fathom("recipe", nothing());
+    assert_eq!((list.code, list.stderr.as_str()), (Some(0), ""), "{list:?}");
+    let named = list.stdout.lines().filter(|line| !line.starts_with(' '));
+    named.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn recipes_are_listed_and_each_explains_itself_with_its_source() {
+    let stage = Stage::beside_others();
+    let dir = stage.folder("dir");
+    let names = names(&stage);
+    assert!(names.iter().any(|n| n == "etcd") && names.len() > 10, "{names:?}");
+    for name in &names {
+        let out = stage.fathom(&format!("recipe {name} --explain"), &dir);
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+        assert!(out.stdout.contains("# Source: http"), "{}", out.stdout);
+        assert!(out.stdout.contains(&format!("recipe {name}: 1 workload")), "{}", out.stdout);
+    }
+    let etcd = stage.fathom("recipe etcd --explain", &dir).stdout;
+    for words in ["sync.p99>10ms", "recipe etcd", "default: --fail-if has a percentile"] {
+        assert!(etcd.contains(words), "{words}: {etcd}");
+    }
+    assert!(stage.sessions().is_empty());
+}
+
+#[test]
+fn a_recipe_that_there_is_not_and_flags_of_a_list_are_refused() {
+    let stage = Stage::beside_others();
+    let unknown = stage.fathom("recipe etdc", nothing());
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("etcd"), "{unknown:?}");
+    for words in ["recipe --runs 8", "recipe --explain", "recipe --quiet", "recipe --format json"] {
+        let out = stage.fathom(words, nothing());
+        assert!(out.code == Some(2) && out.stderr.contains("NAME"), "{out:?}");
+    }
+    let workload = stage.fathom("recipe etcd --bs 4k", nothing());
+    assert_eq!(workload.code, Some(2), "{workload:?}");
+}
+
+#[test]
+fn every_recipe_runs() {
+    let stage = Stage::new();
+    let dir = stage.folder("dir");
+    for name in names(&stage) {
+        // Where there are phases, each has its own time.
+        let phased = ["mysql", "ccsio", "six-patterns", "bypass-cache"].contains(&name.as_str());
+        if phased {
+            continue;
+        }
+        let runs = if name == "etcd" { "" } else { "--runs 1" };
+        let words = format!("recipe {name} {runs} --time 200ms --attempts 1 --quiet --format json");
+        let out = stage.fathom(&words, &dir);
+        let report = out.report();
+        assert_eq!(report.0["title"], format!("recipe {name}"), "{out:?}");
+        assert!(!report.0["results"].as_array().unwrap().is_empty() && out.stderr.is_empty(), "{out:?}");
+        assert!(matches!(out.code, Some(0 | 1 | 4)), "{out:?}");
+    }
+}
+
+#[test]
+fn etcd_passes_on_a_fast_disk_and_fails_on_a_throttled_one() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
+    // How fast a disk is no story knows; that it keeps this is sure, and that a short run has enough syncs for it.
+    let easy = format!("recipe etcd {SHORT} --format json --fail-if sync.p90>5s");
+    let fast = wait(&mut ahead_of_others(&stage.command(&disk.enter(), &easy, &disk.dir)));
+    let (word, gate) = answer(&fast);
+    assert_eq!((word.as_str(), &gate["runs"]), ("PASS", &8.into()), "{gate:#}");
+    let bound = |at: usize| gate["bounds"][at].as_f64().unwrap();
+    assert!(bound(0) <= gate["value"].as_f64().unwrap() && bound(1) < 5e9, "{gate:#}");
+
+    let throttle = ("blkio", "blkio.throttle.write_iops_device", "$NUMBER 40");
+    let Some(group) = Group::limited(&disk, &throttle) else { return };
+    let prefix = [disk.enter(), group.enter()].concat();
+    let words = format!("recipe etcd {SHORT} --format json");
+    let slow = wait_long(&mut ahead_of_others(&stage.command(&prefix, &words, &disk.dir)));
+    let (word, gate) = answer(&slow);
+    assert_eq!((word.as_str(), slow.code), ("FAIL", Some(1)), "{gate:#}");
+    assert_eq!((&gate["condition"], &gate["limit"]), (&"sync.p99>10ms".into(), &1e7.into()));
+    let text = stage.fathom("show", &stage.sessions()[1]);
+    assert!(
+        text.stdout.starts_with("FAIL  sync p99 of etcd is above the limit of 10.0 ms"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
+fn the_page_cache_passes_for_no_storage() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.file("data", 16);
+    let words = format!(
+        "run --rw randread --cache buffered --engine sync --depth 1 {SHORT} --format json --fail-if p99>1s"
+    );
+    let run = |words: &str| wait(&mut ahead_of_others(&stage.command(&[], words, &file)));
+    let out = run(&words);
+    let (word, gate) = answer(&out);
+    assert_eq!((word.as_str(), out.code), ("INCONCLUSIVE", Some(1)), "{gate:#}");
+    assert!(gate["sentence"].as_str().unwrap().contains("--accept A01"), "{gate:#}");
+    let out = run(&format!("{words} --accept A01"));
+    // What the CPU limits has another name too, and so exit code 1.
+    assert!(answer(&out).0 == "PASS" && matches!(out.code, Some(0 | 1)), "{out:?}");
+}
+
+#[test]
+fn conditions_pass_fail_and_are_refused_where_nothing_has_the_number() {
+    let stage = Stage::beside_others();
+    let sim = "run --rw randread --engine sim --depth 1 --time 100ms --warmup 0 --quiet --format json";
+    // The simulated device serves one operation in 100 us.
+    for (condition, word, code) in [
+        ("p99>1s", "PASS", 0),
+        ("p99>1us", "FAIL", 1),
+        ("iops<1", "PASS", 0),
+        ("iops<1m", "FAIL", 1),
+        ("mb/s<1", "PASS", 0),
+    ] {
+        let out = stage.fathom(&format!("{sim} --fail-if {condition}"), nothing());
+        assert_eq!((answer(&out).0.as_str(), out.code), (word, Some(code)), "{condition}: {out:?}");
+    }
+    for (condition, words) in [
+        ("sync.p99>1ms", "nothing here does a sync"),
+        ("other:p99>1ms", "no result has this name"),
+        ("p99<1ms", "type >"),
+        ("p98>1ms", "no condition"),
+        ("p99>1ms --runs 3", "--runs 8"),
+    ] {
+        let out = stage.fathom(&format!("{sim} --fail-if {condition}"), nothing());
+        assert!(out.code == Some(2) && out.stderr.contains(words), "{condition}: {out:?}");
+    }
+}
