@@ -187,6 +187,11 @@ fn check() -> Addition {
 
 fn format() -> Addition {
     let table = "crates/report/src/formats/mod.rs";
+    // It can write a report alone, and says so of each other kind.
+    let kinds = like("crates/report/src/format.rs", &[]);
+    let kinds = kinds.lines().filter_map(|l| l.trim().strip_prefix("pub ")?.split_once(": Option<Writer<"));
+    let others = kinds.filter(|(kind, _)| *kind != "report").map(|(kind, _)| format!("{kind}: None,"));
+    let others = others.collect::<Vec<_>>().join("\n    ");
     let file = r#"//! The format `count`: how many results there are.
 //!
 //! For: this story. Not for: anything else.
@@ -200,12 +205,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "count",
     content: Content::Text,
     report: Some(Writer { about: "how many results", write }),
-    comparison: None,
-    plan: None,
-    sessions: None,
-    pages: None,
-    diagnosis: None,
-    verified: None,
+    OTHERS
 };
 
 fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -214,7 +214,7 @@ fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
 "#;
     Addition {
         row: "an output format",
-        new: vec![("crates/report/src/formats/count.rs", file.into())],
+        new: vec![("crates/report/src/formats/count.rs", file.replace("OTHERS", &others))],
         edits: vec![
             Edit { file: table, old: "mod csv;\n", new: "mod count;\nmod csv;\n" },
             Edit { file: table, old: "&csv::FORMAT,", new: "&count::FORMAT, &csv::FORMAT," },
