@@ -81,8 +81,12 @@ mod tests {
     use observation::tests::in_order;
     use report::TEXT;
 
+    /// Columns in which none of these sentences is broken.
+    const WIDE: usize = 110;
+
     fn text(diagnosis: &Diagnosis, colour: bool) -> String {
-        let shown = TEXT.bytes(diagnosis, Style { colour, ..Style::default() }).unwrap_or_default();
+        let shown =
+            TEXT.bytes(diagnosis, Style { colour, width: WIDE, ..Style::default() }).unwrap_or_default();
         String::from_utf8(shown).unwrap_or_default()
     }
 
@@ -127,6 +131,6 @@ mod tests {
             "{list}"
         );
         assert!(text(&diagnosis, true).contains("\x1b[33mFINDING    \x1b[0m"));
-        assert!(plain.lines().all(|l| l.chars().count() <= 110), "{plain}");
+        assert!(plain.lines().all(|l| l.chars().count() <= WIDE), "{plain}");
     }
 }

@@ -9,6 +9,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::evidence::{FileState, Moment, Snapshot, TargetState};
 use model::finding::Severity;
+use model::job::{GROW, Stream};
 use model::plan::Role;
 use model::units::show_bytes;
 
@@ -22,7 +23,7 @@ pub(super) const CHECK: Check = Check {
                 (FIEMAP) where the run only reads. Programs cannot read the change cookies of file systems; the time of the \
                 last change takes their place.",
         formula: formula!(
-            "Void where the length changed in a run, or where from one run to the next it is another file. Where it is only \
+            "Void where the length changed in a run other than by `--engine sync:grow`, or where from one run to the next it is another file. Where it is only \
              read, void too where bytes were taken out of the file or it was stored anew, and biased where only the time of \
              the last change moved: another process wrote to it. Biased where a name of the file was removed or given to \
              another file in a run: what was measured is no longer what has the name. Attempts that do not count are looked at \
@@ -128,7 +129,10 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     // Our own file is held open from the first run to the last, and who resumes a session makes it anew.
     let users = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
     let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    let never_written = !streams.filter(|s| s.targets.contains(&target)).any(|s| s.access.writes());
+    let using: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
+    let never_written = !using.iter().any(|s| s.access.writes());
+    // A file that grows by what is written to it is as long as the run came.
+    let grows = using.iter().any(|s| s.options.contains_key(GROW));
     let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
     let mut last = prepared.filter(|_| users).map(|s| state(s, target)).transpose()?;
     let mut attempts: Vec<&CaseRun> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();
@@ -143,6 +147,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
         between(start, stop, only_read, &mut out)?;
         last = users.then_some(stop);
     }
+    out.retain(|change| !(grows && matches!(change, Change::Length(..))));
     Ok(out)
 }
 
@@ -226,6 +231,9 @@ fn what_happened_between_runs_or_in_an_attempt_that_does_not_count_is_found() {
         );
         assert_eq!(severity(Role::Made, from, |f| f.device += 1), None, "resumed before run {from}");
     }
+    let mut grown = changed(&Fixture::honest_write(), |f| f.bytes = 4096);
+    grown.header.plan.jobs[0].phases[0].streams[0].options.insert(GROW.into(), None);
+    assert_eq!(CHECK.severity(&grown), None, "it grows by what is written");
     // Between runs our own jobs wrote.
     let write = Fixture { role: Role::File, ..Fixture::honest_write() };
     assert_eq!(CHECK.severity(&later(&write, 4, |f| f.modified_ns += 1)), None);
