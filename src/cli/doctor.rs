@@ -6,7 +6,7 @@ use model::diagnosis::Diagnosis;
 use report::Format;
 use std::path::PathBuf;
 
-/// Look at a place before measuring it: its whole block stack, what would spoil a number, and what repairs that.
+/// Look at a place before measuring it: its whole block stack, what would spoil a number, and how to fix it.
 ///
 /// Nothing is written or changed. It watches for 3 seconds what others do. Every line is OK, a FINDING with what to do
 /// about it, or NOT CHECKED with the reason; `fathom explain ID` tells more of the check that a finding names.

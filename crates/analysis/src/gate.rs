@@ -1,4 +1,4 @@
-//! The conditions of `--fail-if`: whether a result keeps them, breaks them, or neither can be shown.
+//! The conditions of `--fail-if`: whether a result meets them, misses them, or neither can be shown.
 //!
 //! For: the gates of a report and the answer that they come to. Not for: gates between two sides (`compare`), nor the exit code
 //! ([`crate::verdict`]).
@@ -55,7 +55,7 @@ pub(crate) fn gates(
         let before = all.len();
         for (of, result) in answered.iter().zip(results).filter(|(_, r)| about(&r.name)) {
             for limit in limits(condition, &of.case) {
-                all.push(Held { condition, limit, case: &of.case, result, acting }.gate());
+                all.push(Gated { condition, limit, case: &of.case, result, acting }.gate());
             }
         }
         if all.len() == before {
@@ -106,7 +106,7 @@ fn unit(limit: &Limit) -> &'static str {
 }
 
 /// A limit at one number of one result.
-struct Held<'a> {
+struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
     case: &'a Case<'a>,
@@ -115,7 +115,7 @@ struct Held<'a> {
 }
 
 /// The number over the runs.
-struct Seen {
+struct Estimate {
     value: f64,
     bounds: [f64; 2],
     /// Of all runs together, where that is another number than the mean of theirs.
@@ -126,15 +126,15 @@ struct Seen {
 /// A word, and why.
 type Word = (AnswerWord, String);
 
-impl Held<'_> {
+impl Gated<'_> {
     fn gate(self) -> Gate {
-        let seen = self.seen();
+        let seen = self.estimate();
         let (word, sentence) = match (&seen, self.result.void) {
             (_, true) => (
                 AnswerWord::Inconclusive,
                 format!("{} has no number: a finding invalidates it.", self.result.name),
             ),
-            (Ok(seen), false) => self.of_storage(self.held(seen)),
+            (Ok(seen), false) => self.of_storage(self.decide(seen)),
             (Err(why), false) => self.by_counting().unwrap_or_else(|| {
                 (AnswerWord::Inconclusive, format!("{} cannot be told: {why}.", self.number()))
             }),
@@ -164,7 +164,7 @@ impl Held<'_> {
     ///
     /// # Errors
     /// Why there is none, and what to type.
-    fn seen(&self) -> Result<Seen, String> {
+    fn estimate(&self) -> Result<Estimate, String> {
         let runs = &self.result.runs;
         let (values, fewest, together): (Vec<f64>, usize, Option<f64>) = match &self.limit {
             Limit::Iops { .. } => (runs.iter().map(|r| r.iops).collect(), FEWEST_RUNS, None),
@@ -188,7 +188,7 @@ impl Held<'_> {
             return Err(self.too_few());
         }
         let none = || "a run has no rate".to_owned();
-        Ok(Seen { together, ..over_runs(&values, self.limit.value()).ok_or_else(none)? })
+        Ok(Estimate { together, ..over_runs(&values, self.limit.value()).ok_or_else(none)? })
     }
 
     /// Why runs have no such percentile.
@@ -216,7 +216,7 @@ impl Held<'_> {
     }
 
     /// The number against the limit.
-    fn held(&self, seen: &Seen) -> Word {
+    fn decide(&self, seen: &Estimate) -> Word {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (seen.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
@@ -351,7 +351,7 @@ fn mean_and_half(values: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// On logarithms, since runs vary by factors.
-fn over_runs(values: &[f64], limit: f64) -> Option<Seen> {
+fn over_runs(values: &[f64], limit: f64) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
     }
@@ -366,7 +366,7 @@ fn over_runs(values: &[f64], limit: f64) -> Option<Seen> {
             .is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
     let runs_needed = (values.len() as u32 + 1..=MOST_RUNS).find(settles);
-    bounds.iter().all(|b| b.is_finite()).then(|| Seen {
+    bounds.iter().all(|b| b.is_finite()).then(|| Estimate {
         value: mean.exp(),
         bounds,
         together: None,

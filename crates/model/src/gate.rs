@@ -30,7 +30,7 @@ pub enum Limit {
         kind: Option<Kind>,
         /// The rank as reports name it: `99.9`.
         percentile: String,
-        /// Still kept at so many ns.
+        /// The longest that meets it, in ns.
         at_most_ns: u64,
     },
     /// Operations per second are at least so many.
@@ -113,7 +113,7 @@ pub struct Gate {
     pub number: String,
     /// `ns`, `IOPS` or `MB/s`.
     pub unit: String,
-    /// What it is held against.
+    /// What it is compared with.
     pub limit: f64,
     /// What was measured: the mean of the runs on a logarithmic scale; `None` where there are too few operations to say.
     pub value: Option<f64>,

@@ -18,7 +18,7 @@ pub const ATTEMPTS: u32 = 3;
 pub const MAX_ATTEMPTS: u32 = 100;
 /// Runs that an interval or a trend is decided on at least: below, what looks narrow or flat is so by luck too often.
 pub const FEWEST_ROUNDS: u32 = 5;
-/// Runs that a percentile is held against a limit with at least: those of fewer are too much alike by luck too often.
+/// Fewest runs in which a percentile is compared with a limit: fewer are too often alike by chance.
 pub const FEWEST_GATED_RUNS: u32 = 8;
 /// Widest precision that can be asked for, in percent: beyond, the runs say no more than an order of magnitude.
 pub const MAX_PRECISION_PERCENT: f64 = 50.0;
