@@ -15,7 +15,7 @@ const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 fn a_throttle_is_named_with_its_limit_and_is_what_limits() {
     let Some(report) = scene::THROTTLED.must_be_seen(&Stage::watching()) else { return };
     let limit = report.must_say("D04", "finding");
-    assert!(limit["sentence"].as_str().unwrap().contains("1,000"), "{limit:#}");
+    assert!(limit["sentence"].as_str().unwrap().contains("250"), "{limit:#}");
     let above = report.must_say("D05", "finding");
     let share = above["evidence"]["above_share"].as_f64().unwrap_or_else(|| panic!("{above:#}"));
     assert!(share >= 0.95, "{share} of the waiting was above the device");
