@@ -90,6 +90,7 @@ impl Arena {
     ///
     /// # Panics
     /// Where there is no such slot: a defect of the caller.
+    #[inline]
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
         // SAFETY: the slot lies inside the mapping (slot < slots, stride * slots <= mapped), was zeroed by the kernel, and
