@@ -161,7 +161,7 @@ impl Line {
 
     fn words(&self) -> String {
         let mut sizes: Vec<String> = Vec::new();
-        for words in self.drawn_sizes().map(Sizes::words) {
+        for words in self.drawn_sizes().map(Sizes::in_a_name) {
             if !sizes.contains(&words) {
                 sizes.push(words);
             }
@@ -192,6 +192,15 @@ fn words_are_those_of_the_field() {
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
+    let sizes = |sizes: Sizes| {
+        let mut access = Access::plain(Pattern::Sequential, 512, 0);
+        access.lines[0].sizes = PerKind::all(sizes);
+        access.words()
+    };
+    assert_eq!(sizes(Sizes::Fixed(2300)), "2300 B sequential write");
+    assert_eq!(sizes(Sizes::Range(512, 1536)), "512-1536 B sequential write");
+    assert_eq!(sizes(Sizes::Range(512, 4096)), "512-4K sequential write");
+    assert_eq!(sizes(Sizes::Split(vec![(512, 60), (4096, 40)])), "512:60,4K:40 sequential write");
     assert_eq!((odd.block_bytes(), odd.largest_bytes(), odd.read_percent()), (None, 65536, None));
     assert_eq!(odd.kinds().collect::<Vec<_>>(), [Kind::Read, Kind::Write, Kind::Trim]);
 }

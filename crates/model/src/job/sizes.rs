@@ -63,4 +63,14 @@ impl Sizes {
             Self::Split(sizes) => sizes.iter().map(weighted).collect::<Vec<_>>().join(","),
         }
     }
+
+    /// The same inside a name, where a bare number would not be taken for a size: `512 B`, `4K`, `512-1000 B`.
+    pub fn in_a_name(&self) -> String {
+        let words = self.words();
+        let bare = match self {
+            Self::Fixed(_) | Self::Range(..) => words.ends_with(|c: char| c.is_ascii_digit()),
+            Self::Split(_) => false,
+        };
+        if bare { format!("{words} B") } else { words }
+    }
 }
