@@ -1,6 +1,7 @@
 //! `fathom api`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{Request, Work};
@@ -27,19 +28,19 @@ pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
     /// Bytes per operation, several with commas, 512 to 8m [default: 4k,128k in order, 4k random]
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = "Workload")]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size, help_heading = WHAT)]
     bs: Vec<u32>,
     /// Only these, several with commas; --list has the names
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = "Workload")]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = interface, help_heading = WHAT)]
     interface: Vec<&'static Interface>,
-    /// Print all interfaces, one a line, and stop
-    #[arg(long, conflicts_with = "format")]
-    list: bool,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print all interfaces, one a line, and stop
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    list: bool,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,6 +1,7 @@
 //! `fathom bench`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -17,17 +18,17 @@ pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
     /// Named list of tests [default: cdm]
-    #[arg(long, value_name = "NAME", value_parser = names())]
+    #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
     profile: Option<String>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
     /// `last`
-    #[arg(long, value_name = "SESSION", help_heading = "Measuring")]
+    #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,5 +1,6 @@
 //! Flags that several commands share.
 
+use super::headings::{OUTPUT, SAFETY};
 use super::unknown;
 use crate::failure::Failure;
 use crate::output::{self, Replace};
@@ -109,19 +110,18 @@ fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
 
 /// How a measurement is made.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Measuring")]
 pub(super) struct Measuring {
     #[command(flatten)]
     keys: Keys,
+    /// Keep nothing: the session is gone when the report was printed
+    #[arg(long, help_heading = OUTPUT)]
+    no_history: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     destroy: Vec<OsString>,
     /// Withhold every number unless this block device (name, path or serial) is below each target
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = SAFETY)]
     expect_device: Option<String>,
-    /// Keep nothing: the session is gone when the report was printed
-    #[arg(long)]
-    no_history: bool,
     /// Fault on purpose, for fathom's own tests
     #[arg(long, hide = true, value_enum)]
     test_hook: Option<HookWord>,
@@ -129,7 +129,7 @@ pub(super) struct Measuring {
 
 /// How the result is shown.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Showing")]
+#[command(next_help_heading = OUTPUT)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct ShowingArgs {
     /// Form of the report on standard output

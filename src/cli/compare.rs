@@ -1,6 +1,7 @@
 //! `fathom compare`: its flags.
 
 use super::common::formats_of;
+use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
 use analysis::compare::{Options, RegressionThreshold};
 use clap::ValueEnum;
@@ -29,19 +30,19 @@ pub struct Args {
     b: String,
     /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %. Without it: 5 % for one
     /// session against one, else 1 %
-    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
     margin: Option<f64>,
     /// Exit with 1 where B is surely slower by more than this, in percent; CANNOT TELL does not fail
-    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
     fail_if_slower: Option<f64>,
     /// Which numbers count for --fail-if-slower
-    #[arg(long, value_enum, default_value = "headline", requires = "fail_if_slower")]
+    #[arg(long, value_enum, help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
     fail_on: Which,
     /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
-    #[arg(long, value_name = "ID", value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
+    #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
     accept: Option<String>,
-    /// ToolLayout of the answer
-    #[arg(long, default_value = "text", value_parser = formats_of::<Comparison>())]
+    /// Form of the answer
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
     format: &'static Format,
 }
 

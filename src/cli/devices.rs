@@ -1,6 +1,7 @@
 //! `fathom devices`: its flags.
 
 use super::common::formats_of;
+use super::headings::OUTPUT;
 use model::devices::Devices;
 use report::Format;
 
@@ -11,7 +12,7 @@ use report::Format;
 #[command(after_help = "Exit codes: 0 looked; 2 usage; 3 the machine refused.")]
 pub struct Args {
     /// Form of the answer
-    #[arg(long, default_value = "text", value_parser = formats_of::<Devices>())]
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Devices>())]
     format: &'static Format,
 }
 

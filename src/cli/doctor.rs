@@ -1,6 +1,7 @@
 //! `fathom doctor`: its flags.
 
 use super::common::formats_of;
+use super::headings::OUTPUT;
 use crate::doctor::Request;
 use model::diagnosis::Diagnosis;
 use report::Format;
@@ -16,8 +17,8 @@ pub struct Args {
     /// Directory, file or block device
     #[arg(default_value = ".")]
     target: PathBuf,
-    /// ToolLayout of the answer
-    #[arg(long, default_value = "text", value_parser = formats_of::<Diagnosis>())]
+    /// Form of the answer
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Diagnosis>())]
     format: &'static Format,
 }
 

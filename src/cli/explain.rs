@@ -1,6 +1,7 @@
 //! `fathom explain`: its flags.
 
 use super::common::formats_of;
+use super::headings::OUTPUT;
 use crate::explain::{self, Request};
 use crate::failure::Failure;
 use model::check_page::Pages;
@@ -15,8 +16,8 @@ pub struct Args {
     /// Ids or names of checks [default: all]
     #[arg(value_name = "ID")]
     checks: Vec<String>,
-    /// ToolLayout of the answer
-    #[arg(long, default_value = "text", value_parser = formats_of::<Pages>())]
+    /// Form of the answer
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Pages>())]
     format: &'static Format,
 }
 

@@ -1,6 +1,7 @@
 //! `fathom export`: its flags.
 
 use super::common::format_names;
+use super::headings::OUTPUT;
 use crate::history::{Export, SESSION_FORM};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::report::Report;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 /// Each is written under its id, with its tags and notes beside it, and the names are printed. In a directory nothing is written
 /// over; the file for one session is replaced as a whole, unless it is a session or no text.
 #[derive(clap::Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
 pub struct Args {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`
     #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
@@ -18,7 +20,7 @@ pub struct Args {
     /// Where to: a directory; for one session also a file, a FIFO, or - for standard output
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     output: PathBuf,
-    /// ToolLayout [default: by the extension of the file, else session]
+    /// Form [default: by the extension of the file, else session]
     #[arg(long, value_parser = forms())]
     format: Option<String>,
     /// Replace a file that is no text, too

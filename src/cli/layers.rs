@@ -1,6 +1,7 @@
 //! `fathom layers`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::OUTPUT;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -21,11 +22,11 @@ const FEWEST_RUNS: u32 = 3;
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,6 +1,7 @@
 //! `fathom limit`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 /// The latency target: at most one.
 #[derive(clap::Args, Debug)]
 #[group(multiple = false)]
-#[command(next_help_heading = "Latency target")]
+#[command(next_help_heading = WHAT)]
 struct LatencyTargetArgs {
     /// Find the highest rate at which half of all operations take no longer
     #[arg(long, value_name = "DURATION", value_parser = latency)]
@@ -43,13 +44,13 @@ struct LatencyTargetArgs {
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     #[command(flatten)]
     latency_target: LatencyTargetArgs,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,6 +1,7 @@
 //! `fathom list`: its flags.
 
 use super::common::formats_of;
+use super::headings::{OUTPUT, WHAT};
 use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
 use model::entry::Listing;
@@ -15,6 +16,7 @@ use report::Format;
 ///
 /// Nothing is ever removed but by `fathom delete`.
 #[derive(clap::Args, Debug)]
+#[command(next_help_heading = WHAT)]
 pub struct Args {
     /// Only those with this in the path of a target
     #[arg(long, value_name = "PATH")]
@@ -38,13 +40,13 @@ pub struct Args {
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
     /// The newest N of them, 0 for all [default: 40 as text, all otherwise]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = OUTPUT)]
     limit: Option<u32>,
     /// Read and judge every session again first
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     rebuild: bool,
-    /// ToolLayout of the list
-    #[arg(long, default_value = "text", value_parser = formats_of::<Listing>())]
+    /// Form of the list
+    #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
     format: &'static Format,
 }
 

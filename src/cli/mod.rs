@@ -11,6 +11,7 @@ mod doctor;
 mod explain;
 mod export;
 mod first_steps;
+mod headings;
 mod import;
 mod job_file;
 mod layers;

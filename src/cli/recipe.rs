@@ -1,6 +1,7 @@
 //! `fathom recipe`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::OUTPUT;
 use super::job_file;
 use crate::failure::Failure;
 use crate::recipes::{self, RECIPES, Recipe};
@@ -25,11 +26,11 @@ pub struct Args {
     name: Option<&'static Recipe>,
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Print the job file with its source, and what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print the job file with its source, and what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

@@ -1,6 +1,7 @@
 //! `fathom run`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::headings::{OUTPUT, WHAT};
 use super::job_file;
 use crate::failure::Failure;
 use crate::input;
@@ -22,15 +23,15 @@ pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
     #[arg(value_name = "TARGET")]
     targets: Vec<PathBuf>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
     /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
     /// `last`
-    #[arg(long, value_name = "SESSION", help_heading = "Measuring")]
+    #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]
     measuring: Measuring,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }

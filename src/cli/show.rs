@@ -1,6 +1,7 @@
 //! `fathom show`: its flags.
 
 use super::common::ShowingArgs;
+use super::headings::OUTPUT;
 use crate::failure::Failure;
 use crate::history;
 use crate::show::Showing;
@@ -12,7 +13,7 @@ pub struct Args {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
     session: String,
     /// Print the course of every run too, second by second beside the device's
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,

@@ -3,6 +3,7 @@
 use super::Cli;
 use super::Command::Sweep;
 use super::common::{Measuring, ShowingArgs};
+use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
@@ -31,45 +32,45 @@ pub struct Args {
     #[arg(value_name = "TARGET")]
     places: Vec<PathBuf>,
     /// Named grid; flags of an axis replace its values
-    #[arg(long, value_name = "NAME", value_parser = presets())]
+    #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
     preset: Option<String>,
-    #[command(flatten)]
-    axes: AxisFlags,
     /// Test type of the preset iometer, in any case [default: NORMAL]
-    #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles())]
+    #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
     /// How the numbers of a test type rise: linear or exponential [default: linear; exponential for outstanding I/Os]
-    #[arg(long, value_name = "LAW", value_parser = Step::parse)]
+    #[arg(long, value_name = "LAW", value_parser = Step::parse, help_heading = WHAT)]
     step: Option<Step>,
-    /// Print the access specifications that --spec takes, with their lines, and stop
-    #[arg(long, conflicts_with = "format")]
-    list_specs: bool,
     /// Order of the reads of --preset iops; sequential: each thread its own part [default: random]
-    #[arg(long, value_name = "ORDER", value_enum)]
+    #[arg(long, value_name = "ORDER", value_enum, help_heading = WHAT)]
     pattern: Option<Order>,
-    /// Skip cells whose buffers take more than this [default: 64m]
-    #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX))]
-    memory: Option<u64>,
-    /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
-    #[arg(long)]
-    exhaustive: bool,
-    /// Time for an adaptive search [default: a quarter of an exhaustive one's, at most 5m where that is enough]
-    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS), conflicts_with = "exhaustive")]
-    budget: Option<u64>,
-    /// Print the cells, one a line, and stop
-    #[arg(long, conflicts_with_all = ["skipped", "format"])]
-    list: bool,
-    /// Print the cells that would be skipped, one a line with the reason, and stop
-    #[arg(long, conflicts_with = "format")]
-    skipped: bool,
     /// Go on with an interrupted sweep: its session file, a part of its id, or last
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     resume: Option<String>,
-    /// Print what would be measured, with the origin of every setting, and stop
-    #[arg(long)]
-    explain: bool,
+    #[command(flatten)]
+    axes: AxisFlags,
     #[command(flatten)]
     measuring: Measuring,
+    /// Measure every cell equally often instead of searching; the preset iometer does so unless --budget is given
+    #[arg(long, help_heading = HOW_LONG)]
+    exhaustive: bool,
+    /// Time for an adaptive search [default: a quarter of an exhaustive one's, at most 5m where that is enough]
+    #[arg(long, value_name = "DURATION", value_parser = |t: &str| time(t, 1, MAX_TIME_NS), conflicts_with = "exhaustive", help_heading = HOW_LONG)]
+    budget: Option<u64>,
+    /// Skip cells whose buffers take more than this [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = |t: &str| size(t, 1, u64::MAX), help_heading = HOW_DEEP)]
+    memory: Option<u64>,
+    /// Print the cells, one a line, and stop
+    #[arg(long, conflicts_with_all = ["skipped", "format"], help_heading = OUTPUT)]
+    list: bool,
+    /// Print the cells that would be skipped, one a line with the reason, and stop
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    skipped: bool,
+    /// Print the access specifications that --spec takes, with their lines, and stop
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    list_specs: bool,
+    /// Print what would be measured, with the origin of every setting, and stop
+    #[arg(long, help_heading = OUTPUT)]
+    explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
 }
@@ -283,7 +284,7 @@ impl clap::Args for AxisFlags {
                 .long(axis.name)
                 .value_name(axis.value)
                 .help(axis.about)
-                .help_heading("Axes")
+                .help_heading(headings::AXES)
                 .value_parser(parse)
         }))
     }

@@ -1,6 +1,7 @@
 //! `fathom verify`: its flags.
 
 use super::common::formats_of;
+use super::headings::{HOW_DEEP, HOW_LONG, OUTPUT, SAFETY, WHAT, WHERE};
 use crate::failure::Failure;
 use crate::verify::{Options, Task, ToWrite};
 use clap::value_parser;
@@ -25,54 +26,54 @@ use std::path::PathBuf;
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the one that was written]
     target: Option<PathBuf>,
-    /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
-    #[arg(long, value_parser = |text: &str| said("size", text, |_, s| s.size))]
-    size: Option<u64>,
-    /// First byte that may be touched [default: 0]
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
-    offset: Option<u64>,
     /// Bytes per block, a multiple of 512
-    #[arg(long, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
+    #[arg(long, help_heading = WHAT, value_name = "SIZE", value_parser = parse_block, default_value = "64k")]
     bs: u32,
-    /// Operations in flight
-    #[arg(long, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
-    depth: u32,
     /// Interface that carries the operations, with its options [default: io_uring]
-    #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
+    #[arg(long, help_heading = WHAT, value_name = "NAME[:OPTIONS]", value_parser = parse_engine)]
     engine: Option<EngineSpec>,
     /// What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]
-    #[arg(long, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
+    #[arg(long, help_heading = WHAT, value_name = "WORD", value_parser = |text: &str| said("cache", text, |_, s| s.cache))]
     cache: Option<Cache>,
-    /// Times every block is written, each time in another order
-    #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
-    passes: u32,
-    /// Time after which nothing more is written; what was written is read back
-    #[arg(long, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
-    time: Option<u64>,
-    /// Writes after which everything is made stable
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
-    sync_every: u64,
     /// Seed of the orders [default: from the clock]
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT)]
     seed: Option<u64>,
     /// Keep in FILE, after every sync, what a later --check has to know
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = WHAT, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Write nothing: read back what the writer of this state must have left
-    #[arg(long, value_name = "FILE", conflicts_with_all = WRITING)]
+    #[arg(long, help_heading = WHAT, value_name = "FILE", conflicts_with_all = WRITING)]
     check: Option<PathBuf>,
     /// Read back through the page cache as it is, instead of evicting the target before
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT)]
     cached: bool,
-    /// Allow overwriting an existing file (its path) or a block device (its name or serial)
-    #[arg(long, value_name = "NAME")]
-    destroy: Option<OsString>,
+    /// Bytes to write, such as 4g [default: 1g for a file made in a directory, else all there is]
+    #[arg(long, help_heading = WHERE, value_parser = |text: &str| said("size", text, |_, s| s.size))]
+    size: Option<u64>,
+    /// First byte that may be touched [default: 0]
+    #[arg(long, help_heading = WHERE, value_name = "SIZE", value_parser = |text: &str| said("offset", text, |_, s| s.offset))]
+    offset: Option<u64>,
+    /// Times every block is written, each time in another order
+    #[arg(long, help_heading = HOW_LONG, default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
+    passes: u32,
+    /// Time after which nothing more is written; what was written is read back
+    #[arg(long, help_heading = HOW_LONG, value_name = "DURATION", value_parser = |text: &str| said("time", text, |p, _| p.time))]
+    time: Option<u64>,
+    /// Writes after which everything is made stable
+    #[arg(long, help_heading = HOW_LONG, value_name = "N", default_value_t = 1024, value_parser = value_parser!(u64).range(1..))]
+    sync_every: u64,
+    /// Operations in flight
+    #[arg(long, help_heading = HOW_DEEP, value_name = "N", default_value = "16", value_parser = |text: &str| said("depth", text, |_, s| s.depth))]
+    depth: u32,
     /// Form of the result
-    #[arg(long, default_value = "text", value_parser = formats_of::<Verified>())]
+    #[arg(long, help_heading = OUTPUT, default_value = "text", value_parser = formats_of::<Verified>())]
     format: &'static Format,
     /// No progress on standard error
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     quiet: bool,
+    /// Allow overwriting an existing file (its path) or a block device (its name or serial)
+    #[arg(long, help_heading = SAFETY, value_name = "NAME")]
+    destroy: Option<OsString>,
 }
 
 /// Flags that a state says already.

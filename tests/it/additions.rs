@@ -234,7 +234,7 @@ fn setting() -> Addition {
             Edit {
                 file: "crates/model/src/spec/keys.rs",
                 old: "    key(\n        NAME,\n",
-                new: "    key(\n        \"variation\",\n        Group::Order,\n        \"N\",\n        \"Draw other offsets from \
+                new: "    key(\n        \"variation\",\n        Group::What,\n        \"N\",\n        \"Draw other offsets from \
                       the same seed\",\n        &[Run],\n        Set::Stream(|s, t| put(&mut s.variation, whole(t, 0, \
                       u64::MAX))),\n    ),\n    key(\n        NAME,\n",
             },

@@ -93,51 +93,37 @@ pub enum Set {
     },
 }
 
-/// Headings of help.
+/// Headings of help, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What is done.
-    Workload,
-    /// In which order.
-    Order,
-    /// How fast.
-    Pace,
-    /// How long.
-    Stop,
-    /// What makes writes stable.
-    Durability,
-    /// What is written.
-    Data,
-    /// By which threads.
-    Threads,
-    /// How it is measured.
-    Measuring,
+    /// What is done: direction, order, sizes, data, and the way there.
+    What,
+    /// Which bytes of which targets.
+    Where,
+    /// For how long, how often, and until when.
+    HowLong,
+    /// How much at once, how fast, and by which threads.
+    HowDeep,
+    /// What is shown, where to, and what the exit code says of it.
+    Output,
+    /// What may be written over, and what has to be true before.
+    Safety,
 }
 
 impl Group {
     /// All of them, in the order of help.
-    pub const ALL: [Self; 8] = [
-        Self::Workload,
-        Self::Order,
-        Self::Pace,
-        Self::Stop,
-        Self::Durability,
-        Self::Data,
-        Self::Threads,
-        Self::Measuring,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::What, Self::Where, Self::HowLong, Self::HowDeep, Self::Output, Self::Safety];
 
     /// The heading.
-    pub fn heading(self) -> &'static str {
+    pub const fn heading(self) -> &'static str {
         match self {
-            Self::Workload => "Workload",
-            Self::Order => "Order",
-            Self::Pace => "Pace",
-            Self::Stop => "Stop",
-            Self::Durability => "Durability",
-            Self::Data => "Data",
-            Self::Threads => "Threads",
-            Self::Measuring => "Measuring",
+            Self::What => "What",
+            Self::Where => "Where",
+            Self::HowLong => "How long",
+            Self::HowDeep => "How deep",
+            Self::Output => "Output",
+            Self::Safety => "Safety",
         }
     }
 }
@@ -175,7 +161,7 @@ const fn key(
 pub const KEYS: &[Key] = &[
     key(
         "rw",
-        Group::Workload,
+        Group::What,
         "WORD",
         "Order and direction: read, write, rw, randread, randwrite, randrw, trim or randtrim [default: randread]",
         &[Run, Layers, Limit, Api],
@@ -185,7 +171,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("readwrite", "randread", foreign::fio_rw), diskspd("r", "", |t| foreign::alone(t, "randread"))]),
     key(
         "mix",
-        Group::Workload,
+        Group::What,
         "READ%",
         "Share of reads for rw and randrw, or READ/WRITE/TRIM as in 60/30/10 [default: 50]",
         &[Run, Layers, Limit],
@@ -194,7 +180,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("rwmixread", "70", same), fio("rwmixwrite", "30", foreign::rest), diskspd("w", "30", foreign::rest)]),
     key(
         "bs",
-        Group::Workload,
+        Group::What,
         "SIZE",
         "Bytes per operation: 4k, 4k-64k, 4k:60,64k:40 or read=4k,write=8k [default: 4k random, 1m sequential]",
         &[Run, Layers, Limit],
@@ -204,7 +190,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("blocksize", "4k", same), fio("bssplit", "4k/60:64k/40", same), fio("bsrange", "4k-64k", same), fio("blocksize_range", "4k-64k", same), diskspd("b", "4K", same)]),
     key(
         "depth",
-        Group::Workload,
+        Group::HowDeep,
         "N",
         "Operations in flight per worker [default: 32 random, 8 sequential]",
         &[Run, Layers, Limit, Api],
@@ -214,7 +200,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("iodepth", "32", same), diskspd("o", "32", same), diskspd("O", "32", same)]),
     key(
         "size",
-        Group::Workload,
+        Group::Where,
         "SIZE",
         "Size of the tested region, such as 4g [default: 1g for a file made in a directory, else all there is]",
         &[Run, Bench, Layers, Limit, Sweep, Api],
@@ -224,7 +210,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("filesize", "1g", same), diskspd("c", "1G", same), diskspd("f", "1G", same)]),
     key(
         "offset",
-        Group::Workload,
+        Group::Where,
         "SIZE",
         "First byte that may be touched [default: 0]",
         &[Run, Limit, Sweep],
@@ -233,7 +219,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[diskspd("B", "1G", same)]),
     key(
         TARGET,
-        Group::Workload,
+        Group::Where,
         "PATH",
         "Directory, file or block device, or several [default: those of the command line]",
         &[],
@@ -242,7 +228,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths)]),
     key(
         "sharing",
-        Group::Workload,
+        Group::Where,
         "WORD",
         "How several targets share the operations: each (its own depth), round-robin, random or weighted:3,1 [default: each]",
         &[Run],
@@ -250,7 +236,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         LINE,
-        Group::Workload,
+        Group::What,
         "KEY=VALUE,...",
         "Line of an Iometer access specification, instead of rw, mix, bs and the like; may be repeated",
         &[Run, Sweep],
@@ -258,7 +244,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "random",
-        Group::Order,
+        Group::What,
         "WORD",
         "How random offsets are drawn: uniform, once, mixed:RANDOM%, zipf:THETA, pareto:H, normal:DEVIATION% or zones:OPS%/SIZE,... [default: uniform]",
         &[Run, Limit, Sweep],
@@ -267,7 +253,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("random_distribution", "zipf:1.1", foreign::fio_law), fio("percentage_random", "30", |t| vec![format!("mixed:{t}")]), fio("norandommap", "1", |t| if foreign::on(t).is_empty() { Vec::new() } else { same("uniform") }), diskspd("rs", "30", |t| vec![format!("mixed:{t}")]), diskspd("rdpct", "60/10:40/90", foreign::colon_zones), diskspd("rdabs", "60/1G:40/9G", foreign::colon_zones)]),
     key(
         "align",
-        Group::Order,
+        Group::What,
         "SIZE",
         "Offsets are multiples of this [default: the smallest size of an operation]",
         &[Run, Limit, Sweep],
@@ -276,7 +262,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("blockalign", "4k", same), fio("ba", "4k", same), diskspd("r", "4k", same)]),
     key(
         "stride",
-        Group::Order,
+        Group::What,
         "SIZE",
         "From the start of one sequential operation to the start of the next",
         &[Run, Limit],
@@ -285,7 +271,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[diskspd("s", "64k", same)]),
     key(
         "hole",
-        Group::Order,
+        Group::What,
         "SIZE",
         "Bytes left out behind each sequential operation",
         &[Run, Limit],
@@ -293,7 +279,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "backwards",
-        Group::Order,
+        Group::What,
         "",
         "Sequential from the end to the beginning",
         &[Run, Limit],
@@ -301,7 +287,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "start",
-        Group::Order,
+        Group::What,
         "WORD",
         "Where the workers of a sequential stream begin: spread, same, interlocked or every:SIZE [default: spread]",
         &[Run, Limit],
@@ -310,7 +296,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
     key(
         "rate",
-        Group::Pace,
+        Group::HowDeep,
         "IOPS",
         "Open loop: operations arrive so often, whatever the target does, and latency counts from their arrival",
         &[Run],
@@ -318,7 +304,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "arrivals",
-        Group::Pace,
+        Group::HowDeep,
         "WORD",
         "Distances between arrivals of an open loop: poisson or constant [default: poisson]",
         &[Run, Limit],
@@ -327,7 +313,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("rate_process", "poisson", |t| same(if t == "linear" { "constant" } else { t }))]),
     key(
         "limit-iops",
-        Group::Pace,
+        Group::HowDeep,
         "IOPS",
         "Closed loop, and no more operations per second than this",
         &[Run],
@@ -336,7 +322,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("rate_iops", "1000", same), diskspd("g", "1000i", |t| t.strip_suffix('i').map(str::to_owned).into_iter().collect())]),
     key(
         "limit-bandwidth",
-        Group::Pace,
+        Group::HowDeep,
         "SIZE",
         "Closed loop, and no more bytes per second than this, such as 200m",
         &[Run],
@@ -345,7 +331,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
         "think",
-        Group::Pace,
+        Group::HowDeep,
         "DURATION",
         "Pause before each burst, from the completion of the one before",
         &[Run],
@@ -354,7 +340,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("thinktime", "100", foreign::microseconds), diskspd("j", "5", foreign::milliseconds)]),
     key(
         "burst",
-        Group::Pace,
+        Group::HowDeep,
         "N",
         "Operations in a burst; goes with think [default: 1]",
         &[Run],
@@ -363,7 +349,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("thinktime_blocks", "4", same), diskspd("i", "4", same)]),
     key(
         "delay",
-        Group::Pace,
+        Group::HowDeep,
         "DURATION",
         "Time from the phase's start to the first operation [default: 0]",
         &[Run],
@@ -372,7 +358,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("startdelay", "5", seconds)]),
     key(
         "batch",
-        Group::Pace,
+        Group::HowDeep,
         "SUBMIT[,COMPLETE]",
         "Operations submitted per call, and completions waited for [default: 1,1: each at once]",
         &[Run, Bench, Limit],
@@ -381,7 +367,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("iodepth_batch", "8", same), fio("iodepth_batch_submit", "8", same)]),
     key(
         "ops",
-        Group::Stop,
+        Group::HowLong,
         "N",
         "End after so many operations, where that comes before the time",
         &[Run],
@@ -390,7 +376,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("number_ios", "1000", same)]),
     key(
         "bytes",
-        Group::Stop,
+        Group::HowLong,
         "SIZE",
         "End after so many bytes, where that comes before the time",
         &[Run],
@@ -399,7 +385,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
     key(
         "fsync",
-        Group::Durability,
+        Group::What,
         "N",
         "fsync after so many writes",
         &[Run, Limit],
@@ -407,7 +393,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "fdatasync",
-        Group::Durability,
+        Group::What,
         "N",
         "fdatasync after so many writes",
         &[Run, Limit],
@@ -415,7 +401,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "sync-file-range",
-        Group::Durability,
+        Group::What,
         "N",
         "sync_file_range after so many writes: starts and awaits write back, promises nothing after a crash",
         &[Run, Limit],
@@ -424,7 +410,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("sync_file_range", "write:8", |t| t.rsplit(':').next().map(str::to_owned).into_iter().collect())]),
     key(
         "drain",
-        Group::Durability,
+        Group::What,
         "",
         "Such a call waits for the writes in flight, and later ones wait for it",
         &[Run, Limit],
@@ -432,7 +418,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "compress",
-        Group::Data,
+        Group::What,
         "%",
         "How much of the data written a compressor can save [default: 0]",
         &[Run, Limit, Sweep],
@@ -441,7 +427,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("buffer_compress_percentage", "50", same)]),
     key(
         "dedup",
-        Group::Data,
+        Group::What,
         "%",
         "Share of the blocks written that are copies of others [default: 0]",
         &[Run, Limit, Sweep],
@@ -450,7 +436,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("dedupe_percentage", "30", same)]),
     key(
         "zeros",
-        Group::Data,
+        Group::What,
         "",
         "Write zeros",
         &[Run, Limit],
@@ -459,7 +445,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("zero_buffers", "1", foreign::on), diskspd("Z", "", foreign::on)]),
     key(
         "data",
-        Group::Data,
+        Group::What,
         "FILE",
         "Write the bytes of this file, over and over",
         &[Run, Limit],
@@ -468,7 +454,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[diskspd("Z", "1M,data.bin", |t| t.split_once(',').map(|(_, file)| file.to_owned()).into_iter().collect())]),
     key(
         "workers",
-        Group::Threads,
+        Group::HowDeep,
         "N",
         "Threads [default: 1]",
         &[Run, Layers, Limit],
@@ -477,7 +463,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
     key(
         "cpus",
-        Group::Threads,
+        Group::HowDeep,
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, Limit, Sweep],
@@ -486,7 +472,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
         "pin",
-        Group::Threads,
+        Group::HowDeep,
         "",
         "Each worker on one of the CPUs by itself, in turn",
         &[Run, Limit, Sweep],
@@ -495,7 +481,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("cpus_allowed_policy", "split", |t| if t == "split" { same("true") } else { Vec::new() })]),
     key(
         "node",
-        Group::Threads,
+        Group::HowDeep,
         "N",
         "NUMA node of the memory, and of the threads where no CPUs are named",
         &[Run, Limit, Sweep],
@@ -504,7 +490,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
     key(
         NAME,
-        Group::Measuring,
+        Group::Output,
         "TEXT",
         "What tables call it",
         &[Run, Limit],
@@ -512,7 +498,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "time",
-        Group::Measuring,
+        Group::HowLong,
         "DURATION",
         "Length of each measured window, such as 3s or 500ms",
         &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
@@ -521,7 +507,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("runtime", "60", seconds), diskspd("d", "60", seconds)]),
     key(
         "warmup",
-        Group::Measuring,
+        Group::HowLong,
         "DURATION",
         "Time before each window in which operations run and do not count",
         &[Run, Bench, Layers, Limit, Sweep],
@@ -530,7 +516,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("ramp_time", "5", seconds), diskspd("W", "5", seconds)]),
     key(
         "cooldown",
-        Group::Measuring,
+        Group::HowLong,
         "DURATION",
         "Time after each window in which operations still run and do not count [default: 0]",
         &[Run, Limit],
@@ -539,7 +525,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[diskspd("C", "3", seconds)]),
     key(
         "runs",
-        Group::Measuring,
+        Group::HowLong,
         "N",
         "Times each workload is measured [default: 5]",
         &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
@@ -549,7 +535,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("loops", "3", same)]),
     key(
         "precision",
-        Group::Measuring,
+        Group::HowLong,
         "%",
         "Measure each workload, runs times at least, until the 95 % interval of its rate is this narrow to either side, such as 2.5%",
         &[Run, RunFile, Bench],
@@ -557,7 +543,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "until",
-        Group::Measuring,
+        Group::HowLong,
         "WORD",
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunFile, Bench],
@@ -566,7 +552,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("steadystate", "iops:5%", |_| same("steady")), fio("ss", "iops:5%", |_| same("steady"))]),
     key(
         "max-runs",
-        Group::Measuring,
+        Group::HowLong,
         "N",
         "Most times with precision or until [default: twice runs with precision, 25 until steady]",
         &[Run, RunFile, Bench],
@@ -574,7 +560,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "attempts",
-        Group::Measuring,
+        Group::HowLong,
         "N",
         "Times a run that others disturb is measured at most; 1 measures none again [default: 3]",
         &[Run, RunFile, Bench, Limit],
@@ -582,7 +568,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "fail-if",
-        Group::Measuring,
+        Group::Output,
         "CONDITION",
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
         &[Run, RunFile, Bench],
@@ -590,7 +576,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "seed",
-        Group::Measuring,
+        Group::What,
         "N",
         "Seed of offsets, data and the order of runs [default: from the clock]",
         &[Run, RunFile, Bench, Layers, Limit, Sweep, Api],
@@ -599,7 +585,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("randseed", "42", same), diskspd("z", "42", same)]),
     key(
         "precondition",
-        Group::Measuring,
+        Group::What,
         "",
         "Before the first run write everything twice from end to end, then do the work itself until its rate settles (at most 25 rounds)",
         &[Run, RunFile, Bench],
@@ -607,7 +593,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "engine",
-        Group::Measuring,
+        Group::What,
         "NAME[:OPTIONS]",
         "Interface that carries the operations, with its options as in io_uring:sqpoll=1 [default: io_uring]",
         &[Run, Bench, Layers, Limit],
@@ -616,7 +602,7 @@ pub const KEYS: &[Key] = &[
     .elsewhere(&[fio("ioengine", "libaio", foreign::fio_engine)]),
     key(
         "cache",
-        Group::Measuring,
+        Group::What,
         "WORD",
         "What the target is opened with: direct, buffered, sync, dsync, direct-sync, direct-dsync or mmap [default: direct]",
         &[Run, Bench, Limit],
