@@ -53,6 +53,28 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What a path leads to, as far as it may be a small file.
+pub(crate) enum Small {
+    /// It is one, of these bytes.
+    Read(Vec<u8>),
+    /// A regular file of more bytes, of which none was read: it may be about to be measured.
+    Large,
+    /// A directory, a device, or whatever else is no regular file.
+    NoFile,
+    /// Nothing is there, or it may not be read.
+    Unread,
+}
+
+/// The bytes of a regular file, where there are no more than so many; of a larger one none is touched.
+pub(crate) fn small(path: &Path, most: u64) -> Small {
+    match std::fs::metadata(path) {
+        Err(_) => Small::Unread,
+        Ok(facts) if !facts.is_file() => Small::NoFile,
+        Ok(facts) if facts.len() > most => Small::Large,
+        Ok(_) => read(path, most).map_or(Small::Unread, Small::Read),
+    }
+}
+
 /// The text of a regular file, where there are no more than so many bytes.
 ///
 /// # Errors

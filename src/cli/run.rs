@@ -4,10 +4,10 @@ use super::common::{Measuring, ShowingArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::{self, Small};
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
-use dialect::{Language, MAX_FILE_BYTES};
+use dialect::{Language, MAX_FILE_BYTES, Tool};
 use model::spec::JobSpec;
 #[cfg(test)]
 use model::spec::keys::{self, Command};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
 ///
-/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that ends in .toml; beside it only
+/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that says one, or that ends in .toml; beside it only
 /// --runs, --precision, --until, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -69,9 +69,19 @@ impl Args {
     }
 }
 
-/// The language of a TARGET that is a job file: its name ends as those of a language do, and it is no directory or device.
+/// The language of a TARGET that is a job file: told by what stands in it, or by its name where that is no more than a text.
 fn language(path: &Path) -> Option<&'static Language> {
-    dialect::of_name(path).filter(|_| std::fs::metadata(path).map_or(true, |facts| facts.is_file()))
+    let named = dialect::of_name(path);
+    match input::small(path, MAX_FILE_BYTES as u64) {
+        Small::Read(content) => match dialect::what_language(&content) {
+            Some(tool) => dialect::of_tool(tool),
+            None => named.filter(|_| !content.contains(&0)),
+        },
+        // One of ours that is too large is told so, and whoever names one that is not there hears that.
+        Small::Large => named.filter(|language| language.tool == Tool::Fathom),
+        Small::Unread => named,
+        Small::NoFile => None,
+    }
 }
 
 /// What a job file says.

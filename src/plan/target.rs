@@ -162,7 +162,6 @@ impl<'a> Targets<'a> {
                 .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
             target.bytes = target.bytes.max(bytes);
         } else {
-            super::job_file::refuse(said, target)?;
             check_size(said, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
                 Some(size) => (size, "said"),
@@ -321,6 +320,9 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
             "{} is empty, so there is nothing to read or overwrite; name its directory, and fathom makes a test file there",
             name::shown(said)
         )));
+    }
+    if role == Role::File {
+        super::job_file::refuse(said)?;
     }
     let target = Target {
         path: shown(path).into_owned(),

@@ -159,21 +159,52 @@ fn inputs_that_never_end_are_refused() {
 }
 
 #[test]
-fn a_job_file_of_another_tool_is_no_disk() {
-    let stage = Stage::new();
-    let table = [
-        ("a.fio", "[global]\nrw=read\n", "fathom run JOB.toml"),
-        ("b.icf", "Version 1.1.0\n", "fathom run JOB.toml"),
+fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
+    let stage = Stage::beside_others();
+    let fio = "[global]\nbs=4k\n[a]\nrw=read\nsize=1g\n".repeat(10);
+    let icf = format!("Version 1.1.0 \n'TEST SETUP ===\n{}", "'Run Time\n".repeat(100));
+    let xml =
+        "<?xml version=\"1.0\"?>\n<Profile>\n<TimeSpans><TimeSpan/></TimeSpans>\n</Profile>\n".to_owned();
+    let wide: Vec<u8> = format!("\u{feff}{xml}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let table: [(&str, &[u8], &str); 9] = [
+        ("a.fio", fio.as_bytes(), "fio"),
+        ("a.txt", fio.as_bytes(), "fio"),
+        ("job", fio.as_bytes(), "fio"),
+        ("b.icf", icf.as_bytes(), "Iometer"),
+        ("b", icf.as_bytes(), "Iometer"),
+        ("c.xml", xml.as_bytes(), "DISKSPD"),
+        ("c.img", xml.as_bytes(), "DISKSPD"),
+        ("wide.xml", &wide, "DISKSPD"),
+        // By its name, where what stands in it is nobody's.
+        ("d.icf", b"Version\n", "Iometer"),
     ];
-    for (name, text, word) in table {
+    let commands = [RUN, "bench", "layers", "api", "limit", "sweep", "verify", "recipe etcd"];
+    for (name, content, tool) in table {
         let path = stage.path(name);
-        std::fs::write(&path, text.repeat(100)).unwrap();
-        says(&stage.fathom(RUN, &path), 2, &["job file", word]);
+        std::fs::write(&path, content).unwrap();
+        for command in commands {
+            // What fathom reads it carries out.
+            if tool == "fio" && command == RUN {
+                continue;
+            }
+            let out = stage.fathom(command, &path);
+            says(&out, 2, &["job file of", tool, "no disk to measure", "`fathom "]);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), content, "{name}: untouched");
     }
     let toml = stage.path("c.toml");
     std::fs::write(&toml, "size = \"16m\"\n").unwrap();
     says(&stage.fathom("bench --quiet", &toml), 2, &["fathom run", "c.toml"]);
-    // The name alone decides nothing: this one is data.
+}
+
+#[test]
+fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whatever_theirs_is() {
+    let stage = Stage::new();
+    let job = stage.path("job.txt");
+    let text = "rw = \"read\"\ndepth = 1\nsize = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n";
+    std::fs::write(&job, text).unwrap();
+    let out = wait(stage.command(&[], "run --quiet", &job).arg(stage.folder("here")));
+    assert!(matches!(out.code, Some(0 | 1)) && out.stdout.contains("run /"), "{out:?}");
     let data = stage.file("data.fio", 16);
     assert!(matches!(stage.fathom("run --time 60ms --warmup 0 --runs 1 --quiet", &data).code, Some(0 | 1)));
 }

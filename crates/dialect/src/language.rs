@@ -2,6 +2,7 @@
 //!
 //! For: what every language says of itself. Not for: which there are (the table, [`crate::LANGUAGES`]).
 
+use crate::content::Tool;
 use crate::trouble::Trouble;
 use model::spec::{JobSpec, Problem};
 
@@ -14,6 +15,8 @@ pub(crate) type Objections<'o> = &'o dyn Fn(&JobSpec) -> Vec<Problem>;
 /// A line of the table of languages.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
+    /// Whose it is.
+    pub tool: Tool,
     /// How names of its files end, without the point.
     pub extension: &'static str,
     /// Reads a text, of which messages speak by this name. What it gives contradicts itself nowhere, and nobody objects to it.

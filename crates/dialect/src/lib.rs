@@ -3,10 +3,12 @@
 //! For: reading them, and messages that point at the place. Not for: defaults (the plan) nor for finding files.
 #![forbid(unsafe_code)]
 
+mod content;
 pub mod job;
 mod language;
 pub mod trouble;
 
+pub use content::{Tool, what_language};
 pub use language::{Language, MAX_FILE_BYTES};
 pub use trouble::Trouble;
 
@@ -19,4 +21,9 @@ pub const LANGUAGES: &[Language] = &[job::LANGUAGE];
 pub fn of_name(path: &Path) -> Option<&'static Language> {
     let extension = path.extension()?;
     LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
+}
+
+/// The language of a tool; `None` where its files are known and not read.
+pub fn of_tool(tool: Tool) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|language| language.tool == tool)
 }

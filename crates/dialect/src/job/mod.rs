@@ -11,13 +11,14 @@ mod reader;
 mod timeline;
 mod value;
 
+use crate::content::Tool;
 use crate::language::{Language, MAX_FILE_BYTES};
 use crate::trouble::{Mark, Trouble};
 use model::spec::{JobSpec, Problem};
 use toml::de::DeTable;
 
 pub(crate) const LANGUAGE: Language =
-    Language { extension: "toml", parse: |name, text, also| parse(name, text, also) };
+    Language { tool: Tool::Fathom, extension: "toml", parse: |name, text, also| parse(name, text, also) };
 
 /// Key of the phases.
 pub const PHASE: &str = "phase";
