@@ -74,7 +74,7 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
     let meant = plan::plan(request)?;
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
-        return show::explain(&meant, recipe, showing.format);
+        return show::explain(meant, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
     let outlets = show::outlets(showing, spared(&meant, job_file))?;

@@ -9,6 +9,7 @@ use crate::stdout;
 use analysis::Judging;
 use model::annotations::Annotations;
 use model::check_id::CheckId;
+use model::explained::Explained;
 use model::machine::Machine;
 use model::name;
 use model::plan::Plan;
@@ -133,15 +134,16 @@ pub fn report(
 /// # Errors
 /// [`Failure::Usage`] where the format has no way to write one, [`Failure::Refused`] where it cannot be printed.
 pub fn explain(
-    meant: &(Plan, Machine),
+    (plan, machine): (Plan, Machine),
     recipe: Option<&str>,
     format: &'static Format,
 ) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<(Plan, Machine)>(format).map_err(Failure::Usage)?;
+    let format = report::that_writes::<Explained>(format).map_err(Failure::Usage)?;
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::text(&format!("{text}\n"))?;
     }
-    stdout::report(format, meant, Style::default())?;
+    let cost = analysis::cost::cost(&plan);
+    stdout::report(format, &Explained { plan, machine, cost }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,6 +13,7 @@ use model::plan::{Plan, Role, Target};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A target that can be opened.
 pub struct Ready {
@@ -44,7 +45,8 @@ impl Ready {
             Role::None => (None, None),
             Role::Made => {
                 safety::must_be_at(root, path, target.identity.as_ref())?;
-                let made = TestFile::make(path, target.bytes, plan.seed, stop, progress)?;
+                let how = (plan.seed, Duration::from_nanos(plan.making_ns));
+                let made = TestFile::make(path, target.bytes, how, stop, progress)?;
                 let handle = made.file().try_clone().map_err(|e| refuse(path, &e))?;
                 (Some(made), Some(handle))
             }

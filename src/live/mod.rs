@@ -3,6 +3,7 @@
 //! For: progress with the time left on a terminal, plain lines elsewhere. Not for: results.
 
 use crate::stderr;
+use analysis::cost::TimeLeft;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::visible::visible;
 use std::io::IsTerminal;
@@ -32,6 +33,12 @@ impl Left {
     #[must_use]
     pub fn after(self, passed: Duration) -> Self {
         Self { time: self.time.saturating_sub(passed), ..self }
+    }
+}
+
+impl From<TimeLeft> for Left {
+    fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
+        Self { time: Duration::from_nanos(ns), at_most }
     }
 }
 

@@ -29,7 +29,7 @@ use layers::LayerJobs;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{LatencyTarget, Plan, Role, Strategy};
+use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy};
 use model::profile::PROFILES;
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
@@ -120,6 +120,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         seed_again,
         cold,
         baseline_ns: if touched { idle_watch_ns(&mut origins) } else { 0 },
+        making_ns: MAKING_NS,
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,

@@ -22,6 +22,7 @@ use crate::live::{Left, Live};
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
+use analysis::cost::time_left;
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::workers::Workers;
 use machine::cgroup::OwnCgroup;
@@ -29,7 +30,6 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
-use model::job::Phase;
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
@@ -54,14 +54,9 @@ const COLLECT_EVERY: Duration = Duration::from_millis(10);
 const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-/// Guess of what a run costs beside its window, for what is left.
-const OVERHEAD: Duration = Duration::from_millis(120);
 
 /// Bits of the number of a round within that of its course; attempts at it stand above.
 const ROUNDS_BITS: u32 = 20;
-
-/// Guess of what a phase takes that ends by its operations.
-const COUNTED_GUESS_NS: u64 = 300_000_000;
 
 /// What is left of measuring: a session file on disk, and how it ended. Dropping it removes test files, which on a dead file
 /// system takes for ever; so that is done last, when everything is said.
@@ -235,7 +230,7 @@ impl Bench {
 
     /// What is left of all.
     fn left(&self) -> Left {
-        self.left.unwrap_or_else(|| time_left(&self.plan, &self.done))
+        self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
     /// One run of one job: its phases one after another, without a rest between them. The last one tells how it ended.
@@ -402,19 +397,4 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
 
 fn interval_ns(time_ns: u64) -> u64 {
     (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
-}
-
-/// What the runs that are still to come will take.
-fn time_left(plan: &Plan, done: &[Summary]) -> Left {
-    if let Some(left) = sweep::time_left(plan) {
-        return left;
-    }
-    let strategy::Left { runs, at_most } = strategy::left(done, &Budget::of(plan));
-    // What ends by its operations does so long before its time.
-    let counts = |p: &Phase| p.streams.iter().all(|s| s.limit.operations.is_some());
-    let most = |p: &Phase| if counts(p) { COUNTED_GUESS_NS } else { u64::MAX };
-    let of =
-        |p: &Phase| Duration::from_nanos((p.warmup_ns + p.time_ns + p.cooldown_ns).min(most(p))) + OVERHEAD;
-    let each = plan.jobs.iter().map(|j| j.phases.iter().map(of).sum::<Duration>());
-    Left { time: each.zip(runs).map(|(time, runs)| time.saturating_mul(runs)).sum(), at_most }
 }

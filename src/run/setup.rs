@@ -3,13 +3,14 @@
 //! For: what is done once, in the order that leaves nothing behind where it is refused. Not for: the runs.
 
 use super::supplies::Supplies;
-use super::sweep::{self, Earlier};
-use super::{Bench, self_test, time_left};
+use super::sweep::Earlier;
+use super::{Bench, self_test};
 use crate::failure::Failure;
-use crate::live::Live;
+use crate::live::{Left, Live};
 use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
+use analysis::cost::{cost, time_left};
 use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
 use machine::snapshot::Watch;
@@ -49,7 +50,7 @@ pub(super) fn begin(
     let started = jiff::Zoned::now();
     let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
     name_leftovers(&plan, &live);
-    sweep::tell(&plan, &live);
+    live.say(&cost(&plan).sentence());
     let targets = prepare_targets(&root, &plan, &stop, &live)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
@@ -119,7 +120,7 @@ fn prepare_targets(
 ) -> Result<Vec<Ready>, Failure> {
     let mut targets = Vec::new();
     for index in 0..plan.targets.len() {
-        let left = time_left(plan, &[]);
+        let left = Left::from(time_left(plan, &[]));
         let mut progress = |done: u64, total: u64| live.tick(done, total, left);
         live.step(&format!("preparing {}", plan.targets[index].path), left);
         let ready = Ready::prepare(root, plan, index, stop, &mut progress);

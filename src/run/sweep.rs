@@ -3,19 +3,14 @@
 //! For: going through a grid, over cells that cannot be measured, and on from an earlier session. Not for: which cell comes
 //! next (crate `analysis`).
 
-use super::{Bench, OVERHEAD, run_of};
+use super::{Bench, run_of};
 use crate::failure::Failure;
-use crate::live::{Left, Live};
+use analysis::cost::search_left;
 use analysis::strategy::Summary;
 use analysis::strategy::grid::Going;
 use analysis::strategy::sample::{Try, tries};
-use model::job::Phase;
-use model::plan::Plan;
 use model::record::attempts::Attempt;
 use model::record::{Frame, Intervals, Preconditioned, Record, Run, RunEnd, RunEnding, RunStart};
-use model::sweep::Search::{Adaptive, Exhaustive, InOrder};
-use model::sweep::Until;
-use model::units::minutes;
 use std::time::Duration;
 
 /// Cells in a row that break off: then it is not the cell.
@@ -61,43 +56,6 @@ impl Earlier {
     }
 }
 
-/// How long a search will take, before it begins.
-pub(super) fn tell(plan: &Plan, live: &Live) {
-    let Some(grid) = plan.study.grid() else { return };
-    let cells = grid.cells.len();
-    let left = time_left(plan).map_or(0, |l| l.time.as_nanos() as u64);
-    live.say(&match grid.search {
-        Adaptive { budget_ns } => format!(
-            "{cells} cells: {} at most (--budget); it ends earlier where the winner is clear",
-            minutes(budget_ns)
-        ),
-        Exhaustive => format!("{cells} cells, {} runs each: about {}", plan.runs, minutes(left)),
-        InOrder(Until::Slow) => format!("{cells} cells, once each: {} at most", minutes(left)),
-        InOrder(Until::Rounds { rounds_at_most, .. }) => {
-            format!("{cells} cells in up to {rounds_at_most} rounds: {} at most", minutes(left))
-        }
-    });
-}
-
-/// What is still to come before anything was measured; `None` where no grid is.
-pub(super) fn time_left(plan: &Plan) -> Option<Left> {
-    let search = Going::after(plan.study.grid()?, plan, &[]);
-    Some(left(&search, plan))
-}
-
-/// What is left of a search. An adaptive one may be over before its time is.
-fn left(search: &Going, plan: &Plan) -> Left {
-    let at_most = plan.study.grid().is_some_and(|g| g.search != Exhaustive);
-    Left { time: Duration::from_nanos(search.left_ns(mean_run(plan).as_nanos() as u64)), at_most }
-}
-
-/// What a run takes with everything around it, as far as the plan tells.
-fn mean_run(plan: &Plan) -> Duration {
-    let of = |p: &Phase| Duration::from_nanos(p.warmup_ns + p.time_ns + p.cooldown_ns) + OVERHEAD;
-    let round: Duration = plan.jobs.iter().flat_map(|j| &j.phases).map(of).sum();
-    round / (plan.jobs.len() as u32).max(1)
-}
-
 impl Bench {
     /// The loop.
     pub(super) fn sweep(&mut self, earlier: Option<&Earlier>) -> Result<RunEnding, Failure> {
@@ -111,7 +69,7 @@ impl Bench {
             if self.stopped() {
                 return Ok(RunEnding::Interrupted);
             }
-            let left = left(&search, &self.plan);
+            let left = search_left(&search, &self.plan).into();
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
             self.live.step(&format!("{}  {name}{}", search.stage(), self.why_again(&at)), left);

@@ -13,6 +13,7 @@ mod case;
 pub mod catalogue;
 pub mod checks;
 pub mod compare;
+pub mod cost;
 mod deduce;
 mod device_series;
 #[cfg(test)]

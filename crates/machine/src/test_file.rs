@@ -10,7 +10,7 @@ use model::evidence::{Extents, meminfo_bytes};
 use model::job::Cache;
 use model::name;
 use model::payload::{fill, split_mix};
-use model::units::{MIB, show_bytes};
+use model::units::{MIB, minutes, show_bytes};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstatfs, fstatvfs};
 use rustix::io::Errno;
 use std::fs::File;
@@ -27,10 +27,8 @@ use sys::arena::Arena;
 const LEAST_BYTES: u64 = 16 * MIB;
 /// Share of a file system that stays free: one in twenty.
 const KEPT_FREE: u64 = 20;
-/// Longest time that filling may take.
-const FILL_LIMIT: Duration = Duration::from_secs(15);
 /// How often free space is looked at and buffered data are pushed to the device while filling.
-const LOOK_EVERY: u64 = 64 * MIB;
+const LOOK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// Keeps the data of test files apart from what workers write with the same seed.
@@ -52,7 +50,8 @@ pub struct TestFile {
 }
 
 impl TestFile {
-    /// Makes a file in `dir` and fills it with data that nothing else has. `progress` gets bytes done and bytes in all.
+    /// Makes a file in `dir` and fills it with data that nothing else has; with fewer than asked where that takes longer than
+    /// `limit`. `progress` gets bytes done and bytes in all.
     ///
     /// # Errors
     /// [`MachineError::Usage`] where less than 16 MiB is asked for; refused where there is no permission or less room than that, and
@@ -60,7 +59,7 @@ impl TestFile {
     pub fn make(
         dir: &Path,
         asked_bytes: u64,
-        seed: u64,
+        (seed, limit): (u64, Duration),
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
@@ -81,7 +80,7 @@ impl TestFile {
             ));
         }
         let target = made.fitting(dir, asked_bytes)?;
-        made.fill(dir, target, seed, stop, progress)?;
+        made.fill(dir, target, (seed, limit), stop, progress)?;
         made.prove();
         Ok(made)
     }
@@ -141,7 +140,7 @@ impl TestFile {
         &mut self,
         dir: &Path,
         target: u64,
-        seed: u64,
+        (seed, limit): (u64, Duration),
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), MachineError> {
@@ -155,7 +154,7 @@ impl TestFile {
             if stop.load(Ordering::Relaxed) {
                 return Err(MachineError::Refused("interrupted while the test file was written".into()));
             }
-            if start.elapsed() > FILL_LIMIT && done >= LEAST_BYTES {
+            if start.elapsed() > limit && done >= LEAST_BYTES {
                 break Filled::Slow;
             }
             // Others write here too; what was free at the beginning may be gone.
@@ -170,11 +169,17 @@ impl TestFile {
             progress(done, target);
         };
         drop(writer);
-        self.finish(dir, done, target, ended)
+        self.finish(dir, done, target, (ended, limit))
     }
 
     /// Cuts the file to what was written and makes it stable.
-    fn finish(&mut self, dir: &Path, done: u64, target: u64, ended: Filled) -> Result<(), MachineError> {
+    fn finish(
+        &mut self,
+        dir: &Path,
+        done: u64,
+        target: u64,
+        (ended, limit): (Filled, Duration),
+    ) -> Result<(), MachineError> {
         let bytes = match ended {
             // Nothing may be left with a full disk, so a part is given back.
             Filled::Full => (done - done / 16) / MIB * MIB,
@@ -185,8 +190,11 @@ impl TestFile {
         }
         let why = match ended {
             Filled::Whole => None,
-            Filled::Slow => Some("because writing more would have taken longer than 15 s"),
-            Filled::Full => Some("because the file system or a quota had no more room"),
+            Filled::Slow => Some(format!(
+                "because writing more would have taken longer than {}",
+                minutes(limit.as_nanos() as u64)
+            )),
+            Filled::Full => Some("because the file system or a quota had no more room".into()),
         };
         if let Some(why) = why {
             self.notes.push(format!(
@@ -403,7 +411,8 @@ mod tests {
     use super::*;
 
     fn made(dir: &Path, bytes: u64) -> Result<TestFile, MachineError> {
-        TestFile::make(dir, bytes, 7, &AtomicBool::new(false), &mut |_, _| {})
+        let limit = Duration::from_secs(15);
+        TestFile::make(dir, bytes, (7, limit), &AtomicBool::new(false), &mut |_, _| {})
     }
 
     #[test]
@@ -431,7 +440,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         assert!(made(dir.path(), MIB).is_err_and(|e| e.class() == crate::error::Class::Usage));
         let stop = AtomicBool::new(true);
-        assert!(TestFile::make(dir.path(), 64 * MIB, 7, &stop, &mut |_, _| {}).is_err());
+        assert!(TestFile::make(dir.path(), 64 * MIB, (7, Duration::MAX), &stop, &mut |_, _| {}).is_err());
         assert!(
             made(&dir.path().join("absent"), 64 * MIB)
                 .is_err_and(|e| e.class() == crate::error::Class::Usage)

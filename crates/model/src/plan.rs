@@ -49,6 +49,9 @@ pub struct Plan {
     pub cold: bool,
     /// Length of the idle watch before the first run.
     pub baseline_ns: u64,
+    /// Time in ns after which the making of a test file ends with what is there.
+    #[serde(default = "making_ns")]
+    pub making_ns: u64,
     /// Every setting with its value and where it came from.
     pub origins: Vec<Origin>,
     /// Fault put in on purpose by fathom's own tests.
@@ -71,6 +74,14 @@ pub struct Plan {
 /// What sessions of before this could be said hold.
 fn attempts() -> u32 {
     ATTEMPTS
+}
+
+/// Longest time in ns that making a test file takes unless something else is said.
+pub const MAKING_NS: u64 = 15_000_000_000;
+
+/// What sessions of before it was in the plan had.
+fn making_ns() -> u64 {
+    MAKING_NS
 }
 
 // By hand, since one thing is told by two keys: a load curve by the strategy that chooses its loads.

@@ -8,8 +8,7 @@ use model::comparison::Comparison;
 use model::devices::Devices;
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
-use model::machine::Machine;
-use model::plan::Plan;
+use model::explained::Explained;
 use model::report::Report;
 use model::verified::Verified;
 use std::fmt;
@@ -78,7 +77,7 @@ pub struct Format {
     /// Two sides compared with each other.
     pub comparison: Option<Writer<Comparison>>,
     /// What would be measured, and where.
-    pub plan: Option<Writer<(Plan, Machine)>>,
+    pub plan: Option<Writer<Explained>>,
     /// Sessions of the history.
     pub sessions: Option<Writer<Listing>>,
     /// What there is to be told of checks.
@@ -130,7 +129,7 @@ macro_rules! kinds {
 kinds! {
     Report: report, "a report";
     Comparison: comparison, "a comparison";
-    (Plan, Machine): plan, "a plan";
+    Explained: plan, "a plan";
     Listing: sessions, "a list of sessions";
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";

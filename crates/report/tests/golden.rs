@@ -9,8 +9,7 @@ use model::check_page::Pages;
 use model::comparison::Comparison;
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
-use model::machine::Machine;
-use model::plan::Plan;
+use model::explained::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::steadiness::{Estimate, Snia, State, Steadiness};
 use model::study::Studied;
@@ -143,7 +142,7 @@ fn the_table_has_each_name_and_each_extension_once_and_people_can_read_every_kin
     assert!(
         people_can_read::<Report>()
             && people_can_read::<Comparison>()
-            && people_can_read::<(Plan, Machine)>()
+            && people_can_read::<Explained>()
             && people_can_read::<Listing>()
     );
     assert!(people_can_read::<Pages>() && people_can_read::<Diagnosis>() && people_can_read::<Verified>());

@@ -7,14 +7,19 @@ use crate::command;
 use crate::format::Style;
 use crate::formats::text::plan::{headline, remarks, streams};
 use crate::table::{Table, escaped};
-use model::machine::Machine;
-use model::plan::Plan;
+use model::explained::Explained;
 use std::io::{self, Write};
 
-pub(super) fn write((plan, machine): &(Plan, Machine), _: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(explained: &Explained, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = explained;
     let mut table = Table::new(&["setting", "value", "from"], &[]).aligned(1, true);
     table.add_all(plan.origins.iter().map(|o| [o.setting.clone(), o.value.clone(), o.from.clone()]));
-    let mut out = format!("**{}**\n\n{}\n", escaped(&headline(plan)), table.markdown());
+    let mut out = format!(
+        "**{}**\n\n{}\n\n{}\n",
+        escaped(&headline(plan)),
+        escaped(&cost.sentence()),
+        table.markdown()
+    );
     for (at, job) in plan.jobs.iter().enumerate() {
         let mark = if at == plan.headline { " (headline)" } else { "" };
         let streams = streams(job).collect::<Vec<_>>().join("; ");

@@ -6,17 +6,19 @@ use crate::format::Style;
 use crate::page::Page;
 use crate::prose::columns;
 use model::api::InterfaceComparison;
+use model::explained::Explained;
 use model::job::Job;
-use model::machine::Machine;
 use model::plan::{LayerComparison, Plan, Strategy};
 use model::study::Study;
 use model::sweep::{Search, Until};
 use model::units::show_share;
 use std::io::{self, Write};
 
-pub(super) fn write((plan, machine): &(Plan, Machine), style: Style, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(explained: &Explained, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let Explained { plan, machine, cost } = explained;
     let mut out = Page::new(style);
     out.prose("", "  ", &headline(plan));
+    out.prose("", "  ", &cost.sentence());
     out.line("");
     settings(&mut out, plan);
     out.line("");
