@@ -67,9 +67,9 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether a value has this letter.
-    pub(crate) fn has(&self, letter: char) -> bool {
-        self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(letter)))
+    /// Whether this stands in a value.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.rows.iter().any(|row| row.iter().skip(1).any(|cell| cell.contains(text)))
     }
 
     /// The lines in so many columns, and the headings that are left out. Long names give way first, then columns; at last there is
@@ -80,7 +80,7 @@ impl Table {
         if fit(&whole, width) {
             return (whole, Vec::new());
         }
-        let short = self.with_names_of((width * 2 / 5).max(NAME));
+        let short = self.short(width);
         for leaves in std::iter::once(None).chain(self.leaving.iter().map(Some)) {
             shown.retain(|column| Some(column) != leaves);
             let lines = short.drawn(&shown);
@@ -89,6 +89,19 @@ impl Table {
             }
         }
         (self.one_value_a_line(&shown, width), self.left_out(&shown))
+    }
+
+    /// Whether it is a table in so many columns, and not one value a line.
+    pub(crate) fn is_table_in(&self, width: usize) -> bool {
+        let mut shown = self.filled();
+        if fit(&self.drawn(&shown), width) {
+            return true;
+        }
+        let short = self.short(width);
+        std::iter::once(None).chain(self.leaving.iter().map(Some)).any(|leaves| {
+            shown.retain(|column| Some(column) != leaves);
+            fit(&short.drawn(&shown), width)
+        })
     }
 
     /// Columns in which something stands, and that of the names; all where there is no row.
@@ -102,8 +115,9 @@ impl Table {
         gone.filter_map(|at| self.headings.get(at)).map(String::as_str).collect()
     }
 
-    /// The same with long names cut.
-    fn with_names_of(&self, most: usize) -> Self {
+    /// The same with long names cut to what such a width has room for.
+    fn short(&self, width: usize) -> Self {
+        let most = (width * 2 / 5).max(NAME);
         let mut short = self.clone();
         for name in short.rows.iter_mut().filter_map(|row| row.first_mut()) {
             *name = cut(name, most).into_owned();

@@ -217,9 +217,14 @@ fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
         (None, None, Some(next)) => {
             format!("Whether any load has {target} cannot be told: {}.", settle(next))
         }
-        (None, None, None) => {
-            format!("Whether any load has {target} is not known: findings void all of them.")
+        (None, None, None) if curve.points.is_empty() => {
+            format!(
+                "Whether any load has {target} cannot be told: none was offered; measure again, to the end."
+            )
         }
+        (None, None, None) => format!(
+            "Whether any load has {target} cannot be told: findings void all of them, and say what to change."
+        ),
     }
 }
 

@@ -4,9 +4,9 @@
 //! shows it. Not for: everything; that is `json`.
 
 use super::{code, fenced};
-use crate::command;
+use crate::command::{self, how_to_see_all};
 use crate::format::{Detail, Style};
-use crate::formats::text::report::{ending, headline, how_to_see_all, reason, table};
+use crate::formats::text::report::{ending, headline, reason, table};
 use crate::page::{mark, supported};
 use crate::prose::prose;
 use crate::table::{Table, escaped};
@@ -28,7 +28,7 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         matches!(report.study, Studied::Jobs | Studied::Profile(_)) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => block(report),
-        Detail::Brief => table(report).markdown(),
+        Detail::Brief => table(report, false).markdown(),
         detail => page(report, detail == Detail::All),
     };
     to.write_all(text.as_bytes())
@@ -41,11 +41,11 @@ fn page(report: &Report, all: bool) -> String {
     for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&words));
     }
-    let table = table(report);
+    let table = table(report, all);
     if !table.is_empty() {
         out += &format!("\n{}", table.markdown());
     }
-    if table.has('~') {
+    if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";
     }
     if let Some(against) = &report.against {

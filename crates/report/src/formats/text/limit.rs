@@ -2,6 +2,7 @@
 //!
 //! For: a report of `fathom limit`; it stands in place of the table of results. Not for: other reports.
 
+use crate::command::how_to_see_all;
 use crate::page::{Page, mark};
 use crate::table::Table;
 use model::load::{LoadCurve, LoadPoint, LoadState};
@@ -28,12 +29,22 @@ const WIDTH: usize = 64;
 const HEIGHT: usize = 8;
 /// Columns beside the drawing.
 const BESIDE: usize = 13;
+/// Loads that the table has where not all are wanted.
+const MOST_LOADS: usize = 12;
+/// The load whose latency a curve without a target is about, by the capacity.
+const QUOTED: f64 = 0.7;
 
 pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
-    out.table_of(&table(curve, &report.results));
-    out.line(
-        "Latencies count from when an operation should have begun; - = not enough samples, late, or overload.",
-    );
+    let shown = loads(curve, all);
+    out.table_of(&table(curve, &report.results, all));
+    for words in meanings(&shown) {
+        out.prose("", "  ", &words);
+    }
+    if shown.len() < curve.points.len() {
+        let (some, of) = (shown.len(), curve.points.len());
+        let how = how_to_see_all(report);
+        out.prose("", "  ", &format!("{some} of {of} loads, those that matter most: {how}"));
+    }
     if let Some(capacity) = curve.capacity_iops {
         let interval = curve.capacity_interval.map_or_else(String::new, |[low, high]| {
             format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
@@ -59,12 +70,65 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool
     }
 }
 
-/// A row for each load that was offered.
-pub(super) fn table(curve: &LoadCurve, results: &[Measured]) -> Table {
+/// The loads that are shown, ascending. Where there are too many: those that the answer rests on, both ends, the knee, and what lies
+/// nearest to the answer.
+fn loads(curve: &LoadCurve, all: bool) -> Vec<&LoadPoint> {
+    let points = &curve.points;
+    if all || points.len() <= MOST_LOADS {
+        return points.iter().collect();
+    }
+    let at = |iops: u64| points.iter().position(|p| p.offered_iops == iops);
+    let target = curve.latency_target.as_ref();
+    let [met, missed] = [target.and_then(|t| t.met_iops), target.and_then(|t| t.missed_iops)];
+    let knee = curve.knee.map(|k| k.iops);
+    let centre = met.or(missed).map(|iops| iops as f64).or(curve.capacity_iops.map(|c| QUOTED * c)).or(knee);
+    let from = |to: f64| move |at: &usize| (points[*at].offered_iops.max(1) as f64 / to).ln().abs();
+    let nearest = |to: f64| {
+        let mut all: Vec<usize> = (0..points.len()).collect();
+        all.sort_by(|a, b| from(to)(a).total_cmp(&from(to)(b)));
+        all
+    };
+    let ends = [Some(0), points.len().checked_sub(1)];
+    let first = [met.and_then(at), missed.and_then(at)].into_iter().chain(ends);
+    let first = first.chain([knee.and_then(|k| nearest(k).first().copied())]).flatten();
+    let mut chosen: Vec<usize> = Vec::new();
+    for load in first.chain(nearest(centre.unwrap_or(1.0))) {
+        if chosen.len() < MOST_LOADS && !chosen.contains(&load) {
+            chosen.push(load);
+        }
+    }
+    chosen.sort_unstable();
+    chosen.into_iter().filter_map(|at| points.get(at)).collect()
+}
+
+/// What stands in the table, in sentences: each state that it has once.
+fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
+    let has = |state| shown.iter().any(|p| p.state == state);
+    let of_states = [
+        (
+            LoadState::Late,
+            "late: fathom submitted so late that this is more than a tenth of a percentile, which is withheld; more --depth or \
+             --workers submit in time.",
+        ),
+        (
+            LoadState::Overload,
+            "overload: more arrived than was served; its latency is as long as the run, and withheld.",
+        ),
+        (LoadState::Void, "void: a finding withholds what was measured at this load."),
+    ];
+    let first = "Latencies count from when an operation should have begun, late p99 from then to its submission; - = withheld or \
+                 not enough samples.";
+    let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
+    std::iter::once(first).chain(states).map(str::to_owned).collect()
+}
+
+/// A row for each load that was offered, or for those that matter most.
+pub(super) fn table(curve: &LoadCurve, results: &[Measured], all: bool) -> Table {
     let of_target = HEADINGS.iter().position(|h| h.strip_prefix('p') == Some(rank(curve)));
     let leaving: Vec<usize> = LEAVING.into_iter().filter(|at| Some(*at) != of_target).collect();
     let mut table = Table::new(&HEADINGS, &leaving).aligned(0, false).aligned(1, true);
-    table.add_all(curve.points.iter().map(|point| cells(point, curve, results.get(point.result))));
+    let shown = loads(curve, all).into_iter();
+    table.add_all(shown.map(|point| cells(point, curve, results.get(point.result))));
     table
 }
 
@@ -186,4 +250,59 @@ fn drawing(curve: &LoadCurve, width: usize) -> Vec<String> {
     lines.push(format!("  {:>8} 0 %{end:>width$}", "", width = width.saturating_sub(1)));
     lines.push(String::new());
     lines
+}
+
+#[cfg(test)]
+fn curve(offered: impl IntoIterator<Item = u64>, met: Option<u64>, missed: Option<u64>) -> LoadCurve {
+    let point = |offered_iops: u64| LoadPoint {
+        result: 0,
+        offered_iops,
+        achieved_iops: None,
+        share: None,
+        runs: 3,
+        mean_ns: None,
+        percentiles_ns: std::collections::BTreeMap::new(),
+        lateness_p99_ns: None,
+        device_depth: None,
+        state: LoadState::Served,
+        met: None,
+    };
+    let latency_target = model::load::MetLoad {
+        percentile: "99".into(),
+        latency_ns: 1_000_000,
+        met_iops: met,
+        missed_iops: missed,
+    };
+    LoadCurve {
+        capacity_iops: Some(10_000.0),
+        capacity_interval: None,
+        capacity_result: None,
+        points: offered.into_iter().map(point).collect(),
+        knee: None,
+        latency_target: (met.is_some() || missed.is_some()).then_some(latency_target),
+        sentence: String::new(),
+        rests_on: Vec::new(),
+    }
+}
+
+#[test]
+fn of_many_loads_those_are_shown_that_the_answer_rests_on() {
+    let shown = |curve: &LoadCurve, all| loads(curve, all).iter().map(|p| p.offered_iops).collect::<Vec<_>>();
+    let thousands = || (1..=30).map(|n| n * 1_000);
+    let found = curve(thousands(), Some(9_000), Some(20_000));
+    assert_eq!(shown(&found, true).len(), 30);
+    let some = shown(&found, false);
+    assert!(some.len() == MOST_LOADS && some.is_sorted(), "{some:?}");
+    for load in [1_000, 8_000, 9_000, 10_000, 20_000, 30_000] {
+        assert!(some.contains(&load), "{load}: {some:?}");
+    }
+    // Without a target the load that is quoted, at 70 % of the capacity.
+    let plain = shown(&curve(thousands(), None, None), false);
+    assert!(plain.len() == MOST_LOADS && plain.contains(&7_000), "{plain:?}");
+    // A forged knee that is no number, and no load at all.
+    let nowhere = model::load::Knee { iops: f64::NAN, share: None, reached: false };
+    let forged = LoadCurve { knee: Some(nowhere), capacity_iops: None, ..curve(thousands(), None, None) };
+    assert_eq!(shown(&forged, false).len(), MOST_LOADS);
+    assert_eq!(shown(&curve([], Some(1), None), false), [0; 0]);
+    assert_eq!(shown(&curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
 }

@@ -4,6 +4,7 @@
 //! Not for: machines to read; that is `json`.
 
 use super::{api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, tool_results};
+use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
 use crate::page::Page;
 use crate::table::Table;
@@ -11,12 +12,11 @@ use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
-use std::path::Path;
 
 pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     if style.detail == Detail::Brief {
-        out.table_of(&table(report));
+        out.table_of(&table(report, false));
         return out.write(to);
     }
     let all = style.detail == Detail::All;
@@ -40,11 +40,11 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
     out.write(to)
 }
 
-/// The one table of a report, in which each row has its verdict.
-pub(in crate::formats) fn table(report: &Report) -> Table {
+/// The one table of a report, in which each row has its verdict; with all rows, or with those that matter most.
+pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
     match &report.study {
         Studied::Layers(layers) => layers::table(layers, &report.results),
-        Studied::Limit(curve) => limit::table(curve, &report.results),
+        Studied::Limit(curve) => limit::table(curve, &report.results, all),
         Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::first_table(report, sweep),
         Studied::Sweep(sweep) if sweep.is_in_order() => iops::table(report, sweep),
         Studied::Sweep(sweep) => sweep::table(sweep, report),
@@ -79,17 +79,6 @@ fn everything(out: &mut Page, report: &Report) {
     let shown = less.as_ref().unwrap_or(report);
     findings::show(out, shown);
     foot(out, shown);
-}
-
-/// The command that shows what is left out.
-pub(in crate::formats) fn how_to_see_all(report: &Report) -> String {
-    id(report).map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
-}
-
-/// The id of its session.
-fn id(report: &Report) -> Option<String> {
-    let session = report.session.as_deref()?;
-    Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
 fn head(out: &mut Page, report: &Report) {

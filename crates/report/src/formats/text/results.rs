@@ -37,7 +37,7 @@ pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
     }
     let rows = table(results);
     out.table_of(&rows);
-    let rounded = if rows.has('~') { "; ~ = rounded, since the interval is wide" } else { "" };
+    let rounded = if rows.has("~") { "; ~ = rounded, since the interval is wide" } else { "" };
     out.line(&format!(
         "MB/s = 10^6 bytes/s; latency: submission to completion; - = not enough samples{rounded}."
     ));
