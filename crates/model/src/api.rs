@@ -46,6 +46,9 @@ pub struct Api {
     pub not_measured: Vec<NotMeasured>,
     /// One per work in which the interfaces differ by more than chance.
     pub advice: Vec<Advice>,
+    /// One per other work: why none is recommended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_advice: Vec<NoAdvice>,
 }
 
 /// What one interface made of one work, over all its runs. Per byte and per MiB: of what the program asked for.
@@ -69,6 +72,13 @@ pub struct ApiRow {
     pub synced_mb_per_s: Option<f64>,
     /// Its 95 % interval over runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
+    /// Seconds from the first operation to the last completion, the final sync aside: mean over runs. `None` where a finding
+    /// voids it or no run was complete.
+    #[serde(default)]
+    pub run_seconds: Option<f64>,
+    /// Bytes that a run moved in that time: mean over runs.
+    #[serde(default)]
+    pub run_bytes: Option<f64>,
     /// Median of latency in ns.
     pub p50_ns: Option<u64>,
     /// 99th percentile in ns; `None` with too few operations to say.
@@ -113,6 +123,15 @@ pub struct Advice {
     pub also: Vec<String>,
     /// One sentence with its reason and its numbers.
     pub sentence: String,
+}
+
+/// A work for which no interface is recommended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoAdvice {
+    /// `4K random read`.
+    pub work: String,
+    /// The reason, without the end of a sentence.
+    pub why: String,
 }
 
 #[test]

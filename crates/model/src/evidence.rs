@@ -150,6 +150,14 @@ pub struct Extents {
     pub largest_piece_bytes: Option<u64>,
 }
 
+impl Extents {
+    /// Share of the file that its largest piece has; `None` where no place was told.
+    pub fn largest_share(&self) -> Option<f64> {
+        let largest = self.largest_piece_bytes.filter(|_| self.span_bytes > 0)?;
+        Some(largest as f64 / self.span_bytes as f64)
+    }
+}
+
 /// Counters of a block device (`stat` file) or their difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockStat {

@@ -168,7 +168,8 @@ fn the_keys_of_a_study_are_those_of_old_files() {
         assert_eq!(serde_json::from_value(nothing).ok(), Some(Studied::Jobs));
     }
     let (rows, missing) = (Vec::new(), Vec::new());
-    let api = Studied::Interfaces(Api { rows, missing, not_measured: Vec::new(), advice: Vec::new() });
+    let (not_measured, advice, no_advice) = (Vec::new(), Vec::new(), Vec::new());
+    let api = Studied::Interfaces(Api { rows, missing, not_measured, advice, no_advice });
     let json = serde_json::json!({ "api": { "rows": [], "missing": [], "not_measured": [], "advice": [] } });
     assert_eq!(serde_json::to_value(&api).ok(), Some(json.clone()));
     assert_eq!(serde_json::from_value(json).ok(), Some(api));

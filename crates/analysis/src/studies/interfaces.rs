@@ -1,13 +1,17 @@
 //! The comparison of interfaces: what each made of the same work, and which one to use.
 //!
-//! For: rows per byte and per MiB of what was asked for, which findings such a comparison is there to show, and advice where
-//! intervals lie apart. Not for: the rows' own findings, which are those of any result.
+//! For: rows per byte and per MiB of what was asked for, and which findings such a comparison is there to show. Not for: the rows'
+//! own findings, which are those of any result, nor for choosing ([`advice`]).
+
+mod advice;
+
+pub(crate) use advice::answer;
 
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
 use crate::stats::interval::{self, Mean};
 use model::Known;
-use model::api::{Advice, Api, ApiRow, Candidate, InterfaceComparison};
+use model::api::{Api, ApiRow, Candidate, InterfaceComparison};
 use model::check_id::CheckId;
 use model::evidence::{Extents, Moment};
 use model::finding::{Finding, Outcome, Severity};
@@ -16,8 +20,8 @@ use model::not_measured::NotMeasured;
 #[cfg(test)]
 use model::record::Trial;
 use model::record::{Record, WorkerEnd};
-use model::report::{Answer, AnswerWord, Figures, Measured};
-use model::units::{MIB, show_rate};
+use model::report::{Figures, Measured};
+use model::units::MIB;
 use std::cmp::Ordering;
 
 /// Findings of these groups below void say what became of the operations on their way, which is what the table shows.
@@ -28,12 +32,6 @@ const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId
 /// What is said of them.
 pub(super) const SHOWN: &str = "found is what a comparison of interfaces is there to show: what became of the operations on \
                                 their way. It is accepted and does not count for the verdict";
-/// Part of a figure from which on two of them are a reason for a difference.
-const CLEARLY_LESS: f64 = 0.8;
-/// An interval this much higher than low ties with anything: no advice comes of it.
-const TOO_WIDE: f64 = 2.0;
-/// Most names in a sentence.
-const NAMES: usize = 4;
 
 /// Where a row's figures come from.
 struct Measurements<'a> {
@@ -66,10 +64,10 @@ pub(super) fn api(
         row.findings.dedup();
         rows.push((candidate.sees, row));
     }
-    let advice = works(&rows).into_iter().filter_map(|work| advise(&work, results)).collect();
+    let (advice, no_advice) = advice::advise(&rows, results);
     let not_measured: Vec<NotMeasured> = comparison.missing.iter().cloned().chain(refusals(record)).collect();
     let missing = not_measured.iter().map(ToString::to_string).collect();
-    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, not_measured, advice }
+    Api { rows: rows.into_iter().map(|(_, row)| row).collect(), missing, not_measured, advice, no_advice }
 }
 
 /// What was refused before the first run, and why: without flags that nobody typed.
@@ -110,6 +108,8 @@ impl Measurements<'_> {
             iops: total.map(|t| t.iops),
             synced_mb_per_s: synced.map(|m| m.value),
             synced_mb_per_s_interval: synced.and_then(|m| m.interval),
+            run_seconds: total.and_then(|_| of_run(case, |ran| ran.stream.window_ns as f64 / 1e9)),
+            run_bytes: total.and_then(|_| of_run(case, moved_bytes)),
             p50_ns: percentile("50"),
             p99_ns: percentile("99"),
             user_ns_per_byte: per(cpu(0), 1.0),
@@ -149,12 +149,20 @@ fn sum(case: &Case, of: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
+/// A mean over all runs; `None` where there is none.
+fn of_run(case: &Case, of: impl Fn(&CaseRun) -> f64) -> Option<f64> {
+    (!case.runs.is_empty()).then(|| case.runs.iter().map(of).sum::<f64>() / case.runs.len() as f64)
+}
+
+fn moved_bytes(ran: &CaseRun) -> f64 {
+    Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
+}
+
 /// MB/s over runs with the final sync in the time.
 fn synced(case: &Case) -> Option<Mean> {
     let rate = |ran: &CaseRun| {
         let ns = ran.stream.window_ns as f64 + ran.end.sync_ns? as f64;
-        let bytes: f64 = Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum();
-        (ns > 0.0).then(|| bytes * 1e3 / ns)
+        (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
     };
     interval::mean(&case.runs.iter().map(rate).collect::<Option<Vec<_>>>()?)
 }
@@ -198,126 +206,6 @@ fn stored(case: &Case, moment: Moment, last: bool) -> Known<Extents> {
     let of_run = if last { states.last() } else { states.first() };
     let state = of_run.and_then(|s| s.first()).ok_or("the file was not looked at")?;
     state.extents.clone().unwrap_or_else(|| Err("how the file is stored was not looked at".into()))
-}
-
-/// The rows of each work, in the order of the table.
-fn works(rows: &[(bool, ApiRow)]) -> Vec<Vec<&ApiRow>> {
-    let mut works: Vec<Vec<&ApiRow>> = Vec::new();
-    for row in rows.iter().filter(|(sees, _)| *sees).map(|(_, row)| row) {
-        match works.iter_mut().find(|w| w.first().is_some_and(|first| first.work == row.work)) {
-            Some(work) => work.push(row),
-            None => works.push(vec![row]),
-        }
-    }
-    works
-}
-
-/// What a row is ranked by: the rate until the bytes are where they belong, with its interval.
-fn score(row: &ApiRow) -> Option<(f64, [f64; 2])> {
-    match (row.synced_mb_per_s, row.stored_after.is_some()) {
-        (Some(rate), _) => Some((rate, row.synced_mb_per_s_interval?)),
-        (None, true) => None,
-        (None, false) => Some((row.mb_per_s?, row.mb_per_s_interval?)),
-    }
-}
-
-/// The plainest interface of a work that is not slower than the fastest one by more than chance; none where that is true of all.
-fn advise(work: &[&ApiRow], results: &[Measured]) -> Option<Advice> {
-    let scored: Vec<(&ApiRow, f64, [f64; 2])> =
-        work.iter().filter_map(|row| score(row).map(|(rate, interval)| (*row, rate, interval))).collect();
-    let by_rate = |a: &&(&ApiRow, f64, [f64; 2]), b: &&(&ApiRow, f64, [f64; 2])| a.1.total_cmp(&b.1);
-    let fastest = scored.iter().max_by(by_rate)?;
-    let slowest = scored.iter().min_by(by_rate)?;
-    let is_tied = |one: &&(&ApiRow, f64, [f64; 2])| one.2[1] >= fastest.2[0];
-    if scored.iter().all(|one| is_tied(&one)) {
-        return None;
-    }
-    let (pick, rate, [low, high]) =
-        scored.iter().find(is_tied).filter(|one| one.2[1] <= TOO_WIDE * one.2[0])?;
-    let also: Vec<&str> = scored.iter().filter(is_tied).skip(1).map(|one| one.0.interface.as_str()).collect();
-    let stable = if pick.stored_after.is_some() { " until it is stable" } else { "" };
-    let mut sentence = format!(
-        "{}: use {}: {} MB/s{stable} ({} to {}).",
-        pick.work,
-        pick.interface,
-        show_rate(*rate),
-        show_rate(*low),
-        show_rate(*high)
-    );
-    let plainest = scored.first()?;
-    if plainest.0.interface == pick.interface {
-        let plainest = work.first().is_some_and(|first| first.interface == pick.interface);
-        let plainest = if plainest { "the plainest" } else { "the plainest with a number" };
-        sentence += &format!(" It is {plainest}, and none is faster by more than chance");
-    } else {
-        sentence += &format!(" {} does {}", plainest.0.interface, show_rate(plainest.1));
-        if let Some(why) = reason(pick, plainest.0, results) {
-            sentence += &format!("; {why}");
-        }
-    }
-    sentence += &format!("; slowest is {} with {}.", slowest.0.interface, show_rate(slowest.1));
-    if !also.is_empty() {
-        sentence += &format!(" As fast within their intervals: {}.", some_of(&also));
-    }
-    let also = also.into_iter().map(str::to_owned).collect();
-    Some(Advice { work: pick.work.clone(), interface: pick.interface.clone(), also, sentence })
-}
-
-/// Which interface is the fastest, of the work that comes first.
-pub(crate) fn answer(api: &Api) -> Option<Answer> {
-    let work = &api.rows.first()?.work;
-    let Some(advice) = api.advice.iter().find(|a| a.work == *work) else {
-        let sentence = format!(
-            "{work}: no interface is faster than the others by more than chance; more --runs would tell."
-        );
-        return Some(Answer { word: AnswerWord::CannotTell, sentence });
-    };
-    let word = if advice.also.is_empty() { AnswerWord::Fastest } else { AnswerWord::Tied };
-    Some(Answer { word, sentence: advice.sentence.clone() })
-}
-
-/// `a, b, c, d and 3 more`.
-fn some_of(names: &[&str]) -> String {
-    if names.len() <= NAMES {
-        return names.join(", ");
-    }
-    format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES)
-}
-
-/// What differs most plainly between a row and the plainest one.
-fn reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
-    let stream =
-        |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
-    let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
-    let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
-    let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
-    if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
-        && own > other
-    {
-        return Some(format!("this one has {own} operations in flight, and that one {other}"));
-    }
-    if let (Ok(own), Ok(other)) = (&pick.device_bytes_per_byte, &plainest.device_bytes_per_byte)
-        && less(own[0] + own[1], other[0] + other[1])
-    {
-        let (own, other) = (own[0] + own[1], other[0] + other[1]);
-        return Some(format!("for it the device moves {own:.2} bytes per byte instead of {other:.2}"));
-    }
-    if direct(pick) && !direct(plainest) {
-        return Some("it goes past the page cache".into());
-    }
-    if let (Ok(own), Ok(other)) = (&pick.calls_per_mib, &plainest.calls_per_mib)
-        && less(*own, *other)
-    {
-        let (own, other) = (show_rate(*own), show_rate(*other));
-        return Some(format!("it makes {own} instead of {other} system calls per MiB"));
-    }
-    let cpu = |row: &ApiRow| Some(row.user_ns_per_byte? + row.system_ns_per_byte?);
-    if let (Some(own), Some(other)) = (cpu(pick), cpu(plainest))
-        && less(own, other)
-    {
-        return Some(format!("it takes {own:.2} ns of CPU per byte instead of {other:.2}"));
-    }
-    None
 }
 
 /// Whether a finding is what the comparison is there to show.
@@ -397,6 +285,8 @@ fn each_row_counts_per_byte_what_it_asked_for() {
     let used: f64 = record.runs_of(0, 0).map(|r| r.end.as_ref().unwrap().process_ns.unwrap()[0] as f64).sum();
     assert!((plain.user_ns_per_byte.unwrap() - used / issued).abs() < 1e-9 && used > 0.0);
     assert!(plain.stored_after.is_none() && plain.synced_mb_per_s.is_none());
+    let (seconds, moved) = (plain.run_seconds.unwrap(), plain.run_bytes.unwrap());
+    assert!((moved / seconds / 1e6 / plain.mb_per_s.unwrap() - 1.0).abs() < 1e-3, "{plain:?}");
     assert_eq!(plain.minor_faults_per_mib, None, "no worker says");
 }
 
@@ -427,40 +317,6 @@ fn what_each_run_was_to_touch_is_what_its_operations_cover() {
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.limit.operations = Some(stream.access.span_bytes / 4096 / 2);
     assert_eq!(table(&record).rows[0].planned_coverage, Some(0.5));
-}
-
-#[test]
-fn the_plainest_of_the_fastest_is_recommended_and_never_what_sees_no_byte() {
-    let advice = table(&compared(|_| {})).advice;
-    assert_eq!(advice.len(), 1, "{advice:?}");
-    assert_eq!(advice[0].interface, "ring");
-    assert!(advice[0].sentence.contains("8 operations in flight, and that one 1"), "{}", advice[0].sentence);
-    // As fast as the other: then the plain one will do.
-    let mut equal = compared(|fixtures| fixtures[0].ops = 9_000);
-    comparison(&mut equal).candidates[2].sees = true;
-    let advice = table(&equal).advice;
-    assert_eq!(advice[0].interface, "blind");
-    let mut shaky = equal.clone();
-    for run in shaky.runs.iter_mut().filter(|r| r.start.job == 2) {
-        run.end.as_mut().unwrap().streams[0].window_ns *= 1 + 3 * u64::from(run.start.repeat % 2);
-    }
-    assert!(table(&shaky).advice.is_empty(), "an interval that ties with anything");
-    comparison(&mut equal).candidates[2].sees = false;
-    assert!(table(&equal).advice.is_empty(), "no interval lies apart");
-}
-
-#[test]
-fn writes_are_ranked_by_what_is_stable() {
-    let late = |ops, sync_ns| Fixture { ops, sync_ns: Some(sync_ns), ..Fixture::honest_write() };
-    let record = compared(|fixtures| {
-        fixtures[0] = Fixture { name: "pread, reads".into(), ..late(9_000, 9_000_000_000) };
-        fixtures[1] = Fixture { name: "ring, reads".into(), ..late(5_000, 1_000_000) };
-    });
-    let api = table(&record);
-    assert!(api.rows[0].mb_per_s > api.rows[1].mb_per_s);
-    assert!(api.rows[0].synced_mb_per_s < api.rows[1].synced_mb_per_s);
-    assert_eq!(api.advice[0].interface, "ring");
-    assert!(api.advice[0].sentence.contains("until it is stable"), "{}", api.advice[0].sentence);
 }
 
 #[test]

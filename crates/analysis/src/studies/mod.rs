@@ -60,7 +60,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
     match studied {
         Studied::Sweep(sweep) => sweep::answer(sweep),
         Studied::Limit(curve) => limit::answer(curve),
-        Studied::Interfaces(api) => interfaces::answer(api),
+        Studied::Interfaces(api) => Some(interfaces::answer(api)),
         Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) => None,
     }
 }

@@ -7,6 +7,7 @@ use crate::format::Style;
 use csv::{Terminator, WriterBuilder};
 use model::api::ApiRow;
 use model::check_id::CheckId;
+use model::evidence::Extents;
 use model::report::{Figures, Measured, Report};
 use model::study::Studied;
 use model::sweep::{CellFigures, Setting, Skipped};
@@ -33,7 +34,7 @@ const RESULTS: [&str; 19] = [
     "verdict",
     "limited_by",
 ];
-const INTERFACES: [&str; 32] = [
+const INTERFACES: [&str; 36] = [
     "interface",
     "work",
     "block_bytes",
@@ -66,6 +67,10 @@ const INTERFACES: [&str; 32] = [
     "p99.9_ns",
     "verdict",
     "limited_by",
+    "run_seconds",
+    "run_bytes",
+    "largest_piece_share_before",
+    "largest_piece_share_after",
 ];
 
 const CELLS: [&str; 31] = [
@@ -277,5 +282,9 @@ fn of_interface(row: &ApiRow, result: Option<&Measured>) -> [String; INTERFACES.
         percentile("99.9"),
         result.map_or("", |r| r.verdict.word()).into(),
         result.map_or_else(String::new, |r| r.limiter.name.clone()),
+        number(row.run_seconds),
+        number(row.run_bytes),
+        number(row.stored_before.as_ref().ok().and_then(Extents::largest_share)),
+        number(after.and_then(Extents::largest_share)),
     ]
 }

@@ -4,6 +4,7 @@
 
 use crate::page::{Page, half_width, mark, supported};
 use crate::table::Table;
+use model::Known;
 use model::api::{Api, ApiRow};
 use model::evidence::Extents;
 use model::finding::{Finding, Outcome, Severity};
@@ -27,13 +28,16 @@ const HEADINGS: [&str; 12] = [
 ];
 /// Columns that leave where there is no room, the first of them first.
 const LEAVING: [usize; 8] = [10, 9, 11, 5, 7, 8, 4, 6];
+/// Headings of the table of runs, and its columns that leave.
+const RUNS: [&str; 5] = ["interface", "run time", "bytes", "pieces", "largest piece"];
+const LEAVING_RUNS: [usize; 1] = [4];
 /// Most notes that are shown: hundreds of runs say the same with other numbers.
 const MOST_NOTES: usize = 4;
 /// Part of the span that is as good as all, or as half.
 const NEAR: f64 = 0.005;
 
-pub(super) fn show(out: &mut Page, api: &Api, results: &[Measured], all: bool) {
-    out.table_of(&table(api, results));
+pub(super) fn show(out: &mut Page, api: &Api, report: &Report, all: bool) {
+    out.table_of(&table(api, &report.results));
     out.prose(
         "",
         "",
@@ -42,31 +46,76 @@ pub(super) fn show(out: &mut Page, api: &Api, results: &[Measured], all: bool) {
     );
     if all {
         notes(out, api);
+        out.line("");
+        out.table_of(&of_runs(api));
+        out.prose(
+            "",
+            "",
+            "run time, bytes: of one run, the final sync aside; pieces: extents of the file, before the first run -> after the \
+             last; largest piece: its share of the file; - = not known.",
+        );
     }
     out.line("");
-    if !api.advice.is_empty() {
-        out.line("Which one to use");
-        for advice in &api.advice {
-            out.prose("  ", "    ", &advice.sentence);
-        }
-        out.line("");
+    which(out, api, report);
+}
+
+/// Why each is recommended, where the answer has not said that.
+fn which(out: &mut Page, api: &Api, report: &Report) {
+    let said = |words: &str| report.answer.as_ref().is_some_and(|answer| answer.sentence == words);
+    if api.advice.is_empty() || api.advice.iter().all(|advice| said(&advice.sentence)) {
+        return;
     }
+    out.line("Which one to use");
+    for advice in &api.advice {
+        out.prose("  ", "    ", &advice.sentence);
+    }
+    for none in &api.no_advice {
+        out.prose("  ", "    ", &format!("{}: no recommendation, because {}.", none.work, none.why));
+    }
+    out.line("");
+}
+
+/// How long a run of each took, and what became of the file.
+fn of_runs(api: &Api) -> Table {
+    by_work(&api.rows, Table::new(&RUNS, &LEAVING_RUNS), |row| {
+        let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
+        vec![
+            format!("  {}", row.interface),
+            number(row.run_seconds, |s| show_ns(1e9 * s)),
+            number(row.run_bytes, |bytes| show_bytes(bytes.round() as u64)),
+            before_and_after(row, |extents| Some(show_count(extents.count as f64))),
+            before_and_after(row, |extents| extents.largest_share().map(show_share)),
+        ]
+    })
+}
+
+/// `1 -> 8,270`; one value where nothing was written.
+fn before_and_after(row: &ApiRow, of: impl Fn(&Extents) -> Option<String>) -> String {
+    let shown = |extents: &Known<Extents>| extents.as_ref().ok().and_then(&of).unwrap_or_else(|| "-".into());
+    let before = shown(&row.stored_before);
+    row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
 /// A row for each interface, below the work that was done through it.
-pub(super) fn table(api: &Api, results: &[Measured]) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+fn by_work(rows: &[ApiRow], mut table: Table, cells: impl Fn(&ApiRow) -> Vec<String>) -> Table {
     let mut work = "";
-    for row in &api.rows {
+    for row in rows {
+        let cells = cells(row);
         if row.work != work {
             work = &row.work;
-            let mut cells: [String; HEADINGS.len()] = std::array::from_fn(|_| String::new());
-            cells[0] = format!("{work}:");
-            table.add(cells);
+            let title =
+                std::iter::once(format!("{work}:")).chain(cells.iter().skip(1).map(|_| String::new()));
+            table.add(title.collect::<Vec<_>>());
         }
-        table.add(cells(row, results.get(row.result)));
+        table.add(cells);
     }
     table
+}
+
+/// What each interface made of its work.
+pub(super) fn table(api: &Api, results: &[Measured]) -> Table {
+    let table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+    by_work(&api.rows, table, |row| cells(row, results.get(row.result)).to_vec())
 }
 
 /// How the rows came about, and what could not be measured.
@@ -203,8 +252,8 @@ fn stored(row: &ApiRow) -> Option<String> {
 fn layout(extents: &Extents) -> String {
     let mut words =
         format!("{} extent{}", show_count(extents.count as f64), if extents.count == 1 { "" } else { "s" });
-    if let Some(largest) = extents.largest_piece_bytes.filter(|_| extents.span_bytes > 0) {
-        words += &format!(", {} of it in one piece", show_share(largest as f64 / extents.span_bytes as f64));
+    if let Some(share) = extents.largest_share() {
+        words += &format!(", {} of it in one piece", show_share(share));
     }
     for (bytes, word) in [
         (extents.hole_bytes, "holes"),

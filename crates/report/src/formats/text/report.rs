@@ -60,7 +60,7 @@ fn study(out: &mut Page, report: &Report, all: bool) {
         Studied::Sweep(sweep) if sweep.rounds.is_some() => pts::show(out, report, sweep),
         Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
-        Studied::Interfaces(api) => api::show(out, api, &report.results, all),
+        Studied::Interfaces(api) => api::show(out, api, report, all),
         Studied::Jobs => results::show(out, &report.results, all),
         Studied::Profile(card) => {
             results::show(out, &report.results, all);
