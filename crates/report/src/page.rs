@@ -109,6 +109,25 @@ pub(crate) fn mark(result: &Measured) -> &'static str {
     }
 }
 
+/// Stands behind a figure whose result is suspect, in tables where a row has several figures.
+pub(crate) const STAR: &str = "*";
+/// What it means.
+pub(crate) const STAR_MEANS: &str = "* = suspect; void = withheld, a finding invalidates it";
+
+/// The verdict on a row of several results: that of the worst.
+pub(crate) fn mark_of_worst<'m>(results: impl Iterator<Item = &'m Measured>) -> &'static str {
+    results.max_by_key(|r| (r.void, r.verdict)).map_or("", mark)
+}
+
+/// A figure with the mark of its verdict, in tables where a row has several figures.
+pub(crate) fn starred(figure: String, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Valid => figure,
+        Verdict::Suspect => format!("{figure}{STAR}"),
+        Verdict::Invalid => "void".into(),
+    }
+}
+
 /// Half the interval in percent of the value.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
@@ -148,4 +167,10 @@ fn a_wide_interval_takes_digits_away() {
         ("78,912".into(), "0.00".into())
     );
     assert_eq!(supported(f64::NAN, Some([0.0, 1.0])), "NaN");
+}
+
+#[test]
+fn a_figure_among_others_has_its_mark_and_what_is_void_no_number() {
+    let of = |verdict| starred("1,234".into(), verdict);
+    assert_eq!([Verdict::Valid, Verdict::Suspect, Verdict::Invalid].map(of), ["1,234", "1,234*", "void"]);
 }

@@ -3,9 +3,9 @@
 //! For: the presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`. Not for: the rule itself (crate `analysis`).
 
 use super::sweep::skipped;
-use crate::page::Page;
+use crate::page::{Page, STAR, STAR_MEANS, mark_of_worst, starred};
 use crate::table::Table;
-use model::report::Report;
+use model::report::{Measured, Report, Verdict};
 use model::sweep::{CellFigures, Rounds, Setting, Sweep, Variable};
 use model::units::{show_block, show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -22,8 +22,12 @@ pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
         None => "no five rounds were measured, so these are means of what there is and no result".into(),
     };
     for (name, value) in tables(rounds.variable) {
-        out.line(&format!("{name} by size and reads/writes ({when})"));
-        out.table_of(&table(report, sweep, *value));
+        out.prose("", "  ", &format!("{name} by size and reads/writes ({when})"));
+        let table = table(report, sweep, *value);
+        out.table_of(&table);
+        if table.has(STAR) || table.has("void") {
+            out.line(&format!("{STAR_MEANS}."));
+        }
         out.line("");
     }
     tracked(out, rounds);
@@ -55,7 +59,7 @@ pub(super) fn first_table(report: &Report, sweep: &Sweep) -> Table {
     table(report, sweep, value)
 }
 
-/// Sizes by works. What a finding voids has its mark and no number.
+/// Sizes by works, each row with the worst verdict of its cells. What a finding voids has its mark and no number.
 fn table(report: &Report, sweep: &Sweep, value: Value) -> Table {
     let mut works: Vec<&Setting> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
@@ -67,24 +71,30 @@ fn table(report: &Report, sweep: &Sweep, value: Value) -> Table {
             sizes.push(setting.block_bytes);
         }
     }
-    let headings: Vec<String> =
-        std::iter::once("size".into()).chain(works.iter().map(|setting| shares(setting))).collect();
-    let mut table = Table::new(&headings, &[]).aligned(headings.len() - 1, false);
+    let first = ["size".to_owned(), "verdict".to_owned()];
+    let headings: Vec<String> = first.into_iter().chain(works.iter().map(|work| shares(work))).collect();
+    let mut table = Table::new(&headings, &[]).aligned(1, true).aligned(headings.len() - 1, false);
+    let result = |cell: &CellFigures| report.results.get(cell.result?);
     for size in sizes {
-        let mut row = vec![show_block(u64::from(size))];
+        let cells = sweep.cells.iter().filter(|c| c.setting.block_bytes == size);
+        let mut row =
+            vec![show_block(u64::from(size)), mark_of_worst(cells.clone().filter_map(result)).into()];
         for work in &works {
-            let is = |c: &&CellFigures| c.setting.block_bytes == size && c.setting.work() == work.work();
-            let cell = sweep.cells.iter().find(is);
-            let void = cell.and_then(|c| report.results.get(c.result?)).is_some_and(|r| r.void);
-            row.push(match cell.and_then(value) {
-                _ if void => "void".into(),
-                Some(number) => number,
-                None => "-".into(),
-            });
+            let cell = cells.clone().find(|c| c.setting.work() == work.work());
+            row.push(cell.map_or_else(|| "-".into(), |c| figure(c, result(c), value)));
         }
         table.add(row);
     }
     table
+}
+
+/// A number of a cell with its mark.
+fn figure(cell: &CellFigures, result: Option<&Measured>, value: Value) -> String {
+    match value(cell) {
+        _ if result.is_some_and(|r| r.void) => "void".into(),
+        Some(number) => starred(number, result.map_or(Verdict::Suspect, |r| r.verdict)),
+        None => "-".into(),
+    }
 }
 
 /// Reads and writes in percent, as the specification names a work.
