@@ -1,15 +1,15 @@
-//! Comparing: from words that mean sessions to two sides, and from their comparison to bytes and the exit code.
+//! Comparing: from words that mean sessions to two sides or more, and from their comparison to bytes and the exit code.
 //!
-//! For: what A and B are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
+//! For: what A, B and others are, and reading them. Not for: the comparison (crate `analysis`), nor its layout (crate `report`).
 
 use crate::failure::Failure;
 use crate::{history, input, session, stdout};
 use analysis::Judging;
-use analysis::compare::{Options, compare_sides};
-use model::comparison::{Answer, Comparison, Passing};
+use analysis::compare::{Options, compare_each, compare_sides};
+use model::comparison::{Answer, Comparisons, Gate, Passing};
 use model::name;
 use model::report::{FORMAT, Report};
-use report::{Format, Style};
+use report::{Detail, Format, Style};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,49 @@ const RANGE: &str = "..";
 pub struct Request {
     /// The baseline, as typed.
     pub a: String,
-    /// The other side.
-    pub b: String,
+    /// The other sides, each compared with it.
+    pub others: Vec<String>,
     /// Margin, limit and what is accepted.
     pub options: Options,
     /// The format of the answer.
     pub format: &'static Format,
+    /// How much of it is shown.
+    pub detail: Detail,
 }
 
 /// Compares, prints, and gives the exit code.
 ///
 /// # Errors
-/// [`Failure::Usage`] where a side is no session or report, or the two have one in common.
+/// [`Failure::Usage`] where a side is no session or report, or two have one in common.
 pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
-    let sides = [files(&request.a)?, files(&request.b)?];
+    let words = std::iter::once(&request.a).chain(&request.others);
+    let sides = words.map(|side| files(side)).collect::<Result<Vec<_>, _>>()?;
     refuse_twice(sides.iter().flatten())?;
-    let read = |files: &[PathBuf]| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, Failure>>();
-    let [a, b] = [read(&sides[0])?, read(&sides[1])?];
-    refuse_one_session(a.iter().chain(&b))?;
-    let comparison = compare_sides(&a, &b, &request.options);
-    stdout::report(request.format, &comparison, Style::default())?;
-    Ok(exit_code(&comparison))
+    let read = |files: &Vec<PathBuf>| files.iter().map(|f| report(f)).collect::<Result<Vec<Report>, _>>();
+    let sides = sides.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    refuse_one_session(sides.iter().flatten())?;
+    let style = Style { detail: request.detail, ..Style::default() };
+    let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
+    if let [b] = others {
+        let comparison = compare_sides(a, b, &request.options);
+        stdout::report(request.format, &comparison, style)?;
+        return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
+    }
+    let all = compare_each(a, others, &request.options);
+    let format = report::that_writes::<Comparisons>(request.format).map_err(Failure::Usage)?;
+    stdout::report(format, &all, style)?;
+    let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
+    Ok(exit_code(&answers, all.gate.as_ref()))
 }
 
-/// 2 where the two cannot be compared, which nobody could do; 1 where B is surely slower by more than is allowed, 4 where a gate
+/// 1 where a side is surely slower by more than is allowed; 2 where one cannot be compared, which nobody could do; 4 where a gate
 /// could not tell; else 0.
-fn exit_code(comparison: &Comparison) -> ExitCode {
-    match (comparison.answer, comparison.gate.as_ref().map(|g| g.outcome)) {
-        (Answer::Incomparable, _) => ExitCode::from(2),
-        (_, Some(Passing::Failed)) => ExitCode::from(1),
-        (_, Some(Passing::Undecided)) => ExitCode::from(4),
-        (_, Some(Passing::Passed) | None) => ExitCode::SUCCESS,
+fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
+    match gate.map(|gate| gate.outcome) {
+        Some(Passing::Failed) => ExitCode::from(1),
+        _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
+        Some(Passing::Undecided) => ExitCode::from(4),
+        Some(Passing::Passed) | None => ExitCode::SUCCESS,
     }
 }
 

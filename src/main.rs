@@ -51,7 +51,7 @@ fn fathom() -> ExitCode {
             None => Ok(ExitCode::SUCCESS),
         }),
         Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
-        Command::Compare(args) => compare::compare(&args.request()),
+        Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),
         Command::Tag(args) => history::say(&args.session, &args.change()),
         Command::Note(args) => history::say(&args.session, &args.change()),

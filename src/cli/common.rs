@@ -213,27 +213,42 @@ impl ShowingArgs {
             }
         }
         let of_files = self.output.iter().filter_map(|path| report::by_extension::<Report>(path));
-        if self.brief && !of_files.chain([self.format]).any(|format| format.has_brief) {
-            return Err(Failure::Usage(format!(
-                "--brief: {} has one form, with everything; type --format text or --format markdown, or leave it out",
-                self.format.name
-            )));
-        }
+        brief_is_known(self.brief, self.format, of_files)?;
         Ok(Showing {
             format: self.format,
             outputs: self.output,
             accept: self.accept,
             replace: Replace::by(self.force),
             ledger: self.ledger,
-            detail: match (self.brief, self.verbose) {
-                (true, _) => Detail::Brief,
-                (_, true) => Detail::All,
-                _ => Detail::Usual,
-            },
+            detail: detail(self.brief, self.verbose),
             quiet: self.quiet,
             explain,
         })
     }
+}
+
+/// How much is shown, by the flags of that name.
+pub(super) fn detail(brief: bool, verbose: bool) -> Detail {
+    match (brief, verbose) {
+        (true, _) => Detail::Brief,
+        (_, true) => Detail::All,
+        _ => Detail::Usual,
+    }
+}
+
+/// Refuses `--brief` where no format that is asked for has a short form.
+pub(super) fn brief_is_known(
+    brief: bool,
+    printed: &'static Format,
+    mut of_files: impl Iterator<Item = &'static Format>,
+) -> Result<(), Failure> {
+    if !brief || printed.has_brief || of_files.any(|format| format.has_brief) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--brief: {} has one form, with everything; type --format text or --format markdown, or leave it out",
+        printed.name
+    )))
 }
 
 /// The check of a result with this id.

@@ -1,8 +1,9 @@
 //! `fathom compare`: its flags.
 
-use super::common::formats_of;
+use super::common::{brief_is_known, detail, formats_of};
 use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
+use crate::failure::Failure;
 use analysis::compare::{Options, RegressionThreshold};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
@@ -12,6 +13,7 @@ use report::Format;
 
 /// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
 ///
+/// With several (A B C ...) each is compared with the first, in one table with a column for each.
 /// A and B are what `fathom show` takes (a file, an id or a part of one, last, last~1), or a JSON report that -o wrote.
 /// Several sessions of one configuration are one side: with commas (a,b,c), or from one to another with all between (a..b).
 /// Their runs count as runs of one, and how far they lie apart is taken for what no change at all makes.
@@ -21,13 +23,14 @@ use report::Format;
 /// settle it. INCOMPARABLE: numbers of different work, and what differs.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told."
+    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told. Of several the worst decides."
 )]
 pub struct Args {
     /// Baseline
     a: String,
-    /// Compared with A
-    b: String,
+    /// Compared with A, each by itself
+    #[arg(required = true)]
+    b: Vec<String>,
     /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %. Without it: 5 % for one
     /// session against one, else 1 %
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
@@ -44,6 +47,12 @@ pub struct Args {
     /// Form of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
     format: &'static Format,
+    /// Show everything: every number, every finding, what was not checked and what held
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "brief")]
+    verbose: bool,
+    /// Show the table alone
+    #[arg(long, help_heading = OUTPUT)]
+    brief: bool,
 }
 
 /// The words of `--fail-on`.
@@ -57,7 +66,11 @@ enum Which {
 
 impl Args {
     /// What was said.
-    pub fn request(self) -> Request {
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] where --brief is asked of a format that has no short form.
+    pub fn request(self) -> Result<Request, Failure> {
+        brief_is_known(self.brief, self.format, std::iter::empty())?;
         let all = self.fail_on == Which::All;
         let options = Options {
             margin: self.margin,
@@ -65,7 +78,8 @@ impl Args {
             fail_if_slower: self.fail_if_slower.map(|share| RegressionThreshold { share, all }),
             version: env!("CARGO_PKG_VERSION").into(),
         };
-        Request { a: self.a, b: self.b, options, format: self.format }
+        let detail = detail(self.brief, self.verbose);
+        Ok(Request { a: self.a, others: self.b, options, format: self.format, detail })
     }
 }
 

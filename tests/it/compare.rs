@@ -136,6 +136,47 @@ fn several_sessions_are_one_side() {
 }
 
 #[test]
+fn each_of_several_is_compared_with_the_first_in_one_table() {
+    let stage = Stage::beside_others();
+    let paths: Vec<PathBuf> = [(4, "a"), (4, "b"), (8, "c"), (2, "d")]
+        .iter()
+        .map(|(depth, name)| simulated(&stage, &format!("--depth {depth} --runs 5"), &format!("{name}.json")))
+        .collect();
+    let [a, b, c, d] = paths.iter().map(|p| p.to_str().unwrap()).collect::<Vec<_>>()[..] else { panic!() };
+    let words = "--accept E14 --fail-if-slower 5%";
+    let out = compare(&stage, a, &format!("{b} {c} {d}"), words);
+    assert_eq!(out.code, Some(1), "the slowest decides: {out:?}");
+    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "B: Not slower",
+        "C: Not slower",
+        "D: Slower by more than 5.0 %",
+        "C is faster than A",
+        "D is slower than A",
+    ] {
+        assert!(said.contains(words), "{words}: {}", out.stdout);
+    }
+    let heading = out.stdout.lines().find(|l| l.starts_with("number ")).unwrap();
+    assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["number", "A", "B", "C", "D"]);
+    let fine = compare(&stage, a, &format!("{b} {c}"), words);
+    assert_eq!(fine.code, Some(0), "{fine:?}");
+    let refused = compare(&stage, a, &format!("{b} {c}"), "");
+    assert_eq!(refused.code, Some(2), "other work on one side: {refused:?}");
+
+    let all = value(&compare(&stage, a, &format!("{b} {c} {d}"), "--accept E14 --format json"));
+    let names: Vec<&Value> = all["others"].as_array().unwrap().iter().map(|o| &o["name"]).collect();
+    assert_eq!(names, ["B", "C", "D"]);
+    let csv = compare(&stage, a, &format!("{b} {c}"), "--accept E14 --format csv").stdout;
+    assert!(csv.starts_with("side,result,number,") && csv.contains("\r\nC,"), "{csv}");
+    let brief = compare(&stage, a, &format!("{b} {c}"), "--accept E14 --brief").stdout;
+    assert!(brief.starts_with("number ") && !brief.contains("E14"), "{brief}");
+    let whole = compare(&stage, a, &format!("{b} {c}"), "--accept E14 --verbose").stdout;
+    assert!(whole.contains("E14 NOT_ALIKE") && whole.contains("Held "), "{whole}");
+    let none = compare(&stage, a, b, "--brief --format json");
+    assert!(none.code == Some(2) && none.stderr.contains("--format markdown"), "{none:?}");
+}
+
+#[test]
 fn the_page_cache_is_not_compared_with_the_device() {
     let stage = Stage::new();
     let file = stage.file("data", 64);

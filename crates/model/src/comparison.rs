@@ -34,6 +34,27 @@ pub struct Comparison {
     pub gate: Option<Gate>,
 }
 
+/// Several sides, each compared with the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparisons {
+    /// Which program and contract made this.
+    pub fathom: Producer,
+    /// Whether any is slower by more than is allowed, the worst deciding; `None` where no limit was given.
+    pub gate: Option<Gate>,
+    /// One per side but the first, in the order in which they were named.
+    pub others: Vec<Other>,
+}
+
+/// A side that is compared with the first. Its sentences call it by its name; in the comparison it is `b`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Other {
+    /// `B`, `C`, ...
+    pub name: String,
+    /// What it comes to against A.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
 /// The words of a comparison: what is said of B, compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Answer {
@@ -181,6 +202,15 @@ pub enum Passing {
     Failed,
 }
 
+/// What a side is called, by its place among all: `A`, `B`, ..., `Z`, `A2`, ...
+pub fn side_name(at: usize) -> String {
+    let letter = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{}", round + 1),
+    }
+}
+
 impl Answer {
     /// The word that every format shows.
     pub fn word(self) -> &'static str {
@@ -209,4 +239,9 @@ impl Metric {
             unit => format!("{} {unit}", crate::units::show_rate(value)),
         }
     }
+}
+
+#[test]
+fn no_two_sides_have_one_name() {
+    assert_eq!([0, 1, 25, 26, 53].map(side_name), ["A", "B", "Z", "A2", "B3"]);
 }

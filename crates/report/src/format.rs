@@ -4,7 +4,7 @@
 //! the file of each format.
 
 use model::check_page::Pages;
-use model::comparison::Comparison;
+use model::comparison::{Comparison, Comparisons};
 use model::devices::Devices;
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
@@ -40,7 +40,7 @@ pub struct Style {
     pub course: bool,
     /// Columns that no line of text is wider than.
     pub width: usize,
-    /// How much is shown; of a measurement only, since the others are short.
+    /// How much is shown; of measurements and comparisons, since the others are short.
     pub detail: Detail,
 }
 
@@ -76,6 +76,8 @@ pub struct Format {
     pub report: Option<Writer<Report>>,
     /// Two sides compared with each other.
     pub comparison: Option<Writer<Comparison>>,
+    /// Several sides, each compared with the first.
+    pub comparisons: Option<Writer<Comparisons>>,
     /// What would be measured, and where.
     pub plan: Option<Writer<Explained>>,
     /// Sessions of the history.
@@ -130,6 +132,7 @@ kinds! {
     Report: report, "a report";
     Comparison: comparison, "a comparison";
     Explained: plan, "a plan";
+    Comparisons: comparisons, "a comparison of several";
     Listing: sessions, "a list of sessions";
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";

@@ -12,6 +12,7 @@ mod page;
 mod parts;
 mod prose;
 mod rows;
+mod side_by_side;
 mod table;
 mod verified;
 mod worst;

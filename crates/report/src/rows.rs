@@ -14,43 +14,88 @@ pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percen
                                  visible: the smallest difference usually detected; runs: about so many on each \
                                  side would settle it.";
 
-pub(crate) type Row = [String; HEADINGS.len()];
+type Row = [String; HEADINGS.len()];
 
 /// Columns that leave where there is no room, the first of them first.
 const LEAVING: [usize; 5] = [5, 6, 1, 2, 4];
 
-/// A table of these rows.
-pub(crate) fn table(rows: impl IntoIterator<Item = Row>) -> Table {
+/// The table: all numbers of a single result, and of several where all are wanted; else the first number of each, and those that
+/// differ.
+pub(crate) fn table(pairs: &[Pair], all: bool) -> Table {
     let mut table = Table::new(&HEADINGS, &LEAVING);
-    table.add_all(rows);
+    for pair in pairs {
+        table.add_all(if is_short(pairs, all) { told(pair) } else { whole(pair) });
+    }
     table
 }
 
+/// Whether only some numbers of each result are in the table.
+fn is_short(pairs: &[Pair], all: bool) -> bool {
+    !all && pairs.len() > 1
+}
+
+/// Whether a number is told where not all are: the first of its result, and what differs.
+pub(crate) fn is_told(at: usize, metric: &Metric) -> bool {
+    at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
+}
+
+/// How many numbers the table does not have; `None` where it has all.
+pub(crate) fn untold(pairs: &[Pair], all: bool) -> Option<String> {
+    let numbers = pairs.iter().flat_map(|p| p.metrics.iter().enumerate());
+    let untold = numbers.filter(|(at, metric)| is_short(pairs, all) && !is_told(*at, metric)).count();
+    let s = if untold == 1 { "" } else { "s" };
+    (untold > 0).then(|| format!("{untold} more number{s}, SAME or CANNOT TELL: --verbose shows them"))
+}
+
+/// A number of a result by its whole name: `RND4K Q32T1 read p99`.
+pub(crate) fn number_name(pair: &Pair, metric: &Metric) -> String {
+    let rank = metric.name.split_once(' ').filter(|(kind, _)| pair.name.ends_with(&format!(" {kind}")));
+    format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
+}
+
+fn told(pair: &Pair) -> Vec<Row> {
+    if pair.metrics.is_empty() {
+        return vec![incomparable(pair.name.clone())];
+    }
+    let some = pair.metrics.iter().enumerate().filter(|(at, metric)| is_told(*at, metric));
+    some.map(|(_, metric)| row(number_name(pair, metric), metric)).collect()
+}
+
 /// All rows of a pair, its name first. That of one that is not compared says so.
-pub(crate) fn rows(pair: &Pair) -> Vec<Row> {
+fn whole(pair: &Pair) -> Vec<Row> {
     let mut name: Row = std::array::from_fn(|_| String::new());
     name[0] = format!("{}:", pair.name);
     if pair.metrics.is_empty() {
-        Answer::Incomparable.word().clone_into(&mut name[HEADINGS.len() - 1]);
+        name = incomparable(format!("{}:", pair.name));
     }
-    std::iter::once(name).chain(pair.metrics.iter().map(row)).collect()
+    let numbers = pair.metrics.iter().map(|metric| row(format!("  {}", metric.name), metric));
+    std::iter::once(name).chain(numbers).collect()
 }
 
-fn row(metric: &Metric) -> Row {
+fn incomparable(name: String) -> Row {
+    let mut row: Row = std::array::from_fn(|_| String::new());
+    row[0] = name;
+    Answer::Incomparable.word().clone_into(&mut row[HEADINGS.len() - 1]);
+    row
+}
+
+fn row(name: String, metric: &Metric) -> Row {
     let none = || "-".to_owned();
-    let interval = metric
-        .interval
-        .map_or_else(none, |[low, high]| format!("{} to {}", show_change(low), show_change(high)));
     [
-        format!("  {}", metric.name),
+        name,
         value(metric, metric.a),
         value(metric, metric.b),
         show_change(metric.ratio),
-        interval,
+        interval(metric).unwrap_or_else(none),
         metric.could_have_seen.map_or_else(none, show_share),
         runs(metric),
         metric.answer.word().into(),
     ]
+}
+
+/// `-2.1 % to +1.3 %`; `None` with too few runs.
+pub(crate) fn interval(metric: &Metric) -> Option<String> {
+    metric.interval.map(|[low, high]| format!("{} to {}", show_change(low), show_change(high)))
 }
 
 /// Runs that would settle it, where it is not settled and they can be told.
@@ -63,7 +108,7 @@ fn runs(metric: &Metric) -> String {
 }
 
 /// A value, without a unit that its name says.
-fn value(metric: &Metric, value: f64) -> String {
+pub(crate) fn value(metric: &Metric, value: f64) -> String {
     let shown = metric.show(value);
     let bare = shown.strip_suffix(&metric.name).map(str::trim_end);
     bare.map_or_else(|| shown.clone(), str::to_owned)
@@ -75,12 +120,29 @@ pub(crate) fn source(source: &Source) -> String {
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
 }
 
-/// What was left out, a sentence each.
-pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
+/// What was left out, a sentence each. The other side is called `b`.
+pub(crate) fn left_out(comparison: &Comparison, b: &str) -> Vec<String> {
     let of_pairs =
         comparison.pairs.iter().flat_map(|p| p.left_out.iter().map(|w| format!("{}, {w}", p.name)));
-    let only = [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)]
+    let only = [("A", &comparison.only_in_a), (b, &comparison.only_in_b)]
         .into_iter()
         .filter(|(_, names)| !names.is_empty());
     of_pairs.chain(only.map(|(side, names)| format!("only {side} has {}", names.join(", ")))).collect()
+}
+
+#[test]
+fn a_number_has_the_name_of_its_result_and_no_word_twice() -> Result<(), serde_json::Error> {
+    let golden = include_str!("../tests/comparison/slower.json");
+    let comparison: Comparison = serde_json::from_str(golden)?;
+    let pair = &comparison.pairs[0];
+    let names: Vec<String> = pair.metrics.iter().map(|metric| number_name(pair, metric)).collect();
+    assert_eq!(names[..2], ["RND4K Q4T1 read IOPS", "RND4K Q4T1 read p50"]);
+    assert_eq!(names[4], "RND4K Q4T1 read CPU per operation");
+    // Of several results the first number of each, and those that differ.
+    let two = [pair.clone(), pair.clone()];
+    let rows = |all| table(&two, all).markdown().lines().count() - 2;
+    assert_eq!((rows(true), rows(false)), (12, 8));
+    assert_eq!(untold(&two, false).as_deref().map(|words| &words[..14]), Some("2 more numbers"));
+    assert!(untold(&two, true).is_none() && untold(&two[..1], false).is_none());
+    Ok(())
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 const TOLD: usize = 3;
 
 /// The findings that act on numbers, each once for all results that it is about, worst first and those that the user accepts last.
-pub(crate) fn acting(report: &Report) -> Vec<Finding> {
+fn acting(findings: Vec<Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
-    for finding in told(report).into_iter().filter(acts) {
+    for finding in findings.into_iter().filter(acts) {
         match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
             Some(known) => {
                 let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
@@ -26,16 +26,25 @@ pub(crate) fn acting(report: &Report) -> Vec<Finding> {
     out
 }
 
-/// The first of them.
+/// The first of those of a report.
 pub(crate) fn first(report: &Report) -> Vec<Finding> {
-    let mut all = acting(report);
+    first_of(told(report))
+}
+
+/// The first of these.
+pub(crate) fn first_of(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut all = acting(findings);
     all.truncate(TOLD);
     all
 }
 
 /// `1 more finding, 12 notes, 3 not checked, 66 held`; `None` where the findings that are told are all there is to tell.
 pub(crate) fn rest(report: &Report) -> Option<String> {
-    let findings = told(report);
+    rest_of(&told(report))
+}
+
+/// The same of these.
+pub(crate) fn rest_of(findings: &[Finding]) -> Option<String> {
     let ids = |of: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
         findings.iter().filter(of).map(|f| f.id).collect()
     };
@@ -43,7 +52,7 @@ pub(crate) fn rest(report: &Report) -> Option<String> {
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
     let spoke = ids(&|f| f.outcome != Outcome::Holds);
     let held = ids(&|f| f.outcome == Outcome::Holds && !spoke.contains(&f.id));
-    let more = acting(report).len().saturating_sub(TOLD);
+    let more = acting(findings.to_vec()).len().saturating_sub(TOLD);
     let parts = [
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),

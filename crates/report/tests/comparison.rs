@@ -4,8 +4,8 @@
 //! The comparisons are the `.json` files themselves. After a change that is meant, look at
 //! `FATHOM_BLESS=1 cargo test -p fathom-io-report` and `git diff`.
 
-use model::comparison::Comparison;
-use report::{Style, TEXT, able};
+use model::comparison::{Comparison, Comparisons, Other, side_name};
+use report::{Detail, Style, TEXT, able};
 use std::path::{Path, PathBuf};
 
 type Tried = Result<(), Box<dyn std::error::Error>>;
@@ -29,6 +29,71 @@ fn every_format_renders_every_golden_comparison_as_before() -> Tried {
                 std::fs::write(&kept, &now)?;
             }
             assert_eq!(now, std::fs::read_to_string(&kept)?, "{} changed", kept.display());
+        }
+    }
+    Ok(())
+}
+
+/// Each of the golden comparisons as one more side.
+fn several() -> Result<Comparisons, Box<dyn std::error::Error>> {
+    let mut others = Vec::new();
+    for (at, name) in ["cannot_tell", "slower", "incomparable"].into_iter().enumerate() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/comparison/{name}.json"));
+        others.push(Other {
+            name: side_name(at + 1),
+            comparison: serde_json::from_slice(&std::fs::read(file)?)?,
+        });
+    }
+    let first = &others[0].comparison;
+    Ok(Comparisons { fathom: first.fathom.clone(), gate: first.gate.clone(), others })
+}
+
+#[test]
+fn every_format_renders_several_sides_as_before() -> Tried {
+    let several = several()?;
+    for (format, _) in able::<Comparisons>() {
+        for (width, name) in [(80, "several"), (40, "several.narrow"), (120, "several.wide")] {
+            if width != 80 && format.name != TEXT.name {
+                continue;
+            }
+            let now = String::from_utf8(format.bytes(&several, Style { width, ..Style::default() })?)?;
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/several");
+            let kept = dir.join(format!("{name}.{}", format.extension));
+            if std::env::var_os("FATHOM_BLESS").is_some() {
+                std::fs::create_dir_all(&dir)?;
+                std::fs::write(&kept, &now)?;
+            }
+            assert_eq!(now, std::fs::read_to_string(&kept)?, "{} changed", kept.display());
+        }
+    }
+    let json = serde_json::to_string(&several)?;
+    assert_eq!(serde_json::from_str::<Comparisons>(&json)?, several);
+    Ok(())
+}
+
+#[test]
+fn in_brief_there_is_the_table_alone_and_with_more_every_answer() -> Tried {
+    let several = several()?;
+    let one = &several.others[1].comparison;
+    for name in ["text", "markdown"] {
+        let format = able::<Comparison>().find(|(f, _)| f.name == name).ok_or("no such format")?.0;
+        let of = |detail| -> Result<[String; 2], Box<dyn std::error::Error>> {
+            let style = Style { detail, ..Style::default() };
+            Ok([
+                String::from_utf8(format.bytes(one, style)?)?,
+                String::from_utf8(format.bytes(&several, style)?)?,
+            ])
+        };
+        for brief in of(Detail::Brief)? {
+            assert!(
+                brief.contains("SLOWER") && !brief.contains("E14") && !brief.contains("bench"),
+                "{brief}"
+            );
+        }
+        for (usual, all) in of(Detail::Usual)?.iter().zip(of(Detail::All)?) {
+            assert!(!usual.contains("NOISE_FLOOR") && !usual.contains("NOISE\\_FLOOR"), "{usual}");
+            assert!(usual.contains("1 note, 1 not checked") || usual.contains("1 not checked"), "{usual}");
+            assert!(all.replace('\\', "").contains("E15 NOISE_FLOOR"), "{all}");
         }
     }
     Ok(())

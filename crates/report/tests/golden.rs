@@ -6,7 +6,7 @@
 //! and `git diff`.
 
 use model::check_page::Pages;
-use model::comparison::Comparison;
+use model::comparison::{Comparison, Comparisons};
 use model::diagnosis::Diagnosis;
 use model::entry::Listing;
 use model::explained::Explained;
@@ -143,6 +143,7 @@ fn the_table_has_each_name_and_each_extension_once_and_people_can_read_every_kin
         people_can_read::<Report>()
             && people_can_read::<Comparison>()
             && people_can_read::<Explained>()
+            && people_can_read::<Comparisons>()
             && people_can_read::<Listing>()
     );
     assert!(people_can_read::<Pages>() && people_can_read::<Diagnosis>() && people_can_read::<Verified>());
@@ -234,6 +235,13 @@ fn interfaces_stand_in_place_of_the_results_and_each_finding_once() -> Tried {
         assert_eq!(now, std::fs::read_to_string(&file)?);
     }
     Ok(())
+}
+
+#[test]
+fn a_load_curve_stands_in_place_of_the_results() -> Tried {
+    let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
+    report.study = Studied::Limit(serde_json::from_slice(&read("pieces/limit.json")?)?);
+    part_is(&report, false, " load ", "pieces/limit.txt")
 }
 
 #[test]

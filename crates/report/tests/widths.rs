@@ -4,7 +4,7 @@
 
 use model::check_id::CheckId;
 use model::check_page::{CheckPage, Pages};
-use model::comparison::Comparison;
+use model::comparison::{Comparison, Comparisons, Other, side_name};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
 use model::entry::{Entry, Listing};
 use model::finding::Severity;
@@ -93,6 +93,15 @@ fn reports_of_every_study_fit() -> Tried {
 fn comparisons_fit() -> Tried {
     for name in ["cannot_tell", "incomparable", "slower"] {
         fits(name, &read::<Comparison>(&format!("comparison/{name}.json"))?);
+    }
+    let mut others = Vec::new();
+    for (at, name) in ["cannot_tell", "incomparable", "slower", "slower"].into_iter().enumerate() {
+        let comparison: Comparison = read(&format!("comparison/{name}.json"))?;
+        others.push(Other { name: side_name(at + 1), comparison });
+        let first = &others[0].comparison;
+        let all =
+            Comparisons { fathom: first.fathom.clone(), gate: first.gate.clone(), others: others.clone() };
+        fits(&format!("{} sides", at + 2), &all);
     }
     Ok(())
 }

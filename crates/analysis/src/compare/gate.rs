@@ -3,7 +3,7 @@
 //! For: the answer that a pipeline acts on. Not for: the exit code, nor whether the two may be compared.
 
 use super::RegressionThreshold;
-use model::comparison::{Answer, Gate, Metric, Pair, Passing};
+use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::units::{show_change, show_share};
 
 /// Numbers that a sentence names; of more it says how many.
@@ -33,6 +33,15 @@ pub(super) fn gate(pairs: &[Pair], limit: &RegressionThreshold) -> Gate {
         Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
     };
     Gate { limit: limit.share, outcome, sentence }
+}
+
+/// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
+pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
+    let all: Vec<(&str, &Gate)> =
+        others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
+    let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
+    let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
+    Some(Gate { sentence: sentences.collect::<Vec<_>>().join(" "), ..(*worst).clone() })
 }
 
 fn passing(metric: &Metric, limit: f64) -> Passing {

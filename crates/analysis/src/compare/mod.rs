@@ -23,9 +23,9 @@ mod weighing;
 use crate::stats::holm;
 use checks::Asked;
 use fingerprint::{differences, fingerprint};
-use model::comparison::{Comparison, Difference, Pair};
+use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
 use model::report::{FORMAT, Producer, Report};
-use sides::{One, Pooled};
+use sides::{One, Paired, Pooled};
 use weighing::Weighed;
 
 /// What the comparison must be told beside its sides.
@@ -59,28 +59,71 @@ pub fn compare(a: &Report, b: &Report, options: &Options) -> Comparison {
 
 /// Compares two sides, each of one session or several of one configuration, whose runs count as runs of one.
 pub fn compare_sides(a: &[Report], b: &[Report], options: &Options) -> Comparison {
-    let paired = sides::pair(a, b);
-    let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, [a.len(), b.len()], options));
-    let mut drafts: Vec<Draft> = drafts.collect();
-    let headline = a.first().map(|r| r.headline.name.as_str());
-    if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
-        draft.pair.headline = true;
+    let mut side = Compared::new(a, b, side_name(1), options);
+    let pairs = answered(vec![std::mem::take(&mut side.drafts)]).into_iter().flatten().collect();
+    side.concluded(pairs, options)
+}
+
+/// Compares each of several sides with the first. Their headlines share what may be wrong by chance, as do all other numbers.
+pub fn compare_each<S: AsRef<[Report]>>(a: &[Report], others: &[S], options: &Options) -> Comparisons {
+    let all = others.iter().enumerate();
+    let mut sides: Vec<Compared> =
+        all.map(|(at, b)| Compared::new(a, b.as_ref(), side_name(at + 1), options)).collect();
+    let pairs = answered(sides.iter_mut().map(|side| std::mem::take(&mut side.drafts)).collect());
+    let others: Vec<Other> = sides
+        .into_iter()
+        .zip(pairs)
+        .map(|(side, pairs)| Other { name: side.name.clone(), comparison: side.concluded(pairs, options) })
+        .collect();
+    Comparisons { fathom: producer(options), gate: gate::of_all(&others), others }
+}
+
+fn producer(options: &Options) -> Producer {
+    Producer { format: FORMAT, version: options.version.clone() }
+}
+
+/// A side beside the first, on the way to a comparison.
+struct Compared<'r> {
+    name: String,
+    sides: [&'r [Report]; 2],
+    paired: Paired<'r>,
+    drafts: Vec<Draft>,
+    /// For each pair the circumstances that are not known of both.
+    unknown: Vec<Vec<String>>,
+}
+
+impl<'r> Compared<'r> {
+    fn new(a: &'r [Report], b: &'r [Report], name: String, options: &Options) -> Self {
+        let paired = sides::pair(a, b);
+        let lengths = [a.len(), b.len()];
+        let drafts = paired.pairs.iter().map(|(of_a, of_b)| draft(of_a, of_b, lengths, &name, options));
+        let mut drafts: Vec<Draft> = drafts.collect();
+        let headline = a.first().map(|r| r.headline.name.as_str());
+        if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
+            draft.pair.headline = true;
+        }
+        let unknown = drafts.iter_mut().map(|d| std::mem::take(&mut d.unknown)).collect();
+        Self { name, sides: [a, b], paired, drafts, unknown }
     }
-    let unknown = drafts.iter_mut().map(|d| std::mem::take(&mut d.unknown)).collect();
-    let pairs = answered(drafts);
-    let (answer, sentence) = sentence::answer(&pairs, &paired, a);
-    let asked = Asked { sides: [a, b], pairs: &pairs, unknown, accepted: options.accept_differences };
-    Comparison {
-        fathom: Producer { format: FORMAT, version: options.version.clone() },
-        answer,
-        sentence,
-        a: sides::shown(a),
-        b: sides::shown(b),
-        findings: checks::ask(&asked),
-        gate: options.fail_if_slower.as_ref().map(|limit| gate::gate(&pairs, limit)),
-        pairs,
-        only_in_a: paired.only_in_a,
-        only_in_b: paired.only_in_b,
+
+    /// The comparison, with the words said of its numbers.
+    fn concluded(self, pairs: Vec<Pair>, options: &Options) -> Comparison {
+        let Self { name, sides: [a, b], paired, unknown, .. } = self;
+        let (answer, sentence) = sentence::answer(&pairs, &paired, a, &name);
+        let accepted = options.accept_differences;
+        let asked = Asked { sides: [a, b], name: &name, pairs: &pairs, unknown, accepted };
+        Comparison {
+            fathom: producer(options),
+            answer,
+            sentence,
+            a: sides::shown(a),
+            b: sides::shown(b),
+            findings: checks::ask(&asked),
+            gate: options.fail_if_slower.as_ref().map(|limit| gate::gate(&pairs, limit)),
+            pairs,
+            only_in_a: paired.only_in_a,
+            only_in_b: paired.only_in_b,
+        }
     }
 }
 
@@ -92,21 +135,21 @@ struct Draft {
     unknown: Vec<String>,
 }
 
-fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], options: &Options) -> Draft {
+fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) = match (first_a, first_b) {
         (Some(a), Some(b)) => between(a, b),
         _ => (Vec::new(), Vec::new()),
     };
-    let refused = none_to_compare(a, b, sessions)
-        .or_else(|| (!options.accept_differences).then(|| other_work(&differences)).flatten());
+    let refused = none_to_compare(a, b, sessions, name)
+        .or_else(|| (!options.accept_differences).then(|| other_work(&differences, name)).flatten());
     let (measures, left_out) =
         if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
-    let name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
+    let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
     let pair = Pair {
         name: first_a.map_or_else(String::new, |o| o.result.name.clone()),
-        true_name_a: name(first_a),
-        true_name_b: name(first_b),
+        true_name_a: true_name(first_a),
+        true_name_b: true_name(first_b),
         phase: first_a.map_or(0, |o| o.result.phase),
         stream: first_a.map_or(0, |o| o.result.stream),
         headline: false,
@@ -128,8 +171,8 @@ fn between(a: One, b: One) -> (Vec<Difference>, Vec<String>) {
 }
 
 /// Why there is nothing to compare: a side that is no number, or no one thing.
-fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2]) -> Option<String> {
-    for (side, of, sessions) in [("A", a, sessions[0]), ("B", b, sessions[1])] {
+fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str) -> Option<String> {
+    for (side, of, sessions) in [("A", a, sessions[0]), (name, b, sessions[1])] {
         if let Some(why) = of.iter().find_map(|one| renames::no_number(*one)) {
             return Some(format!("{side} has no number to compare: {}", why.trim_end_matches('.')));
         }
@@ -155,33 +198,32 @@ fn none_to_compare(a: &Pooled, b: &Pooled, sessions: [usize; 2]) -> Option<Strin
 }
 
 /// Why the two are numbers of different work, where they are.
-fn other_work(differences: &[Difference]) -> Option<String> {
+fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     let words: Vec<String> = differences.iter().filter(|d| d.refuses).map(sentence::difference).collect();
-    (!words.is_empty()).then(|| format!("A and B are numbers of different work: {}", words.join("; ")))
+    (!words.is_empty()).then(|| format!("A and {name} are numbers of different work: {}", words.join("; ")))
 }
 
-/// Gives every number its word. The one that answers was named before anything was measured, so it is judged by itself; all
-/// others are looked at together.
-fn answered(drafts: Vec<Draft>) -> Vec<Pair> {
+/// Gives every number of every side its word. Those that answer were named before anything was measured, so they are judged by
+/// themselves; all others are looked at together.
+fn answered(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let answers = |draft: &Draft, at: usize| draft.pair.headline && at == 0;
-    let others = drafts.iter().flat_map(|d| d.weighed.iter().enumerate().filter(|(i, _)| !answers(d, *i)));
-    let chances: Vec<f64> = others.map(|(_, w)| w.chance()).collect();
-    let looks = chances.len();
-    let mut adjusted = holm::adjusted(&chances).into_iter();
-    let mut pairs = Vec::new();
-    for mut draft in drafts {
-        for (at, weighed) in draft.weighed.into_iter().enumerate() {
-            let metric = if draft.pair.headline && at == 0 {
-                let chance = weighed.chance();
-                weighed.answered(chance, 1)
-            } else {
-                weighed.answered(adjusted.next().unwrap_or(1.0), looks)
-            };
-            draft.pair.metrics.push(metric);
+    let of = |which: bool| -> Vec<f64> {
+        let all =
+            sides.iter().flatten().flat_map(|d| d.weighed.iter().enumerate().map(move |(at, w)| (d, at, w)));
+        all.filter(|(d, at, _)| answers(d, *at) == which).map(|(_, _, w)| w.chance()).collect()
+    };
+    let [others, headlines] = [of(false), of(true)];
+    let looks = [others.len(), headlines.len()];
+    let mut adjusted = [holm::adjusted(&others).into_iter(), holm::adjusted(&headlines).into_iter()];
+    let mut word = |draft: Draft| {
+        let Draft { mut pair, weighed, .. } = draft;
+        for (at, weighed) in weighed.into_iter().enumerate() {
+            let which = usize::from(pair.headline && at == 0);
+            pair.metrics.push(weighed.answered(adjusted[which].next().unwrap_or(1.0), looks[which]));
         }
-        pairs.push(draft.pair);
-    }
-    pairs
+        pair
+    };
+    sides.into_iter().map(|drafts| drafts.into_iter().map(&mut word).collect()).collect()
 }
 
 #[cfg(test)]

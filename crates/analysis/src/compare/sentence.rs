@@ -7,10 +7,10 @@ use model::comparison::{Answer, Metric, Pair};
 use model::report::Report;
 use model::units::{show_change, show_share};
 
-/// The first word with its sentences: of the headline of A.
-pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report]) -> (Answer, String) {
+/// The first word with its sentences: of the headline of A. The other side is called `b`.
+pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report], b: &str) -> (Answer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (Answer::Incomparable, nothing(paired, a));
+        return (Answer::Incomparable, nothing(paired, a, b));
     };
     if let Some(why) = &pair.refused {
         return (Answer::Incomparable, format!("{why}."));
@@ -31,15 +31,15 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report]) -> (Answer, 
     let sentence = match metric.answer {
         Answer::Faster | Answer::Slower => {
             let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
-            format!("B is {word} than A: {what} {change}{interval}; {numbers}.")
+            format!("{b} is {word} than A: {what} {change}{interval}; {numbers}.")
         }
         Answer::Same => {
             let within = show_share(metric.margin);
-            format!("B is the same as A within {within}: {what} {change}{interval}; {numbers}.")
+            format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
         }
         Answer::CannotTell | Answer::Incomparable => {
             format!(
-                "Whether B is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
+                "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
                 settled(metric)
             )
@@ -48,11 +48,11 @@ pub(super) fn answer(pairs: &[Pair], paired: &Paired, a: &[Report]) -> (Answer, 
     (metric.answer, sentence + &between(pair))
 }
 
-fn nothing(paired: &Paired, a: &[Report]) -> String {
+fn nothing(paired: &Paired, a: &[Report], b: &str) -> String {
     let Some(first) = a.first() else { return "There is nothing on side A.".into() };
     let names = |list: &[String]| if list.is_empty() { "nothing".into() } else { list.join(", ") };
     format!(
-        "The headline of A, {}, is not on side B: only A has {}, only B has {}.",
+        "The headline of A, {}, is not on side {b}: only A has {}, only {b} has {}.",
         first.headline.name,
         names(&paired.only_in_a),
         names(&paired.only_in_b)

@@ -382,3 +382,35 @@ fn no_report_whatever_it_says_makes_it_panic() {
     }
     assert_eq!(compare_sides(&[], &[], &options()).answer, Answer::Incomparable);
 }
+
+#[test]
+fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
+    let side = |factor| vec![rated(&Fixture::honest(), factor)];
+    let limit = RegressionThreshold { share: 0.05, all: false };
+    let asked = Options { fail_if_slower: Some(limit), ..options() };
+    let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
+    let said: Vec<(&str, Answer)> =
+        all.others.iter().map(|o| (o.name.as_str(), o.comparison.answer)).collect();
+    assert_eq!(said, [("B", Answer::Faster), ("C", Answer::Same), ("D", Answer::Slower)]);
+    assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
+    let gate = all.gate.unwrap();
+    assert_eq!(gate.outcome, Passing::Failed);
+    for words in ["B: Not slower", "C: Not slower", "D: Slower"] {
+        assert!(gate.sentence.contains(words), "{words}: {}", gate.sentence);
+    }
+    let one = compare_each(&side(1.0), &[side(1.3)], &asked).others.remove(0).comparison;
+    assert_eq!(one, compare_sides(&side(1.0), &side(1.3), &asked), "one side is a plain comparison");
+    assert!(compare_each::<Vec<Report>>(&[], &[Vec::new()], &options()).others.len() == 1);
+}
+
+#[test]
+fn headlines_of_many_sides_share_what_may_be_wrong_by_chance() {
+    let side = |factor| vec![rated(&Fixture::honest(), factor)];
+    let chance = |sides: usize| {
+        let others: Vec<_> = std::iter::repeat_with(|| side(1.07)).take(sides).collect();
+        let all = compare_each(&side(1.0), &others, &options());
+        all.others[0].comparison.pairs[0].metrics[0].p.unwrap()
+    };
+    let (alone, of_four) = (chance(1), chance(4));
+    assert!((of_four / alone - 4.0).abs() < 1e-6 || of_four >= 1.0, "{alone} and {of_four}");
+}

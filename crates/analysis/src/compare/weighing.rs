@@ -180,7 +180,7 @@ impl Weighed {
         let overlap = self.measure.percentile && n.min(m) < bootstrap::FEWEST && !self.apart();
         overlap.then(|| {
             format!(
-                "a percentile of fewer than {} runs on a side differs surely only where no run of A is among those of B",
+                "a percentile of fewer than {} runs on a side differs surely only where no run of one is among those of the other",
                 bootstrap::FEWEST
             )
         })

@@ -40,7 +40,7 @@ fn look(asked: &Asked) -> Vec<Said> {
     for (pair, unknown) in asked.pairs.iter().zip(&asked.unknown) {
         let mut say = |answer| out.push((vec![pair.name.clone()], answer));
         let said: Vec<Detail> =
-            [other_work(pair, asked.accepted), none(pair), labelled(pair)].into_iter().flatten().collect();
+            [other_work(pair, asked), none(pair, asked), labelled(pair)].into_iter().flatten().collect();
         if !unknown.is_empty() {
             say(Err(format!("not known of both sides: {}", unknown.join("; "))));
         } else if said.is_empty() {
@@ -59,9 +59,9 @@ fn found(severity: Severity, sentence: String, cure: Option<&str>) -> Detail {
 }
 
 /// Differences that make it other work, whether that was accepted or not.
-fn other_work(pair: &Pair, accepted: bool) -> Option<Detail> {
-    let sentence = compare::other_work(&pair.differences)? + ".";
-    Some(if accepted {
+fn other_work(pair: &Pair, asked: &Asked) -> Option<Detail> {
+    let sentence = compare::other_work(&pair.differences, asked.name)? + ".";
+    Some(if asked.accepted {
         found(Severity::Rename, sentence, Some(""))
     } else {
         found(Severity::Void, sentence, None)
@@ -69,9 +69,9 @@ fn other_work(pair: &Pair, accepted: bool) -> Option<Detail> {
 }
 
 /// A side without a number, or of several things.
-fn none(pair: &Pair) -> Option<Detail> {
-    let why =
-        pair.refused.as_ref().filter(|why| compare::other_work(&pair.differences).as_ref() != Some(why))?;
+fn none(pair: &Pair, asked: &Asked) -> Option<Detail> {
+    let other_work = compare::other_work(&pair.differences, asked.name);
+    let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     Some(found(Severity::Void, format!("{why}."), Some("Measure again without that.")))
 }
 

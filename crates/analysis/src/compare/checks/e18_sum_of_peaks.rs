@@ -41,7 +41,7 @@ pub(super) const CHECK: ComparisonCheck = ComparisonCheck {
 fn look(asked: &Asked) -> Vec<Said> {
     let mut out = Vec::new();
     let mut seen = false;
-    for (side, reports) in [("A", asked.sides[0]), ("B", asked.sides[1])] {
+    for (side, reports) in [("A", asked.sides[0]), (asked.name, asked.sides[1])] {
         for one in
             reports.iter().flat_map(|report| report.results.iter().map(move |result| One { report, result }))
         {

@@ -43,6 +43,8 @@ pub(super) type Said = (Vec<String>, Known<Answer>);
 pub(super) struct Asked<'a> {
     /// A and B.
     pub(super) sides: [&'a [Report]; 2],
+    /// What the other side is called: `B`.
+    pub(super) name: &'a str,
     /// What they have in common, with the words said.
     pub(super) pairs: &'a [Pair],
     /// For each pair the circumstances that are not known of both.

@@ -2,6 +2,7 @@
 //!
 //! For: what has rows. Not for: findings and their evidence; those are in `json`.
 
+mod comparison;
 mod report;
 mod sessions;
 
@@ -16,7 +17,8 @@ pub(super) static FORMAT: Format = Format {
         about: "the table, one row per result and direction, or per interface and work",
         write: report::write,
     }),
-    comparison: None,
+    comparison: Some(Writer { about: "a line per number", write: comparison::write }),
+    comparisons: Some(Writer { about: "a line per number and side", write: comparison::write_several }),
     plan: None,
     sessions: Some(Writer {
         about: "a line per session, lists joined by semicolons",

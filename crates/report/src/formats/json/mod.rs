@@ -17,6 +17,7 @@ pub(super) static FORMAT: Format = Format {
     has_brief: false,
     report: Some(Writer { about: "everything, by the contract of format 1", write }),
     comparison: Some(Writer { about: "everything, for programs", write }),
+    comparisons: Some(Writer { about: "everything, for programs", write }),
     plan: None,
     sessions: Some(Writer { about: "an array of sessions, everything about each", write }),
     pages: Some(Writer { about: "whole pages, for programs", write }),

@@ -26,6 +26,10 @@ pub(super) static FORMAT: Format = Format {
         about: "answer and table, for a comment on a change",
         write: comparison::write,
     }),
+    comparisons: Some(Writer {
+        about: "answers and one table, for a comment on a change",
+        write: comparison::write_several,
+    }),
     plan: Some(Writer { about: "settings with their origins, for a comment", write: plan::write }),
     sessions: Some(Writer { about: "a table for a document", write: sessions::write }),
     pages: Some(Writer { about: "whole pages; without an ID those of docs/checks.md", write: pages::write }),

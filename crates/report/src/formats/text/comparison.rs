@@ -2,16 +2,88 @@
 //!
 //! For: people. Not for: machines; that is `json`.
 
-use crate::format::Style;
+use crate::format::{Detail, Style};
 use crate::page::Page;
-use crate::rows::{LEGEND, left_out, rows, source, table};
+use crate::rows::{LEGEND, left_out, source, table, untold};
+use crate::side_by_side;
+use crate::worst::{first_of, rest_of};
 use model::check_id::CheckId;
-use model::comparison::{Answer, Comparison};
+use model::comparison::{Answer, Comparison, Comparisons, Side};
 use model::finding::{Finding, Outcome, Severity};
 use std::io::{self, Write};
 
+/// How what is left out is seen: a comparison has no session.
+const TO_SEE_ALL: &str = "--verbose shows them";
+
 pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let rows = table(&comparison.pairs, all);
+    if style.detail == Detail::Brief {
+        out.table_of(&rows);
+        return out.write(to);
+    }
+    answer(&mut out, comparison);
+    if let Some(gate) = &comparison.gate {
+        out.prose("  ", "  ", &gate.sentence);
+    }
+    out.line("");
+    if !comparison.pairs.is_empty() {
+        out.table_of(&rows);
+        out.prose("", "", LEGEND);
+        if let Some(words) = untold(&comparison.pairs, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for words in left_out(comparison, "B") {
+        out.prose("  ", "    ", &format!("Left out: {words}."));
+    }
+    out.line("");
+    findings(&mut out, &comparison.findings, comparison.pairs.len(), all);
+    sides(&mut out, "A", &comparison.a);
+    sides(&mut out, "B", &comparison.b);
+    out.write(to)
+}
+
+pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    let all = style.detail == Detail::All;
+    let of = |joined| side_by_side::table(comparisons, all, joined);
+    let fits = [of(true), of(false)].into_iter().find(|table| table.is_table_in(style.width));
+    let rows = fits.unwrap_or_else(|| of(true));
+    if style.detail == Detail::Brief {
+        out.table_of(&rows);
+        return out.write(to);
+    }
+    if let Some(gate) = &comparisons.gate {
+        out.prose("", "  ", &gate.sentence);
+    }
+    for other in &comparisons.others {
+        answer(&mut out, &other.comparison);
+    }
+    out.line("");
+    if !rows.is_empty() {
+        out.table_of(&rows);
+        out.prose("", "", side_by_side::LEGEND);
+        if let Some(words) = side_by_side::untold(comparisons, all) {
+            out.prose("", "  ", &words);
+        }
+    }
+    for other in &comparisons.others {
+        for words in left_out(&other.comparison, &other.name) {
+            out.prose("  ", "    ", &format!("Left out of {}: {words}.", other.name));
+        }
+    }
+    out.line("");
+    findings(&mut out, &side_by_side::findings(comparisons), usize::MAX, all);
+    if let Some(first) = comparisons.others.first() {
+        sides(&mut out, "A", &first.comparison.a);
+    }
+    comparisons.others.iter().for_each(|other| sides(&mut out, &other.name, &other.comparison.b));
+    out.write(to)
+}
+
+fn answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
         Answer::Faster | Answer::Same => "1;32",
         Answer::CannotTell => "1;33",
@@ -19,57 +91,59 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
-    if let Some(gate) = &comparison.gate {
-        out.prose("  ", "  ", &gate.sentence);
-    }
-    out.line("");
-    if !comparison.pairs.is_empty() {
-        out.table_of(&table(comparison.pairs.iter().flat_map(rows)));
-        out.prose("", "", LEGEND);
-    }
-    for words in left_out(comparison) {
-        out.prose("  ", "    ", &format!("Left out: {words}."));
-    }
-    out.line("");
-    findings(&mut out, comparison);
-    for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
-        for of in &side.sessions {
-            out.prose(&format!("{name}       "), "        ", &source(of));
-        }
-    }
-    out.write(to)
 }
 
-fn findings(out: &mut Page, comparison: &Comparison) {
-    let of = |outcome| comparison.findings.iter().filter(move |f| f.outcome == outcome);
-    if of(Outcome::Finding).next().is_some() {
-        out.line("Findings");
+/// What was put on a side.
+fn sides(out: &mut Page, name: &str, side: &Side) {
+    for of in &side.sessions {
+        out.prose(&format!("{name:<8}"), "        ", &source(of));
     }
-    for f in of(Outcome::Finding) {
-        let severity = f.severity.unwrap_or(Severity::Note);
-        let accepted = if f.accepted { ", accepted" } else { "" };
-        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), "1");
-        out.prose("  ", "      ", &format!("{mark}{}: {}", about(f, comparison), f.sentence));
-        if !f.cure.is_empty() {
-            out.prose("      -> ", "         ", &f.cure);
+}
+
+/// All of them, or the worst and how many more there are. `results` of them are all.
+fn findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
+    if !all {
+        let first = first_of(findings.to_vec());
+        found(out, first.iter(), results);
+        if let Some(rest) = rest_of(findings) {
+            out.prose("", "  ", &format!("{rest}: {TO_SEE_ALL}"));
         }
+        return;
     }
+    let of = |outcome| findings.iter().filter(move |f| f.outcome == outcome);
+    found(out, of(Outcome::Finding), results);
     if of(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
     }
     for f in of(Outcome::NotChecked) {
-        out.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, comparison), f.sentence));
+        out.prose("  ", "      ", &format!("{} {}{}: {}", f.id, f.name, about(f, results), f.sentence));
     }
-    let silent =
-        |f: &&Finding| !comparison.findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
-    let held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    let silent = |f: &&Finding| !findings.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+    let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
+    held.dedup();
     if !held.is_empty() {
         out.prose("Held    ", "        ", &CheckId::list(&held, " "));
     }
 }
 
+fn found<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, results: usize) {
+    let mut findings = findings.peekable();
+    if findings.peek().is_some() {
+        out.line("Findings");
+    }
+    for f in findings {
+        let severity = f.severity.unwrap_or(Severity::Note);
+        let accepted = if f.accepted { ", accepted" } else { "" };
+        let mark = out.paint(&format!("{} {} ({}{accepted})", f.id, f.name, severity.word()), "1");
+        out.prose("  ", "      ", &format!("{mark}{}: {}", about(f, results), f.sentence));
+        if !f.cure.is_empty() {
+            out.prose("      -> ", "         ", &f.cure);
+        }
+    }
+}
+
 /// Which results a finding is about, where not all.
-fn about(finding: &Finding, comparison: &Comparison) -> String {
-    let all = finding.about.is_empty() || finding.about.len() >= comparison.pairs.len();
+fn about(finding: &Finding, results: usize) -> String {
+    let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }

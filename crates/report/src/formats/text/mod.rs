@@ -36,6 +36,10 @@ pub(super) static FORMAT: Format = Format {
         about: "answer, table and findings, to read and to paste",
         write: comparison::write,
     }),
+    comparisons: Some(Writer {
+        about: "answers, table and findings, to read and to paste",
+        write: comparison::write_several,
+    }),
     plan: Some(Writer { about: "every setting with its origin, then the workloads", write: plan::write }),
     sessions: Some(Writer { about: "a table to read", write: sessions::write }),
     pages: Some(Writer { about: "to read; without an ID a table", write: pages::write }),

@@ -4,8 +4,8 @@
 //! about the earlier workloads, nor every number of many results; the JSON has them.
 
 use crate::page::Page;
-use crate::rows::{LEGEND, Row, rows, table};
-use model::comparison::{Answer, Comparison, Pair};
+use crate::rows::{LEGEND, table};
+use model::comparison::{Answer, Comparison};
 use model::report::Rerun;
 
 pub(super) fn show(out: &mut Page, against: &Rerun) {
@@ -13,17 +13,11 @@ pub(super) fn show(out: &mut Page, against: &Rerun) {
     out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
     if !beside.pairs.is_empty() {
-        let alone = beside.pairs.len() == 1;
-        out.table_of(&table(beside.pairs.iter().flat_map(|p| some_rows(p, alone))));
+        out.table_of(&table(&beside.pairs, false));
         out.prose("", "", LEGEND);
     }
     out.prose("  ", "    ", &since(&against.since));
     out.line("");
-}
-
-/// All numbers of a single result; of several the first of each, below its name.
-fn some_rows(pair: &Pair, alone: bool) -> impl Iterator<Item = Row> {
-    rows(pair).into_iter().take(if alone { usize::MAX } else { 2 })
 }
 
 /// Whether the machine is what it was.
