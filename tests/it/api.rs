@@ -25,7 +25,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn the_list_names_every_interface_once() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom("api --list", Path::new(""));
     let lines: Vec<&str> = out.stdout.lines().collect();
     assert!(out.code == Some(0) && lines.len() >= 28, "{out:?}");
@@ -60,7 +60,7 @@ fn the_list_names_every_interface_once() {
 
 #[test]
 fn every_interface_touches_the_same_bytes_from_a_cold_start() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 1);
     for (rw, kind, bytes) in [
         ("read", "read", 1 << 20),
@@ -88,7 +88,7 @@ fn every_interface_touches_the_same_bytes_from_a_cold_start() {
 
 #[test]
 fn who_drops_the_blocks_of_a_file_has_one_of_its_own() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words = format!("api --size 16m --bs 64k --interface pread,fallocate {SHORT}");
     let report = stage.fathom(&words, &dir).report().0;
@@ -153,7 +153,7 @@ fn without_root_everything_works_but_the_counting_of_calls() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder_of_nobody("theirs");
     let out = stage
         .fathom_as_nobody(&format!("api --size 16m --bs 4k --rw read --interface pread,mmap {SHORT}"), &dir);
@@ -167,7 +167,7 @@ fn without_root_everything_works_but_the_counting_of_calls() {
 
 #[test]
 fn a_file_of_yours_is_only_read_unless_it_is_named() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 4);
     let before = std::fs::read(&file).unwrap();
     let words = format!("api --bs 64k --interface pread,fallocate {SHORT}");
@@ -193,7 +193,7 @@ fn a_file_of_yours_is_only_read_unless_it_is_named() {
 
 #[test]
 fn the_table_is_there_as_text_and_for_spreadsheets() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let csv = stage.path("rows.csv");
     let words = format!(
@@ -216,7 +216,7 @@ fn the_table_is_there_as_text_and_for_spreadsheets() {
 
 #[test]
 fn wrong_words_are_answered_with_words_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("api {words}"), &dir);

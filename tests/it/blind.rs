@@ -41,7 +41,7 @@ fn it_is_measured_and_never_valid() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let (folder, file) = (stage.folder("dir"), stage.file("data", 32));
     for (machine, mounts) in MACHINES {
         for (target, more) in [(&folder, ""), (&folder, "--no-history"), (&file, "--no-history")] {
@@ -62,7 +62,7 @@ fn what_cannot_be_written_safely_there_is_refused_in_words() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let words = format!("{} --destroy {}", RUN.replace("randread", "randwrite"), file.display());
     for (machine, mounts) in MACHINES {

@@ -111,6 +111,7 @@ fn a_limit_that_is_set_in_mid_run_is_told_and_waited_out() {
 }
 
 #[test]
+#[ignore = "long"]
 fn three_seconds_of_others_in_a_bench_leave_no_row_without_a_number() {
     let stage = Stage::new();
     let Some(disk) = disk(&stage) else { return };

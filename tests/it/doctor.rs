@@ -47,7 +47,7 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 32);
     let seen = Diagnosis::of(&disk.fathom(&stage, WORDS, &file));
@@ -69,7 +69,7 @@ fn a_written_file_on_ext4_is_in_order_once_its_cure_was_typed() {
 
 #[test]
 fn holes_are_found_before_they_are_measured() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let hollow = stage.path("it's hollow");
     std::fs::File::create(&hollow).unwrap().set_len(64 << 20).unwrap();
     let seen = Diagnosis::of(&stage.fathom(WORDS, &hollow));
@@ -84,7 +84,7 @@ fn holes_are_found_before_they_are_measured() {
 
 #[test]
 fn a_directory_is_looked_at_and_nothing_is_made_in_it() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let seen = Diagnosis::of(&stage.fathom(WORDS, &folder));
     seen.must_say("test file", "holds");
@@ -100,7 +100,7 @@ fn memory_is_called_memory() {
     if !std::fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" /dev/shm tmpfs ") {
         return skip("/dev/shm is no tmpfs here");
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let seen = Diagnosis::of(&stage.fathom(WORDS, Path::new("/dev/shm")));
     assert_eq!(seen.must_say("what is below", "finding")["check"], "A11");
 }
@@ -110,7 +110,7 @@ fn a_loop_device_through_the_page_cache_is_found_and_its_cure_works() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 16, Image::Buffered) else { return };
     let seen = Diagnosis::of(&stage.fathom(WORDS, &device.path));
     let backing = seen.must_say("backing of", "finding");
@@ -127,7 +127,7 @@ fn a_limit_is_found_inside_the_cgroup_that_has_it_and_not_outside() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let limit = ("blkio", "blkio.throttle.read_iops_device", "$NUMBER 100000");
     let Some(group) = Group::limited(&disk, &limit) else { return };
@@ -143,7 +143,7 @@ fn counters_that_are_off_and_a_neighbour_are_found() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 8);
     let beside = disk.sh_beside("while dd if=data of=/dev/null iflag=direct bs=4k status=none; do :; done");
@@ -165,7 +165,7 @@ fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("secret", 1);
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let seen = Diagnosis::of(&stage.fathom_as_nobody(WORDS, &file));
@@ -179,7 +179,7 @@ fn whoever_owns_nothing_is_told_what_could_not_be_looked_at() {
 
 #[test]
 fn what_is_no_target_is_a_usage_error() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let table = [
         (WORDS, stage.path("missing"), "does not exist"),
         (WORDS, PathBuf::from("/dev/null"), "block device"),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[test]
 fn names_that_are_no_text_are_measured_and_shown_escaped() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let odd = stage.path("").join(OsStr::from_bytes(b"odd\xff\x1b[31m\n"));
     std::fs::create_dir(&odd).unwrap();
     for words in [
@@ -36,7 +36,7 @@ fn names_that_are_no_text_are_measured_and_shown_escaped() {
 
 #[test]
 fn control_characters_reach_no_terminal() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     let evil = "\u{1b}]0;x\u{7}\r\u{9b}31m";
     let job = stage.path(&format!("job{evil}.toml"));
@@ -123,7 +123,7 @@ fn taint(value: &mut serde_json::Value, words: &str) {
 
 #[test]
 fn inputs_that_never_end_are_refused() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     let fifo = stage.path("fifo.json");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -199,7 +199,7 @@ fn a_job_file_of_another_tool_is_no_disk_whatever_its_name_is() {
 
 #[test]
 fn a_job_of_ours_is_carried_out_whatever_its_name_is_and_data_are_measured_whatever_theirs_is() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let job = stage.path("job.txt");
     let text = "rw = \"read\"\ndepth = 1\nsize = \"16m\"\ntime = \"60ms\"\nwarmup = \"0\"\nruns = 1\n";
     std::fs::write(&job, text).unwrap();

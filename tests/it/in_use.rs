@@ -87,7 +87,7 @@ fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     let image = stage.path("image");
@@ -108,7 +108,7 @@ fn an_image_that_a_container_mounts_by_a_path_of_its_own_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let image = stage.path("c");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     if let Err(why) = make("ext4", &image) {
@@ -130,7 +130,7 @@ fn what_is_behind_a_loop_device_is_refused_through_any_number_of_them() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(lower) = Device::new(&stage, 64, Image::Direct) else { return };
     let Some(upper) = Device::on(&lower.path, Image::Buffered) else { return };
     refused_and_whole(&stage, &lower.image, &[lower.name()]);
@@ -151,7 +151,7 @@ fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(whole) = Device::new(&stage, 64, Image::Direct) else { return };
     // Not a byte of the whole says what is in its second half.
     let half = tool(&[&"losetup", &"--find", &"--show", &"--offset", &"32MiB", &whole.image]).unwrap();
@@ -166,7 +166,7 @@ fn a_partition_is_refused_while_one_that_overlaps_it_is_in_use() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Device::new(&stage, 64, Image::Direct) else { return };
     for (number, start) in [("1", "2048"), ("2", "40960")] {
         if let Err(why) = tool(&[&"addpart", &disk.path, &number, &start, &"65536"]) {
@@ -197,7 +197,7 @@ fn a_mounted_device_is_refused_through_a_node_of_another_name() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     let node = node_of(&stage, "node", &disk.device);
@@ -228,7 +228,7 @@ fn a_swap_file_is_refused_under_a_second_name() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let script = "dd if=/dev/zero of=swap bs=1M count=32 status=none && chmod 600 swap && mkswap -q swap && ln swap link \
                   && (swapon swap && echo on || echo off)";
@@ -245,7 +245,7 @@ fn a_swap_file_is_refused_under_a_second_name() {
 
 #[test]
 fn a_file_that_a_program_writes_is_refused_with_its_name_and_one_that_is_read_is_not() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
     refused_and_whole(&stage, &file, &["open for writing by python3", &writer.id().to_string()]);
@@ -269,7 +269,7 @@ fn a_program_of_another_user_counts_also_where_it_is_hidden() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder_of_nobody("theirs");
     let file = folder.join("data");
     crate::stage::fill(&file, 32);
@@ -292,7 +292,7 @@ fn a_device_that_a_program_writes_is_refused_with_its_name() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let writer = python(&stage, "f = os.open(sys.argv[1], os.O_WRONLY)", &device.path);
     refused_and_whole(&stage, &device.path, &["open for writing by python3", &writer.id().to_string()]);
@@ -333,7 +333,7 @@ fn exchanged(
 }
 
 fn renamed_over(rw: &str) {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let (target, other) = (stage.file("target", 32), stage.file("other", 32));
     let aside = stage.path("aside");
     let named = if rw == "randread" { String::new() } else { format!("--destroy {}", target.display()) };
@@ -357,7 +357,7 @@ fn a_file_put_in_the_place_of_one_that_is_read_is_not_measured() {
 
 #[test]
 fn what_was_measured_is_kept_when_the_target_is_removed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let target = stage.file("target", 32);
     let remove = || fs::remove_file(&target).unwrap();
     exchanged(
@@ -375,7 +375,7 @@ fn another_device_behind_the_node_is_not_touched() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let other = stage.file("other", 64);
     let Some(other) = Device::on(&other, Image::Direct) else { return };
@@ -393,7 +393,7 @@ fn another_file_behind_a_loop_device_is_not_measured() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let (first, second) = (stage.file("first", 32), stage.file("second", 32));
     let device = tool(&[&"losetup", &"--read-only", &"--find", &"--show", &first]).unwrap();
     let device = Device { path: device.into(), image: first };
@@ -409,7 +409,7 @@ fn another_file_behind_a_loop_device_is_not_measured() {
 
 #[test]
 fn one_file_under_several_names_is_one_target() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let link = hard_link(&stage, &file);
     let soft = stage.path("soft");
@@ -436,7 +436,7 @@ fn one_device_under_two_nodes_is_one_target() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let node = node_of(&stage, "node", &device.path);
     let words = format!("run {SHORT} --depth 4 --destroy {0} {0} {1}", device.path.display(), node.display());

@@ -32,7 +32,7 @@ fn two_folders(stage: &Stage) -> String {
 
 #[test]
 fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom("sweep --list-specs", nothing());
     let names: Vec<&str> = out.stdout.lines().filter(|l| !l.starts_with(' ')).collect();
     assert_eq!((out.code, names.len()), (Some(0), 36), "{out:?}");
@@ -57,7 +57,7 @@ fn the_library_is_printed_and_each_of_its_names_can_be_typed() {
 
 #[test]
 fn each_test_type_has_its_cells() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folders = two_folders(&stage);
     let list = |words: &str| {
         let words = format!("sweep --preset iometer --spec web-server --list {words} {folders}");
@@ -102,7 +102,7 @@ fn each_test_type_has_its_cells() {
 
 #[test]
 fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("{SIM} --cycle cycle_outstanding_ios --workers 2 --spec file-server,database");
     let sweep = sweep(&stage.fathom(&words, nothing()));
     assert_eq!((sweep["search"].as_str(), cells(&sweep).len()), (Some("exhaustive"), 12), "{sweep:#}");
@@ -120,7 +120,7 @@ fn what_is_outstanding_decides_on_a_device_that_serves_all_at_once() {
 
 #[test]
 fn eight_servers_are_full_with_eight_outstanding() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = SIM.replace("--engine sim", "--engine sim:servers=8");
     let words = format!("{words} --cycle cycle_outstanding_ios --workers 1 --spec database");
     let out = stage.fathom(&words, nothing());
@@ -135,7 +135,7 @@ fn eight_servers_are_full_with_eight_outstanding() {
 
 #[test]
 fn workers_cycle_and_a_budget_searches() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("{SIM} --cycle cycle_workers --workers 1..4 --spec workstation");
     let sweep_all = sweep(&stage.fathom(&words, nothing()));
     assert_eq!(sweep_all["winner"]["Workstation"]["workers"], 4, "{sweep_all:#}");
@@ -152,7 +152,7 @@ fn workers_cycle_and_a_budget_searches() {
 
 #[test]
 fn targets_are_used_as_the_cell_says() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!(
         "sweep --preset iometer --cycle increment_targets_parallel --workers 2 --spec 4K-OLTP --size 16m --time 100ms --runs 1 --quiet --format json {}",
         two_folders(&stage)
@@ -178,7 +178,7 @@ fn targets_are_used_as_the_cell_says() {
 
 #[test]
 fn files_of_the_users_are_only_read() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let files = format!("{} {}", stage.file("one", 4).display(), stage.file("two", 4).display());
     let list =
         stage.fathom(&format!("sweep --preset iometer --cycle cycle_targets --list {files}"), nothing());
@@ -195,7 +195,7 @@ fn files_of_the_users_are_only_read() {
 
 #[test]
 fn what_iometer_has_no_word_for_is_refused() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, must) in [
         ("--preset iometer --cycle sideways", "NORMAL, CYCLE_TARGETS"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 #[test]
 fn limits_of_the_process_are_errors_with_a_cause() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let table: [(&str, &str, &[&str]); 5] = [
         ("-f 1000", "run --size 16m --time 60ms --runs 1 \"$D\"", &["ulimit -f"]),
         ("-f 1000", "verify --size 16m \"$D\"", &["ulimit -f"]),
@@ -28,7 +28,7 @@ fn limits_of_the_process_are_errors_with_a_cause() {
 
 #[test]
 fn without_a_place_for_sessions_it_is_measured_and_said() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let nowhere = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere TMPDIR=/proc/nowhere";
     let out = shell(&stage, &format!("{nowhere} \"$F\" {RUN} \"$D\""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
@@ -43,7 +43,7 @@ fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let line = "mount -t tmpfs -o size=24k none small && XDG_DATA_HOME=$PWD/small \"$F\" RUN \"$D\"";
     stage.folder("cwd/small");
     let line = line.replace("RUN", RUN);
@@ -61,7 +61,7 @@ fn a_session_file_that_fills_the_disk_does_not_end_the_measurement() {
 
 #[test]
 fn sessions_in_the_directory_for_temporary_files_are_read_only_where_there_is_no_other() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let nobody_home = "XDG_DATA_HOME=/proc/nowhere HOME=/proc/nowhere";
     let kept = shell(
         &stage,
@@ -84,7 +84,7 @@ fn sessions_of_other_users_are_left_out_and_said() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     for _ in 0..2 {
         assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
@@ -105,7 +105,7 @@ fn sessions_of_other_users_are_left_out_and_said() {
 
 #[test]
 fn a_session_killed_before_its_first_run_is_called_that() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("xdg/fathom/sessions");
     std::fs::write(dir.join("20261121-161226-1.fathom"), "fathom session 1\n").unwrap();
     for command in ["show last", "export last -o r.json", "compare last last"] {

@@ -2,7 +2,7 @@
 //!
 //! For: what a user sees: exit codes, messages, JSON, and what is left behind. Not for: figures themselves, which no test
 //! can know; the simulated device is the exception.
-//! Each story has the machine to itself, but for those that ask nothing of it ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
+//! A story that judges speed has the machine to itself; others run side by side ([`stage::Stage::beside_others`]). One that cannot run here says so with [`stage::skip`].
 #![allow(clippy::unwrap_used)] // A story that cannot be set up has failed.
 
 mod additions;

@@ -42,7 +42,7 @@ fn on(kind: &str, modes: Modes) {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
     every_engine(&stage, &|words, target| disk.fathom(&stage, words, target), &disk.dir, modes);
 }
@@ -54,7 +54,7 @@ fn every_engine_moves_every_byte_on_tmpfs() {
     if !shared.is_dir() {
         return skip("there is no /dev/shm");
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = tempfile::tempdir_in(shared).unwrap();
     every_engine(&stage, &|words, target| stage.fathom(words, target), dir.path(), Modes::First);
 }

@@ -49,7 +49,7 @@ fn bound(over: &Path, how: &str) -> Device {
 
 #[test]
 fn a_file_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let alone = (file.as_path(), file.as_path());
     let writer = || python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
@@ -68,7 +68,7 @@ fn a_device_that_somebody_begins_to_use_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let both = (device.path.as_path(), device.image.as_path());
     before_the_first_run(&stage, &[], both, || bound(&device.path, "--direct-io=off"), &["behind loop"]);
@@ -84,7 +84,7 @@ fn a_file_that_becomes_swap_space_before_the_first_run_is_not_written() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let script = "dd if=/dev/urandom of=swap bs=1M count=32 status=none && chmod 600 swap && mkswap -q swap && \
                   (swapon swap && swapoff swap && echo on || echo off)";
@@ -108,7 +108,7 @@ fn an_image_that_is_mounted_between_two_phases_stays_whole() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let image = stage.path("image");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     if let Err(why) = make("ext4", &image) {
@@ -146,7 +146,7 @@ fn ended_early(stage: &Stage, out: &Outcome, runs: usize, words: &[&str]) {
 
 #[test]
 fn a_program_that_opens_the_file_between_two_runs_ends_the_session() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let words = "run --rw randwrite --size 16m --time 2s --warmup 0 --runs 2 --destroy";
     let run = stage.start(&format!("{words} {}", file.display()), &file);
@@ -161,7 +161,7 @@ const CELLS: &str = "--bs 4k..64k --depth 1..4 --time 1s --warmup 0 --runs 1 --e
 
 #[test]
 fn a_sweep_ends_at_once_where_its_target_was_replaced() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let (file, other) = (stage.file("data", 32), stage.file("other", 32));
     let run = stage.start(&format!("sweep --rw randread {CELLS}"), &file);
     until("the first cell was measured", || count(&stage, "run_end") > 0);
@@ -177,7 +177,7 @@ fn a_sweep_ends_at_once_where_its_target_was_replaced() {
 
 #[test]
 fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 32);
     let run = stage.start(&format!("sweep --rw randwrite {CELLS} --destroy {}", file.display()), &file);
     until("the first cell was measured", || count(&stage, "run_end") > 0);
@@ -192,7 +192,7 @@ fn a_sweep_ends_at_once_where_somebody_begins_to_use_its_target() {
 /// What fathom itself has had open must never count, whoever closes it and however late.
 #[test]
 fn a_session_that_nobody_comes_to_writes_in_every_run() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let engines = ["sync", "io_uring", "io_uring:sqpoll", "io_uring:plain-files", "libaio", "mmap"];
     let all = |run: &dyn Fn(&str) -> Outcome, place: &str| {
         for engine in engines {

@@ -30,7 +30,7 @@ pub(crate) fn says(out: &Outcome, code: i32, words: &[&str]) {
 
 #[test]
 fn a_target_is_never_a_report_under_any_name() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let data = stage.path("data.json");
     std::fs::write(&data, "text ".repeat(1 << 20)).unwrap();
     let [hard, soft] = ["hard.json", "soft.json"].map(|n| stage.path(n));
@@ -58,7 +58,7 @@ fn a_target_is_never_a_report_under_any_name() {
 
 #[test]
 fn inputs_sessions_and_their_directory_are_never_reports() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     assert!(matches!(stage.fathom(RUN, &here).code, Some(0 | 1)));
     let session = stage.sessions().remove(0);
@@ -91,7 +91,7 @@ fn inputs_sessions_and_their_directory_are_never_reports() {
 
 #[test]
 fn a_report_replaces_text_as_a_whole_and_anything_else_only_by_force() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     let report = stage.path("r.json");
     std::fs::write(&report, "an old one").unwrap();
@@ -128,7 +128,7 @@ fn no_block_device_is_a_report_whatever_the_way_to_it() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let here = stage.folder("here");
     let before = device.checksum();
@@ -162,7 +162,7 @@ fn no_block_device_is_a_report_whatever_the_way_to_it() {
 
 #[test]
 fn streams_are_written_to_as_they_are() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let lines: [(&str, &str); 6] = [
         ("\"$F\" RUN --format json -o - \"$D\"", "{"),
         ("\"$F\" RUN -o >(cat > got) \"$D\" > /dev/null; sleep 0.3; cat got", "4K random read"),
@@ -186,7 +186,7 @@ fn streams_are_written_to_as_they_are() {
 
 #[test]
 fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     for more in ["", "--no-history"] {
         let out = stage.fathom(&format!("{RUN} {more} -o /nonexistent/r.json"), &here);
@@ -206,7 +206,7 @@ fn a_file_in_a_directory_that_takes_no_other_is_written_in_place() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let here = stage.folder("here");
     // As containers have it: one file that is a mount of its own.
     let [inside, outside] = ["inside.json", "outside.json"].map(|n| stage.path(n));
@@ -227,7 +227,7 @@ fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let line = "mount -t tmpfs -o size=64k none small && cp /dev/null small/r.json && echo old > small/r.json && \
                 head -c 60k /dev/zero > small/fill; \"$F\" RUN --no-history -o small/r.json \"$D\"; code=$?; cat small/r.json >&2; \
                 ls -A small >&2; exit $code";
@@ -247,7 +247,7 @@ fn a_full_disk_leaves_the_old_report_and_the_new_one_is_printed() {
 
 #[test]
 fn every_command_ends_in_words_where_a_stream_takes_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     let commands = [
         // Simulated, so that a busy machine decides nothing.
@@ -303,7 +303,7 @@ fn every_command_ends_in_words_where_a_stream_takes_nothing() {
 
 #[test]
 fn a_report_that_nothing_keeps_goes_where_it_can_still_be_read() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let kept = shell(&stage, &format!("\"$F\" {RUN} \"$D\" > /dev/full"));
     says(&kept, 3, &["the session is kept", "fathom show"]);
     assert_eq!(stage.sessions().len(), 1);
@@ -316,7 +316,7 @@ fn an_export_is_whole_or_not_there() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     assert!(matches!(stage.fathom(RUN, &stage.folder("here")).code, Some(0 | 1)));
     stage.folder("cwd/small");
     let line = "mount -t tmpfs -o size=16k none small && \"$F\" export last -o small/; code=$?; ls -A small; exit $code";

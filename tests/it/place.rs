@@ -12,7 +12,7 @@ fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let run = |name: &str| {
         let words = format!("run --rw randread --depth 4 --size 64m --expect-device {name} {SHORT}");
@@ -37,7 +37,7 @@ fn a_number_from_another_device_than_the_one_that_was_meant_is_withheld() {
 
 #[test]
 fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom(&format!("run --expect-device /dev/nosuchdisk {SHORT}"), &stage.folder("dir"));
     assert_eq!(out.code, Some(2));
     assert!(out.stderr.contains("--expect-device /dev/nosuchdisk"), "{}", out.stderr);
@@ -46,7 +46,7 @@ fn a_device_that_is_not_there_is_refused_before_anything_is_touched() {
 
 #[test]
 fn zeros_are_too_easy_and_fathoms_own_data_are_not() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("dir");
     let run = |data: &str| {
         let words = format!("run --rw randwrite --depth 4 --size 64m {data} {SHORT}");

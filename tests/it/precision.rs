@@ -28,7 +28,7 @@ fn note(report: &Report, words: &str) -> bool {
 
 #[test]
 fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let report = stage.fathom(&format!("{SIM} --precision 2.5%"), Path::new("")).report();
     assert_eq!(runs(&report).len(), 5);
     assert!(note(&report, "stopped after 5 runs"), "{:#}", report.0["notes"]);
@@ -40,7 +40,7 @@ fn a_quiet_device_is_measured_as_often_as_it_takes_and_no_more() {
 
 #[test]
 fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom(&format!("{NOISY} --precision 1% --max-runs 8"), Path::new(""));
     let report = out.report();
     assert_eq!(runs(&report).len(), 8);
@@ -50,7 +50,7 @@ fn a_noisy_one_is_left_alone_at_the_limit_and_told_what_it_would_take() {
 
 #[test]
 fn a_steady_device_is_steady_after_five_rounds() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom(&format!("{SIM} --until steady"), Path::new(""));
     let report = out.report();
     assert_eq!((runs(&report), way(&report), out.code), (vec![0, 1, 2, 3, 4], 0, Some(0)));
@@ -59,7 +59,7 @@ fn a_steady_device_is_steady_after_five_rounds() {
 
 #[test]
 fn what_never_becomes_steady_keeps_that_in_its_name() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("{NOISY} --until steady --max-runs 7");
     let out = stage.fathom(&words, Path::new(""));
     let report = out.report();
@@ -73,7 +73,7 @@ fn what_never_becomes_steady_keeps_that_in_its_name() {
 
 #[test]
 fn rounds_on_a_disk_follow_one_another() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words =
         "run --rw randread --size 32m --until steady --max-runs 6 --time 200ms --warmup 0 --format json";
@@ -87,7 +87,7 @@ fn rounds_on_a_disk_follow_one_another() {
 
 #[test]
 fn a_job_file_says_it_too_and_the_plan_shows_it() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.path("job.toml");
     let said = |text: &str, words: &str| {
         std::fs::write(&file, format!("rw = \"randread\"\nengine = \"sim\"\ntime = \"100ms\"\n{text}"))
@@ -113,7 +113,7 @@ fn a_job_file_says_it_too_and_the_plan_shows_it() {
 
 #[test]
 fn wrong_words_are_refused_with_what_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     for (words, expected) in [
         ("run --engine sim --precision 0", "such as 2.5%"),
         ("run --engine sim --precision wide", "such as 2.5%"),
@@ -142,7 +142,7 @@ fn iops(report: &Value) -> f64 {
 
 #[test]
 fn an_earlier_session_is_measured_again_in_turns() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     assert_eq!(stage.fathom(&format!("{SIM} --depth 4"), Path::new("")).code, Some(0));
     let out =
         stage.fathom(&format!("{} --depth 8 --against last", SIM.replace(" --quiet", "")), Path::new(""));
@@ -182,7 +182,7 @@ fn an_earlier_session_is_measured_again_in_turns() {
 
 #[test]
 fn on_a_disk_both_are_measured_on_the_same_file() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let words = "run --rw randread --size 32m --time 200ms --warmup 50ms --runs 3 --format json --quiet";
     stage.fathom(&format!("{words} --depth 1"), &dir).report();

@@ -29,7 +29,7 @@ fn row<'a>(card: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_known_latency_has_a_known_score() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words =
         "bench --profile asssd --engine sim --time 5ms --warmup 0 --runs 3 --seed 7 --quiet --format json";
     let out = stage.fathom(words, Path::new(""));
@@ -58,7 +58,7 @@ fn a_known_latency_has_a_known_score() {
 
 #[test]
 fn atto_leaves_out_and_names_what_does_not_fit() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "bench --profile atto --size 16m --time 10ms --warmup 0 --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -80,7 +80,7 @@ fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Buffered) else { return };
     tool(&[&"losetup", &"--sector-size", &"4096", &device.path]).unwrap();
     let quick = "--time 10ms --warmup 0 --runs 1 --quiet --format json";
@@ -102,7 +102,7 @@ fn sectors_of_4_kib_leave_small_sizes_out_and_raise_the_access_time() {
 
 #[test]
 fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
     let quick = "--time 20ms --warmup 0 --runs 2 --quiet --format json";
@@ -120,7 +120,7 @@ fn a_file_of_the_users_is_only_read_and_scores_of_writes_are_withheld() {
 
 #[test]
 fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_target() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.path("holes");
     File::create(&file).unwrap().set_len(3 << 29).unwrap();
     let out =
@@ -141,7 +141,7 @@ fn a_void_number_withholds_the_score_and_the_access_time_goes_over_all_of_the_ta
 
 #[test]
 fn each_point_of_the_compression_curve_is_written_and_then_read() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "bench --profile asssd-compression --size 32m --runs 1 --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -163,7 +163,7 @@ fn each_point_of_the_compression_curve_is_written_and_then_read() {
 
 #[test]
 fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.path("mine");
     File::create(&file).unwrap();
@@ -185,7 +185,7 @@ fn what_a_profile_cannot_do_is_said_before_anything_is_touched() {
 
 #[test]
 fn the_plan_of_a_profile_says_where_its_settings_come_from() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let out = stage.fathom("bench --profile atto --explain", &folder).stdout;
     let size = out.lines().find(|l| l.starts_with("--size")).unwrap();

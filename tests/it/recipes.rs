@@ -65,7 +65,7 @@ fn a_recipe_that_there_is_not_and_flags_of_a_list_are_refused() {
 
 #[test]
 fn every_recipe_runs() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("dir");
     for name in names(&stage) {
         // Where there are phases, each has its own time.
@@ -119,7 +119,7 @@ fn the_page_cache_passes_for_no_storage() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     let words = format!(
         "run --rw randread --cache buffered --engine sync --depth 1 {SHORT} --format json --fail-if p99>1s"

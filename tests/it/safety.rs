@@ -34,7 +34,7 @@ fn a_blank_device_is_written_only_when_it_is_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let unnamed = stage.fathom(&format!("run {SHORT}"), &device.path);
@@ -53,7 +53,7 @@ fn reading_a_device_changes_nothing() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let words = "bench --profile peak --time 100ms --warmup 0 --runs 1 --quiet --format json";
@@ -72,7 +72,7 @@ fn every_signature_protects_its_device() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     for (kind, words) in
         [("ext4", "ext4"), ("xfs", "xfs"), ("btrfs", "btrfs"), ("swap", "swap"), ("lvm", "lvm")]
     {
@@ -91,7 +91,7 @@ fn signatures_that_no_tool_here_makes_protect_too() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     // Offsets and bytes as libblkid looks for them.
     let by_hand: [(&str, u64, &[u8]); 2] =
         [("LUKS", 0, b"LUKS\xba\xbe\x00\x02\x00\x00\x00\x00\x00\x00\x40\x00"), ("dos", 446, &MBR)];
@@ -124,7 +124,7 @@ fn a_mounted_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     disk.sh("echo kept > keep && sync");
     for out in [
@@ -143,7 +143,7 @@ fn a_device_that_another_program_holds_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
@@ -162,7 +162,7 @@ fn the_image_below_a_loop_device_is_refused() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     refused(&write_to(&stage, &device.image), device.name(), &device, &before);
@@ -170,7 +170,7 @@ fn the_image_below_a_loop_device_is_refused() {
 
 #[test]
 fn a_file_of_the_users_is_overwritten_only_when_it_is_named() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("precious", 32);
     let sum = || tool(&[&"sha256sum", &file]).unwrap();
     let before = sum();

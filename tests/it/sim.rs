@@ -5,7 +5,7 @@ use std::path::Path;
 
 #[test]
 fn a_known_device_is_measured_as_it_is() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7 --format json --quiet";
     let out = stage.fathom(words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -23,7 +23,7 @@ fn a_known_device_is_measured_as_it_is() {
 
 #[test]
 fn the_same_seed_gives_the_same_figures() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --seed 7 --format json --quiet";
     let results = || {
         let mut results = stage.fathom(words, Path::new("")).report().0["results"].clone();
@@ -43,7 +43,7 @@ fn the_same_seed_gives_the_same_figures() {
 
 #[test]
 fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let said = |runs: &str| {
         let words = format!("run --engine sim --depth 1 --warmup 0 {runs} --seed 7 --format json --quiet");
         stage.fathom(&words, Path::new("")).report().0["results"][0].clone()
@@ -79,7 +79,7 @@ fn half_a_percent_more_than_is_served_is_an_overload() {
 
 #[test]
 fn a_session_shown_again_is_the_same_report() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = "run --engine sim --depth 4 --time 50ms --warmup 0 --runs 2 --format json --quiet";
     let first = stage.fathom(words, Path::new(""));
     assert_eq!(first.report().0, stage.show().report().0);

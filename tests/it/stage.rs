@@ -74,6 +74,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Stage {
+    /// For a story that judges speed or counters of the whole machine, or takes something from it.
     pub(crate) fn new() -> Self {
         Self::holding(Box::new(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -83,7 +84,7 @@ impl Stage {
         Self { watches: true, ..Self::new() }
     }
 
-    /// For a story that asks nothing of the machine that others of this kind could disturb: no speed, no counters.
+    /// For a story that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
     pub(crate) fn beside_others() -> Self {
         Self::holding(Box::new(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -12,7 +12,7 @@ fn a_file_in_its_inode_is_named_so() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4 inline", Image::Direct) else { return };
     disk.sh("head -c 100 /dev/urandom > tiny && sync");
     let words = format!("run --rw randread --bs 50 --cache buffered --depth 1 {SHORT}");
@@ -28,7 +28,7 @@ fn a_compressed_file_is_fewer_bytes_on_the_disk() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "btrfs", Image::Direct) else { return };
     disk.sh("mkdir d && btrfs property set d compression zstd && yes fathom | head -c 32M > d/text && sync");
     let words = format!("run --rw randread --cache buffered --depth 1 {SHORT}");
@@ -44,7 +44,7 @@ fn writes_whose_blocks_are_given_back_meanwhile_have_no_number() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let file = disk.file("data", 64);
     let words = format!("run --rw randwrite --cache buffered --destroy {} {SHORT}", file.display());
@@ -62,7 +62,7 @@ fn writes_whose_blocks_are_given_back_meanwhile_have_no_number() {
 
 #[test]
 fn zeros_are_no_data_and_what_was_filled_is() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let zeros = stage.path("zeros");
     std::fs::write(&zeros, vec![0; 64 << 20]).unwrap();
     std::fs::File::open(&zeros).unwrap().sync_all().unwrap();
@@ -76,7 +76,7 @@ fn overwriting_a_file_that_shares_its_blocks_is_not_in_place() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "xfs", Image::Direct) else { return };
     let file = disk.file("data", 32);
     let words = format!("run --rw randwrite --depth 4 --destroy {} {SHORT}", file.display());
@@ -92,7 +92,7 @@ fn blocks_that_a_cache_below_keeps_are_slower_the_first_time() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 256, Image::Buffered) else { return };
     fill(&device.image, 256);
     // Whoever else uses the machine at that moment may slow either reading; not three times.

@@ -22,7 +22,7 @@ fn a_burst_has_the_bytes_that_were_let_through_and_both_rates() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let first = format!("$NUMBER {}", RATES[0]);
     let Some(group) = Group::limited(&disk, &("blkio", THROTTLE, &first)) else { return };
@@ -91,7 +91,7 @@ fn the_device_is_written_over_twice_before_the_first_run() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = format!("run --rw randwrite --depth 4 --precondition {SHORT} --quiet --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report();
@@ -126,7 +126,7 @@ fn an_interrupt_while_preconditioning_leaves_no_file() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     for words in ["preconditioning: writing", "preconditioning: round 2"] {
         let mut running =
@@ -142,7 +142,7 @@ fn an_interrupt_while_preconditioning_leaves_no_file() {
 
 #[test]
 fn what_would_be_written_is_said_before() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let explained = |words: &str| {
         let out = stage.fathom(words, &folder);
@@ -169,7 +169,7 @@ fn what_would_be_written_is_said_before() {
 
 #[test]
 fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
     let words = "run --rw randread --precondition --time 50ms --warmup 0 --runs 1 --quiet";
@@ -187,7 +187,7 @@ fn a_file_of_the_users_is_written_over_only_when_it_is_named() {
 
 #[test]
 fn nothing_is_written_outside_of_what_is_measured() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 16);
     let before = std::fs::read(&file).unwrap();
     let words =
@@ -206,7 +206,7 @@ fn a_device_is_written_over_only_when_it_is_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     let before = device.checksum();
     let words = "run --rw randread --precondition --time 50ms --warmup 0 --runs 1 --quiet";
@@ -222,7 +222,7 @@ fn a_device_is_written_over_only_when_it_is_named() {
 
 #[test]
 fn what_touches_nothing_cannot_be_preconditioned() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom("run --engine null --rw randwrite --precondition --quiet", Path::new(""));
     assert_eq!(out.code, Some(2), "{out:?}");
     assert!(out.stderr.contains("--precondition changes nothing here"), "{out:?}");

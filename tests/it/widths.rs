@@ -21,7 +21,7 @@ fn fits(out: &Outcome, columns: usize, words: &str) {
 
 #[test]
 fn no_report_of_a_measurement_is_wider_than_the_terminal() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let quick = "--time 60ms --warmup 0 --runs 1 --quiet";
     let sim = format!("--engine sim {quick}");
@@ -52,7 +52,7 @@ fn no_report_of_a_measurement_is_wider_than_the_terminal() {
 
 #[test]
 fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     for columns in WIDTHS {
         for words in ["bench --explain", "run --explain", "api --explain", "doctor"] {
@@ -67,7 +67,7 @@ fn nothing_else_that_is_printed_is_wider_than_the_terminal() {
 
 #[test]
 fn a_pipe_has_80_columns_and_a_terminal_its_own() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom("run --engine sim --time 60ms --warmup 0 --runs 1 --quiet", Path::new(""));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let mut piped = stage.command(&[], "show last --verbose", Path::new(""));
@@ -98,7 +98,7 @@ fn unpainted(text: &str) -> String {
 
 #[test]
 fn a_measurement_is_pasted_as_markdown_whole_and_as_one_block() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let pasted = stage.path("report.md");
     let words = format!("bench --size 16m --time 60ms --warmup 0 --runs 1 --quiet -o {}", pasted.display());
