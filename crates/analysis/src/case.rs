@@ -9,7 +9,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::{Amount, CaseRun, add_stats};
+pub(crate) use run::{Amount, CaseRun};
 
 use crate::runs;
 use charged_twice::charged_twice;
@@ -267,7 +267,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why one of them was not counted.
     pub fn counted(&self, layers: &[&Layer]) -> Known<BlockStat> {
-        self.over_runs(BlockStat::default(), |ran| ran.counted(layers), add_stats)
+        self.over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
     /// What the kernel charged to us on the shared layers in all runs together, without what it charged twice.

@@ -3,7 +3,7 @@
 //! For: counters between any two times, drawn straight from look to look. Not for: the whole run (`CaseRun::counted`), which needs
 //! no looks inside.
 
-use crate::case::{CaseRun, add_stats};
+use crate::case::CaseRun;
 use model::Known;
 use model::evidence::{BlockStat, Moment};
 use model::machine::Layer;
@@ -56,7 +56,7 @@ impl Course {
             for ((stat, before), layer) in now.iter().zip(&first).zip(layers) {
                 let passed = stat.since(before);
                 let backwards = || format!("{}: the counters went backwards", layer.stat_file);
-                sum = add_stats(sum, passed.ok_or_else(backwards)?);
+                sum = sum.plus(&passed.ok_or_else(backwards)?);
             }
             let at = look.at_ns as f64 - zero;
             if points.last().is_some_and(|(last, _)| at > *last) {

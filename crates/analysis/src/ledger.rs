@@ -210,7 +210,7 @@ fn count<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) -> Cou
         }
         case.runs.iter().try_fold(BlockStat::default(), |sum, ran| {
             let one = BlockStat::between(ran.at(Moment::Start)?, ran.at(moment)?, &layer.stat_file)?;
-            Ok(case::add_stats(sum, one))
+            Ok(sum.plus(&one))
         })
     };
     let in_flight = |ran: &CaseRun| -> u64 {

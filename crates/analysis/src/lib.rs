@@ -36,6 +36,7 @@ mod read_ahead;
 mod rerun;
 mod run_series;
 mod runs;
+mod seen;
 pub mod stats;
 mod steadiness;
 pub mod strategy;
@@ -159,6 +160,7 @@ fn measured(answered: &CaseAnswers) -> Measured {
         ledger: ledger::ledger(case),
         series: per_second::per_second(case),
         steadiness: steadiness::steadiness(case),
+        seen: Some(seen::seen(case)),
     }
 }
 

@@ -167,7 +167,13 @@ fn judged(record: &Record) -> Report {
 /// Parses strictly: a figure that was no finite number is a null that no float field accepts.
 fn has_only_numbers(report: &Report) -> bool {
     let text = serde_json::to_string(report).unwrap();
-    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == *report)
+    let mut told = report.clone();
+    // What the contract does not hold.
+    told.results
+        .iter_mut()
+        .chain(told.against.iter_mut().flat_map(|a| &mut a.again.results))
+        .for_each(|r| r.seen = None);
+    serde_json::from_str::<Report>(&text).is_ok_and(|back| back == told)
 }
 
 #[test]

@@ -167,6 +167,8 @@ pub struct BlockStat {
     pub write: BlockFlow,
     /// Requests in flight at the moment of reading.
     pub in_flight: u64,
+    /// ms during which any request was in flight.
+    pub busy_ms: u64,
     /// ms during which requests were in flight, each counted: the integral of the queue.
     pub queue_ms: u64,
     /// Flushes completed; 0 where the kernel has no such field (before 5.5).
@@ -221,7 +223,7 @@ impl BlockStat {
             .split_ascii_whitespace()
             .map(|w| w.parse().map_err(|_| format!("'{w}' in a block stat file is not a number")))
             .collect::<Result<_, _>>()?;
-        let [rios, rmerge, rsect, rms, wios, wmerge, wsect, wms, in_flight, _busy, queue_ms, ref rest @ ..] =
+        let [rios, rmerge, rsect, rms, wios, wmerge, wsect, wms, in_flight, busy_ms, queue_ms, ref rest @ ..] =
             fields[..]
         else {
             return Err(format!("a block stat file has {} fields, expected at least 11", fields.len()));
@@ -237,6 +239,7 @@ impl BlockStat {
             read: flow(rios, rmerge, rsect, rms),
             write: flow(wios, wmerge, wsect, wms),
             in_flight,
+            busy_ms,
             queue_ms,
             flushes,
             flush_ms,
@@ -259,10 +262,25 @@ impl BlockStat {
             read: self.read.since(&earlier.read)?,
             write: self.write.since(&earlier.write)?,
             in_flight: self.in_flight,
+            busy_ms: self.busy_ms.checked_sub(earlier.busy_ms)?,
             queue_ms: self.queue_ms.checked_sub(earlier.queue_ms)?,
             flushes: self.flushes.checked_sub(earlier.flushes)?,
             flush_ms: self.flush_ms.checked_sub(earlier.flush_ms)?,
         })
+    }
+
+    /// The sum of two devices or two stretches of time.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            read: self.read.plus(&other.read),
+            write: self.write.plus(&other.write),
+            in_flight: self.in_flight.saturating_add(other.in_flight),
+            busy_ms: self.busy_ms.saturating_add(other.busy_ms),
+            queue_ms: self.queue_ms.saturating_add(other.queue_ms),
+            flushes: self.flushes.saturating_add(other.flushes),
+            flush_ms: self.flush_ms.saturating_add(other.flush_ms),
+        }
     }
 
     /// Reads and writes together.
@@ -362,7 +380,7 @@ fn stat_files_of_three_ages_are_read_and_broken_ones_refused() {
     let now = "1000 7 8000 40 5 1 80 2 3 44 42 0 0 0 0 9 11\n";
     let s = BlockStat::parse(now).unwrap_or_default();
     assert_eq!((s.read.ios, s.read.bytes, s.read.ms, s.write.ios), (1000, 4_096_000, 40, 5));
-    assert_eq!((s.in_flight, s.queue_ms, s.flushes, s.flush_ms), (3, 42, 9, 11));
+    assert_eq!((s.in_flight, s.busy_ms, s.queue_ms, s.flushes, s.flush_ms), (3, 44, 42, 9, 11));
     assert!(BlockStat::parse("1 2 3 4 5 6 7 8 9 10 11").is_ok());
     assert!(BlockStat::parse("1 2 3").is_err());
     assert!(BlockStat::parse("1 2 x 4 5 6 7 8 9 10 11").is_err());

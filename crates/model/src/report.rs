@@ -14,6 +14,7 @@ use crate::machine::Machine;
 pub use crate::producer::Producer;
 use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
+use crate::seen::Seen;
 use crate::steadiness::{Estimate, Steadiness};
 use crate::study::{Studied, StudiedKeys};
 pub use crate::verdict::Verdict;
@@ -206,6 +207,9 @@ pub struct Measured {
     /// How the rate behaved within the runs; `None` where their course was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
+    /// What was seen of it in more detail; `None` in a report that was read from JSON, which does not hold it.
+    #[serde(skip)]
+    pub seen: Option<Seen>,
 }
 
 /// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.

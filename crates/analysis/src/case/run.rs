@@ -81,7 +81,7 @@ impl<'a> CaseRun<'a> {
     pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
         let (start, stop) = (self.at(Moment::Start)?, self.at(moment)?);
         layers.iter().try_fold(BlockStat::default(), |sum, layer| {
-            Ok(add_stats(sum, BlockStat::between(start, stop, &layer.stat_file)?))
+            Ok(sum.plus(&BlockStat::between(start, stop, &layer.stat_file)?))
         })
     }
 
@@ -123,18 +123,6 @@ impl<'a> CaseRun<'a> {
     pub fn in_window(&self, kind: Kind) -> Amount {
         let end = self.stream.kinds.get(&kind);
         end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: k.bytes })
-    }
-}
-
-/// Sums two devices or two stretches of time.
-pub(crate) fn add_stats(a: BlockStat, b: BlockStat) -> BlockStat {
-    BlockStat {
-        read: a.read.plus(&b.read),
-        write: a.write.plus(&b.write),
-        in_flight: a.in_flight.saturating_add(b.in_flight),
-        queue_ms: a.queue_ms.saturating_add(b.queue_ms),
-        flushes: a.flushes.saturating_add(b.flushes),
-        flush_ms: a.flush_ms.saturating_add(b.flush_ms),
     }
 }
 

@@ -1,0 +1,162 @@
+//! What was seen of a case, added up over its complete runs.
+//!
+//! For: formats of other tools. Not for: figures with intervals ([`crate::figures`]) nor opinions.
+
+use crate::case::{Case, CaseRun};
+use crate::run_series::rows_of;
+use model::distribution::Distribution;
+use model::evidence::{BlockStat, Moment};
+use model::job::Kind;
+use model::machine::Layer;
+use model::plan::Role;
+use model::record::{Cell, RunEnding, StreamEnd};
+use model::seen::{Seen, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
+use std::collections::BTreeMap;
+
+/// What a stretch of the course lasts at least: as long as fio's samples of a rate do.
+const STRETCH_NS: u64 = 500_000_000;
+
+/// Adds it up.
+pub(crate) fn seen(case: &Case) -> Seen {
+    let sum =
+        |of: fn(&StreamEnd) -> u64| case.runs.iter().fold(0, |sum: u64, r| sum.saturating_add(of(r.stream)));
+    let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
+    Seen {
+        targets: targets
+            .filter(|t| t.role != Role::None)
+            .map(|t| SeenTarget { path: t.path.clone(), is_made: t.role == Role::Made, bytes: t.bytes })
+            .collect(),
+        window_ns: sum(|s| s.window_ns),
+        ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
+        is_complete: !case.runs.is_empty() && case.ends.iter().all(|e| e.ending == RunEnding::Complete),
+        kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
+        submit: case.submit().as_ref().map(Distribution::from).unwrap_or_default(),
+        errors: errors(case),
+        workers: workers(case),
+        disks: disks(case),
+    }
+}
+
+fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
+    let latency = Distribution::from(&case.latency(kind)?);
+    let short = case
+        .runs
+        .iter()
+        .filter_map(|r| r.stream.issued.get(&kind))
+        .fold(0, |sum: u64, i| sum.saturating_add(i.short));
+    Some(SeenKind {
+        bytes: case.in_windows(kind).bytes,
+        short,
+        latency,
+        service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
+        course: course(case, kind),
+    })
+}
+
+/// The course of all runs, one behind the other. What is left at the end of a run is too short to be a stretch.
+fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
+    let mut out = Vec::new();
+    let mut before = 0_u64;
+    for ran in &case.runs {
+        let from = rows_of(ran).map(|r| r.start_ns).min().unwrap_or(0);
+        let mut open = Stretch::default();
+        for row in rows_of(ran) {
+            let Cell(ops, bytes, ..) = row.cells.get(&kind).copied().unwrap_or(Cell(0, 0, 0, 0, 0));
+            open.end_ns = before.saturating_add(row.end_ns - from);
+            open.ns = open.ns.saturating_add(row.end_ns - row.start_ns);
+            open.ops = open.ops.saturating_add(ops);
+            open.bytes = open.bytes.saturating_add(bytes);
+            if open.ns >= STRETCH_NS {
+                out.push(std::mem::take(&mut open));
+            }
+        }
+        before = before.saturating_add(ran.stream.window_ns);
+    }
+    out
+}
+
+fn errors(case: &Case) -> BTreeMap<i32, u64> {
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let mut out: BTreeMap<i32, u64> = BTreeMap::new();
+    for (errno, count) in streams.flat_map(|s| s.issued.values()).flat_map(|i| &i.errors) {
+        let sum = out.entry(*errno).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+    out
+}
+
+fn workers(case: &Case) -> SeenWorkers {
+    let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let zero = SeenWorkers { faults: Some([0, 0]), ..SeenWorkers::default() };
+    all.fold(zero, |sum, w| SeenWorkers {
+        wall_ns: sum.wall_ns.saturating_add(w.wall_ns),
+        user_ns: sum.user_ns.saturating_add(w.user_ns),
+        system_ns: sum.system_ns.saturating_add(w.system_ns),
+        switches: w.switches.iter().fold(sum.switches, |sum, n| sum.saturating_add(*n)),
+        faults: sum.faults.zip(w.faults).map(|(a, b)| [0, 1].map(|i| a[i].saturating_add(b[i]))),
+    })
+}
+
+/// Whole disks, as people and programs ask for them, each over all runs.
+fn disks(case: &Case) -> Vec<SeenDisk> {
+    let layers = if case.has_storage() { case.shared().unwrap_or_default() } else { Vec::new() };
+    layers.into_iter().filter_map(|layer| disk(case, layer)).collect()
+}
+
+fn disk(case: &Case, layer: &Layer) -> Option<SeenDisk> {
+    let zero = SeenDisk { name: layer.name.clone(), ..SeenDisk::default() };
+    let sum = |sum: SeenDisk, ran: &CaseRun| -> Option<SeenDisk> {
+        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let stat: BlockStat = ran.counted(&[layer]).ok()?;
+        let ns = stop.at_ns.checked_sub(start.at_ns)?;
+        Some(SeenDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
+    };
+    case.runs.iter().try_fold(zero, sum).filter(|disk| disk.ns > 0)
+}
+
+#[cfg(test)]
+use crate::fixture::Fixture;
+
+#[cfg(test)]
+fn of(fixture: &Fixture) -> Seen {
+    let record = fixture.record();
+    seen(&crate::case::cases(&record)[0])
+}
+
+#[test]
+fn all_runs_are_added_up() {
+    let seen = of(&Fixture::honest());
+    assert!(seen.is_complete && seen.errors.is_empty());
+    assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
+    let read = &seen.kinds[&Kind::Read];
+    assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
+    assert_eq!((seen.kinds.len(), read.service.is_none()), (1, true));
+    let ops: u64 = read.course.iter().map(|s| s.ops).sum();
+    assert!(ops > 49_000 && read.course.iter().all(|s| s.ns >= STRETCH_NS), "{:?}", read.course);
+    assert!(read.course.windows(2).all(|two| two[0].end_ns < two[1].end_ns));
+    assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
+    assert_eq!(seen.disks[0].stat.read.ios, 55_000);
+    assert!(seen.workers.wall_ns > 0 && seen.workers.user_ns > 0);
+}
+
+#[test]
+fn what_was_not_counted_is_not_there() {
+    assert!(of(&Fixture { stat_unreadable: true, ..Fixture::honest() }).disks.is_empty());
+    assert!(of(&Fixture { role: Role::None, engine: "null", ..Fixture::honest() }).disks.is_empty());
+    let mut record = Fixture::honest().record();
+    record.runs.iter_mut().filter_map(|r| r.end.as_mut()).for_each(|end| {
+        end.ending = RunEnding::Failed("no".into());
+        end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
+    });
+    let seen = seen(&crate::case::cases(&record)[0]);
+    assert!(!seen.is_complete && seen.kinds.is_empty() && seen.workers.wall_ns == 0);
+    assert_eq!(seen.errors.get(&5), Some(&10));
+}
+
+#[test]
+fn in_an_open_loop_latency_and_service_are_apart() {
+    let seen = of(&Fixture::honest_open());
+    let read = &seen.kinds[&Kind::Read];
+    let service = read.service.as_ref().unwrap();
+    assert!(service.count == read.latency.count && service.mean_ns <= read.latency.mean_ns);
+}

@@ -1,0 +1,97 @@
+//! What was seen of a result, all its complete runs together: distributions as a whole, costs of the workers, counters of disks.
+//!
+//! For: formats that other tools read, which show more than the JSON contract does. Not for: that contract, in which none of this
+//! stands, nor for what follows from it ([`crate::report`]).
+
+use crate::distribution::Distribution;
+use crate::evidence::BlockStat;
+use crate::job::Kind;
+use std::collections::BTreeMap;
+
+/// What was seen of a result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// What its stream touches; empty where that is nothing.
+    pub targets: Vec<SeenTarget>,
+    /// Length of the measured windows in ns.
+    pub window_ns: u64,
+    /// When its last run ended, in ns since the session began.
+    pub ended_ns: u64,
+    /// Whether it has a complete run, and no other.
+    pub is_complete: bool,
+    /// What completed in the windows; kinds of which nothing did are not in it.
+    pub kinds: BTreeMap<Kind, SeenKind>,
+    /// Time inside calls that submitted without waiting, of all kinds.
+    pub submit: Distribution,
+    /// Errors by errno, of all its runs.
+    pub errors: BTreeMap<i32, u64>,
+    /// Costs of its workers, warm-up and drain included.
+    pub workers: SeenWorkers,
+    /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
+    pub disks: Vec<SeenDisk>,
+}
+
+/// A file or device that was touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenTarget {
+    /// Its path; the directory where fathom made a file of its own.
+    pub path: String,
+    /// Whether that is so.
+    pub is_made: bool,
+    /// Bytes that may be touched.
+    pub bytes: u64,
+}
+
+/// Operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeenKind {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations that moved fewer bytes than asked, warm-up and drain included.
+    pub short: u64,
+    /// From the intended start in an open loop, from the submission otherwise.
+    pub latency: Distribution,
+    /// In an open loop: from the submission to the completion.
+    pub service: Option<Distribution>,
+    /// Their course, in stretches of half a second or a little more.
+    pub course: Vec<Stretch>,
+}
+
+/// What completed in some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stretch {
+    /// Its end in ns, counted over the windows one after another.
+    pub end_ns: u64,
+    /// Its length in ns.
+    pub ns: u64,
+    /// Operations.
+    pub ops: u64,
+    /// What they moved.
+    pub bytes: u64,
+}
+
+/// Costs of workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeenWorkers {
+    /// ns between first and last stamp, of all together.
+    pub wall_ns: u64,
+    /// CPU time in user space.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Times that one gave up the CPU.
+    pub switches: u64,
+    /// Page faults without and with I/O; `None` where a worker does not say.
+    pub faults: Option<[u64; 2]>,
+}
+
+/// What a disk did between the snapshots around the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeenDisk {
+    /// Kernel name.
+    pub name: String,
+    /// Its counters.
+    pub stat: BlockStat,
+    /// ns between the snapshots.
+    pub ns: u64,
+}
