@@ -102,7 +102,7 @@ pub fn report(
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::by_extension::<Report>(outlet.said()).unwrap_or(showing.format);
+        let format = report::of_file::<Report>(outlet.said(), showing.format).unwrap_or(showing.format);
         let done = stdout::rendered(format, judged, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,

@@ -212,7 +212,7 @@ impl ShowingArgs {
                 )));
             }
         }
-        let of_files = self.output.iter().filter_map(|path| report::by_extension::<Report>(path));
+        let of_files = self.output.iter().filter_map(|path| report::of_file::<Report>(path, self.format));
         brief_is_known(self.brief, self.format, of_files)?;
         Ok(Showing {
             format: self.format,

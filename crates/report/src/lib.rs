@@ -38,9 +38,21 @@ pub fn by_extension<K: Kind + ?Sized>(path: &Path) -> Option<&'static Format> {
     able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
+/// The format of a file of that name: the one that was asked for where its files end so, else the first whose do.
+pub fn of_file<K: Kind + ?Sized>(path: &Path, said: &'static Format) -> Option<&'static Format> {
+    let first = by_extension::<K>(path)?;
+    Some(if said.extension == first.extension && K::writer(said).is_some() { said } else { first })
+}
+
 /// The extensions of files that hold this kind of report, for messages: `.txt, .json`.
 pub fn extensions<K: Kind + ?Sized>() -> String {
-    able::<K>().map(|(format, _)| format!(".{}", format.extension)).collect::<Vec<_>>().join(", ")
+    let mut all: Vec<&str> = Vec::new();
+    for (format, _) in able::<K>() {
+        if !all.contains(&format.extension) {
+            all.push(format.extension);
+        }
+    }
+    all.iter().map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The format, where it writes this kind of report.

@@ -3,6 +3,7 @@
 //! For: which formats there are. Not for: what a format is ([`crate::format`]).
 
 mod csv;
+mod fio;
 pub(crate) mod json;
 mod markdown;
 mod text;
@@ -10,7 +11,19 @@ mod text;
 use crate::format::Format;
 
 /// Every format there is.
-pub const FORMATS: &[&Format] = &[TEXT, &json::FORMAT, &csv::FORMAT, &markdown::FORMAT];
+pub const FORMATS: &[&Format] = &[
+    TEXT,
+    &json::FORMAT,
+    &csv::FORMAT,
+    &markdown::FORMAT,
+    &fio::NORMAL,
+    &fio::JSON,
+    &fio::JSON_PLUS,
+    &fio::TERSE,
+    &fio::TERSE_2,
+    &fio::TERSE_4,
+    &fio::TERSE_5,
+];
 
 /// The format for people, which writes every kind of report.
 pub const TEXT: &Format = &text::FORMAT;

@@ -1,0 +1,59 @@
+//! Shares of operations by how many were in flight, were submitted at once and completed at once.
+//!
+//! For: what follows from how a stream was carried out. Not for: guessing; fathom integrates the depth over time and does not count
+//! it by operation, so that these are known where they can have one value alone.
+
+use model::job::Stream;
+
+/// Columns of fio's three tables.
+pub(super) const COLUMNS: usize = 7;
+/// Names of those of the depth.
+pub(super) const LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
+/// Names of those of calls.
+pub(super) const AT_ONCE: [&str; COLUMNS] = ["0", "4", "8", "16", "32", "64", ">=64"];
+/// Operations of a call that stand in the column `4`.
+const FOUR: u64 = 4;
+
+/// The three tables in percent, each where it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Depths {
+    /// Operations in flight when another was submitted, by [`LEVELS`].
+    pub(super) level: Option<[f64; COLUMNS]>,
+    /// Operations that a call submitted, by [`AT_ONCE`].
+    pub(super) submit: Option<[f64; COLUMNS]>,
+    /// Operations that were seen as completed at once, by [`AT_ONCE`].
+    pub(super) complete: Option<[f64; COLUMNS]>,
+}
+
+impl Depths {
+    /// Those of a stream of which anything completed.
+    pub(super) fn of(stream: &Stream) -> Self {
+        let per_worker = u64::from(stream.depth).saturating_mul(stream.lanes());
+        let all_in = |column: usize, known: bool| {
+            known.then(|| std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }))
+        };
+        Self {
+            level: all_in(0, per_worker == 1),
+            submit: all_in(1, u64::from(stream.batch.submit).min(per_worker) <= FOUR),
+            complete: all_in(1, per_worker <= FOUR),
+        }
+    }
+}
+
+#[test]
+fn what_can_have_one_value_alone_is_known() {
+    use model::job::{Access, Pattern};
+    let stream = |depth| Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 3, "io_uring");
+    let known = |s: &Stream| {
+        let d = Depths::of(s);
+        [d.level, d.submit, d.complete].map(|table| table.map(|t| t.iter().position(|share| *share > 0.0)))
+    };
+    assert_eq!(known(&stream(1)), [Some(Some(0)), Some(Some(1)), Some(Some(1))]);
+    assert_eq!(known(&stream(32)), [None, Some(Some(1)), None]);
+    let mut batches = stream(32);
+    batches.batch.submit = 8;
+    assert_eq!(known(&batches), [None; 3]);
+    batches.targets = vec![0, 1];
+    batches.depth = 1;
+    assert_eq!(known(&batches), [None, Some(Some(1)), Some(Some(1))]);
+}

@@ -1,0 +1,271 @@
+//! fio's JSON: `json`, and `json+` with all latencies.
+//!
+//! For: its keys, its types and its layout, which scripts look for with text tools too. Not for: figures ([`super::direction`]).
+
+use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
+use super::direction::Direction;
+use super::ended::{ctime, elapsed_ns, ended};
+use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::layout::{BELOW, PERCENTILES, Shares};
+use super::{VERSION, options};
+use model::distribution::Distribution;
+use model::finding::Outcome;
+use model::report::Report;
+use model::seen::SeenDisk;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::{Map, Serializer, Value, json};
+use std::io::{self, Write};
+
+/// Writes it; `plus` with all latencies.
+pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Result<()> {
+    let jobs = jobs(report);
+    let mut all = Map::new();
+    all.insert("fio version".into(), VERSION.into());
+    all.extend(times(report, &jobs));
+    all.insert("jobs".into(), jobs.iter().map(|job| of_job(job, &jobs, plus)).collect());
+    let disks: Vec<Value> = disks(&jobs).iter().map(of_disk).collect();
+    if !disks.is_empty() {
+        all.insert("disk_util".into(), disks.into());
+    }
+    all.insert("fathom".into(), verdict(report));
+    Value::Object(all).serialize(&mut Serializer::with_formatter(&mut *to, Layout::default()))?;
+    to.write_all(b"\n")
+}
+
+/// When the last run ended, as numbers and as people read it.
+fn times(report: &Report, jobs: &[Job]) -> Map<String, Value> {
+    let mut out = Map::new();
+    if let Some(at) = ended(report, jobs) {
+        out.insert("timestamp".into(), at.timestamp().as_second().into());
+        out.insert("timestamp_ms".into(), at.timestamp().as_millisecond().into());
+        out.insert("time".into(), ctime(&at).into());
+    }
+    out
+}
+
+fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
+    let mut out = Map::new();
+    let options: Map<String, Value> =
+        options::options(job).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    out.insert("jobname".into(), job.result.name.clone().into());
+    out.insert("groupid".into(), job.group.into());
+    out.insert("error".into(), job.error().into());
+    // Nothing is left to do.
+    out.insert("eta".into(), 0.into());
+    out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
+    out.insert("job options".into(), options.into());
+    for kind in DIRECTIONS {
+        let group = Group::of(all, job.group, kind).unwrap_or_default();
+        out.insert(kind.word().into(), of_direction(&job.direction(kind), &group, plus));
+    }
+    let sync = job.sync().cloned().unwrap_or_default();
+    let lat = of_latencies(&sync, true, plus);
+    out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
+    out.extend(costs(job));
+    out.extend(depths(job));
+    out.extend(shares(job));
+    if !job.seen.errors.is_empty() {
+        let total = job.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        out.insert("total_err".into(), total.into());
+        out.insert("first_error".into(), job.error().into());
+    }
+    out.insert("latency_depth".into(), job.stream.depth.into());
+    // No latency was a target.
+    out.insert("latency_target".into(), 0.into());
+    out.insert("latency_percentile".into(), 100.0.into());
+    out.insert("latency_window".into(), 0.into());
+    let (verdict, name) = (job.result.verdict.word(), &job.result.true_name);
+    let (renamed, void) = (job.result.renamed, job.result.void);
+    let own = json!({ "verdict": verdict, "true_name": name, "renamed": renamed, "void": void });
+    out.insert("fathom".into(), own);
+    out.into()
+}
+
+fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
+    let (bw, iops) = (&of.bw, &of.iops_samples);
+    json!({
+        "io_bytes": of.bytes,
+        "io_kbytes": of.bytes >> 10,
+        "bw_bytes": of.bytes_per_s as u64,
+        "bw": of.bytes_per_s as u64 >> 10,
+        "iops": of.iops,
+        "runtime": of.runtime_ms,
+        "total_ios": of.ops,
+        "short_ios": of.short,
+        // fathom drops none.
+        "drop_ios": 0,
+        "slat_ns": of_latencies(&of.slat, false, plus),
+        "clat_ns": of_latencies(&of.clat, true, plus),
+        "lat_ns": of_latencies(&of.lat, false, plus),
+        "bw_min": bw.min,
+        "bw_max": bw.max,
+        "bw_agg": bw.percent_of(group.bytes_per_s),
+        "bw_mean": bw.mean,
+        "bw_dev": bw.deviation,
+        "bw_samples": bw.count,
+        "iops_min": iops.min,
+        "iops_max": iops.max,
+        "iops_mean": iops.mean,
+        "iops_stddev": iops.deviation,
+        "iops_samples": iops.count,
+    })
+}
+
+/// Latencies, with percentiles where fio gives them by default, and all of them in `json+` beside those.
+fn of_latencies(of: &Distribution, percentiles: bool, plus: bool) -> Value {
+    let mut out = Map::new();
+    out.insert("min".into(), of.min_ns.into());
+    out.insert("max".into(), of.max_ns.into());
+    out.insert("mean".into(), of.mean_ns.into());
+    out.insert("stddev".into(), of.deviation_ns().into());
+    out.insert("N".into(), of.count.into());
+    if percentiles && of.count > 0 {
+        let at = |rank: f64| Some((format!("{rank:.6}"), of.quantile_ns(rank / 100.0)?.into()));
+        out.insert("percentile".into(), Value::Object(PERCENTILES.into_iter().filter_map(at).collect()));
+        if plus {
+            let bins = of.bins.iter().map(|(ns, count)| (ns.to_string(), (*count).into()));
+            out.insert("bins".into(), Value::Object(bins.collect()));
+        }
+    }
+    out.into()
+}
+
+/// What the job cost. What no worker says is left out.
+fn costs(job: &Job) -> Map<String, Value> {
+    let workers = &job.seen.workers;
+    let [user, system] = job.cpu_percent();
+    let mut out = Map::new();
+    out.insert("job_runtime".into(), (workers.wall_ns / 1_000_000).into());
+    out.insert("usr_cpu".into(), user.into());
+    out.insert("sys_cpu".into(), system.into());
+    out.insert("ctx".into(), workers.switches.into());
+    if let Some([minor, major]) = workers.faults {
+        out.insert("majf".into(), major.into());
+        out.insert("minf".into(), minor.into());
+    }
+    out
+}
+
+/// Shares by depth, as far as they are known.
+fn depths(job: &Job) -> Map<String, Value> {
+    let table = |names: [&str; COLUMNS], shares: [f64; COLUMNS]| -> Value {
+        Value::Object(
+            names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share.into())).collect(),
+        )
+    };
+    let Depths { level, submit, complete } = Depths::of(job.stream);
+    let all = [
+        ("iodepth_level", LEVELS, level),
+        ("iodepth_submit", AT_ONCE, submit),
+        ("iodepth_complete", AT_ONCE, complete),
+    ];
+    all.into_iter().filter_map(|(key, names, shares)| Some((key.to_owned(), table(names, shares?)))).collect()
+}
+
+fn shares(job: &Job) -> Map<String, Value> {
+    let latencies = job.latencies();
+    let Shares { ns, us, ms } = Shares::of(&latencies.iter().collect::<Vec<_>>());
+    let table = |shares: &[f64]| -> Value {
+        let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        Value::Object(names.zip(shares).map(|(name, share)| (name, (*share).into())).collect())
+    };
+    let all = [("latency_ns", table(&ns)), ("latency_us", table(&us)), ("latency_ms", table(&ms))];
+    all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn of_disk(disk: &SeenDisk) -> Value {
+    let stat = &disk.stat;
+    json!({
+        "name": disk.name,
+        "read_ios": stat.read.ios,
+        "write_ios": stat.write.ios,
+        "read_merges": stat.read.merges,
+        "write_merges": stat.write.merges,
+        "read_ticks": stat.read.ms,
+        "write_ticks": stat.write.ms,
+        "in_queue": stat.queue_ms,
+        "util": util_percent(disk),
+    })
+}
+
+/// What fathom says of all that: the first lines of its own report, and each finding.
+fn verdict(report: &Report) -> Value {
+    let findings: Vec<Value> = report
+        .findings
+        .iter()
+        .filter(|f| f.outcome != Outcome::Holds)
+        .map(|f| {
+            json!({
+                "id": f.id,
+                "name": f.name,
+                "outcome": f.outcome,
+                "severity": f.severity,
+                "about": f.about,
+                "sentence": f.sentence,
+                "cure": f.cure,
+                "accepted": f.accepted,
+            })
+        })
+        .collect();
+    json!({
+        "version": report.fathom.version,
+        "verdict": report.verdict,
+        "verdict_reason": report.verdict_reason,
+        "counts": report.counts,
+        "answer": report.answer,
+        "gates": report.gates,
+        "headline": report.headline,
+        "limiter": report.limiter,
+        "findings": findings,
+        "notes": report.notes,
+        "ending": report.ending,
+        "session": report.session,
+    })
+}
+
+/// fio's layout: a blank before each colon too, and six decimals.
+#[derive(Default)]
+struct Layout(PrettyFormatter<'static>);
+
+impl Formatter for Layout {
+    fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
+        write!(to, "{value:.6}")
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.begin_array(to)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_array(to)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(to, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_array_value(to)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.begin_object(to)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_object(to)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(to, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b" : ")
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.0.end_object_value(to)
+    }
+}

@@ -1,0 +1,66 @@
+//! The formats of fio 3: its text, its lines between semicolons and its JSON, from results of fathom.
+//!
+//! For: programs and people that read those. Not for: anything that fio has no word for but the verdict, which stands in a key of its
+//! own, and at the end of the text. Each result is a job, all its runs together. Where fathom has no such figure the key is left out,
+//! or what fio itself prints of what it did not measure stands there: `docs/fio-output.md` says which.
+
+mod depths;
+mod direction;
+mod ended;
+mod job;
+mod json;
+mod layout;
+mod normal;
+mod numbers;
+mod options;
+mod terse;
+
+use crate::format::{Content, Format, Style, Writer};
+use model::report::Report;
+use std::io::{self, Write};
+
+/// The version whose formats these are, as programs expect it.
+const VERSION: &str = "fio-3.33";
+
+pub(super) static NORMAL: Format = format("fio", "txt", Content::Text, "as fio prints it", normal::write);
+pub(super) static JSON: Format =
+    format("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| json::write(r, false, to));
+pub(super) static JSON_PLUS: Format =
+    format("fio-json+", "json", Content::Json, "the same with all latencies, as fio's json+", |r, _, to| {
+        json::write(r, true, to)
+    });
+pub(super) static TERSE: Format =
+    format("fio-terse", "terse", Content::Text, "as fio's terse lines, version 3", |r, _, to| {
+        terse::write(r, 3, to)
+    });
+pub(super) static TERSE_2: Format =
+    format("fio-terse-2", "terse", Content::Text, "the same, version 2", |r, _, to| terse::write(r, 2, to));
+pub(super) static TERSE_4: Format =
+    format("fio-terse-4", "terse", Content::Text, "the same, version 4", |r, _, to| terse::write(r, 4, to));
+pub(super) static TERSE_5: Format =
+    format("fio-terse-5", "terse", Content::Text, "the same, version 5", |r, _, to| terse::write(r, 5, to));
+
+/// fio has a way to write what was measured, and nothing else.
+const fn format(
+    name: &'static str,
+    extension: &'static str,
+    content: Content,
+    about: &'static str,
+    write: fn(&Report, Style, &mut dyn Write) -> io::Result<()>,
+) -> Format {
+    Format {
+        name,
+        extension,
+        content,
+        has_brief: false,
+        report: Some(Writer { about, write }),
+        comparison: None,
+        comparisons: None,
+        plan: None,
+        sessions: None,
+        pages: None,
+        diagnosis: None,
+        devices: None,
+        verified: None,
+    }
+}

@@ -1,0 +1,298 @@
+//! fio's text.
+//!
+//! For: the lines that people know and scripts look for, and fathom's verdict behind them. Not for: figures ([`super::direction`]).
+
+use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
+use super::direction::{Direction, Samples};
+use super::ended::{ctime, ended};
+use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::layout::{BELOW, PERCENTILES, Shares};
+use super::{VERSION, numbers, options};
+use crate::format::Style;
+use crate::worst::{first, rest};
+use model::distribution::Distribution;
+use model::finding::Severity;
+use model::job::{Kind, Sizes, Stream};
+use model::report::Report;
+use std::io::{self, Write};
+
+/// Columns of the table of percentiles.
+const TABLE: usize = 73;
+/// Digits of a latency before it is scaled.
+const LATENCY_DIGITS: usize = 6;
+/// Shares of latencies on a line.
+const SHARES_OF_A_LINE: usize = 5;
+
+type Out<'o> = &'o mut dyn Write;
+
+/// Writes it.
+pub(super) fn write(report: &Report, _: Style, to: Out) -> io::Result<()> {
+    let jobs = jobs(report);
+    begin(&jobs, to)?;
+    let when = ended(report, &jobs).map_or_else(String::new, |at| format!(": {}", ctime(&at)));
+    for job in &jobs {
+        of_job(job, &jobs, &format!("{}{when}", process(report)), to)?;
+    }
+    for group in 0..jobs.last().map_or(0, |job| job.group + 1) {
+        of_group(&jobs, group, to)?;
+    }
+    of_disks(&jobs, to)?;
+    verdict(report, to)
+}
+
+/// What fio says before it measures.
+fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
+    for job in jobs {
+        let stream = job.stream;
+        let sizes = DIRECTIONS.map(|kind| format!("({}) {}", initial(kind), limits(stream, kind))).join(", ");
+        let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
+        let (name, depth) = (&job.result.name, stream.depth);
+        writeln!(to, "{name}: (g={}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={depth}", job.group)?;
+        if stream.workers > 1 {
+            writeln!(to, "...")?;
+        }
+    }
+    let threads: u64 = jobs.iter().map(|job| u64::from(job.stream.workers)).sum();
+    let word = if threads == 1 { "thread" } else { "threads" };
+    writeln!(to, "{VERSION}\nStarting {threads} {word}\n")
+}
+
+fn initial(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Read => "R",
+        Kind::Write => "W",
+        Kind::Trim => "T",
+        Kind::Sync => "S",
+    }
+}
+
+/// Least and largest size of a direction: `4096B-4096B`.
+fn limits(stream: &Stream, kind: Kind) -> String {
+    let sizes = stream.access.lines.iter().map(|line| match kind {
+        Kind::Write => &line.sizes.write,
+        Kind::Trim => &line.sizes.trim,
+        Kind::Read | Kind::Sync => &line.sizes.read,
+    });
+    let least = sizes.clone().map(Sizes::least).min().unwrap_or(0);
+    let most = sizes.map(Sizes::most).max().unwrap_or(0);
+    [least, most].map(|size| numbers::bytes(size.into())[0].clone()).join("-")
+}
+
+/// The number of the process, which the id of a session ends with; nothing where there is no session.
+fn process(report: &Report) -> String {
+    let id = report.session.as_deref().and_then(|path| path.rsplit('/').next()?.split('.').next());
+    let number = id.and_then(|id| id.rsplit('-').next()?.parse::<u32>().ok());
+    number.map_or_else(String::new, |number| format!(": pid={number}"))
+}
+
+fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
+    let error = match job.error() {
+        0 => " 0".to_owned(),
+        // An error without a number is fathom's own, and stands in the notes of its report.
+        -1 => "-1 (the run did not end in order)".to_owned(),
+        number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
+    };
+    let (name, group, workers) = (&job.result.name, job.group, job.stream.workers);
+    writeln!(to, "{name}: (groupid={group}, jobs={workers}): err={error}{when}")?;
+    if job.seen.kinds.is_empty() {
+        return Ok(());
+    }
+    for kind in DIRECTIONS {
+        let direction = job.direction(kind);
+        if direction.ops > 0 {
+            of_direction(kind, &direction, &Group::of(all, job.group, kind).unwrap_or_default(), to)?;
+        }
+    }
+    shares(job, to)?;
+    if let Some(sync) = job.sync() {
+        writeln!(to, "  fsync/fdatasync/sync_file_range:")?;
+        latencies("sync", sync, to)?;
+        percentiles("sync", sync, to)?;
+    }
+    costs(job, to)?;
+    depths(job, to)
+}
+
+fn of_direction(kind: Kind, of: &Direction, group: &Group, to: Out) -> io::Result<()> {
+    let ([rate, decimal], [bytes, _]) = (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
+    // fathom resets no zones.
+    let zones = if kind == Kind::Write { "; 0 zone resets" } else { "" };
+    let iops = numbers::rate(of.iops);
+    writeln!(
+        to,
+        "  {}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}",
+        kind.word(),
+        of.runtime_ms
+    )?;
+    for (name, all) in [("slat", &of.slat), ("clat", &of.clat), (" lat", &of.lat)] {
+        if all.count > 0 {
+            latencies(name, all, to)?;
+        }
+    }
+    percentiles("clat", &of.clat, to)?;
+    samples(of, group, to)
+}
+
+/// Least, most, mean and standard deviation, in the unit that fits them all.
+fn latencies(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
+    let deviation = of.deviation_ns();
+    let above = |min: u64, max: u64, least: f64| of.min_ns > min && of.max_ns > max && deviation > least;
+    let (unit, by) = if above(2_000_000, 99_999_999, 1e6) {
+        ("msec", 1_000_000)
+    } else if above(2000, 99_999, 1000.0) {
+        ("usec", 1000)
+    } else {
+        ("nsec", 1)
+    };
+    let [min, max] = [of.min_ns, of.max_ns].map(|ns| numbers::count(ns / by, LATENCY_DIGITS));
+    let [mean, deviation] = [of.mean_ns, deviation].map(|ns| ns / by as f64);
+    writeln!(to, "    {name} ({unit}): min={min}, max={max}, avg={mean:5.2}, stdev={deviation:5.2}")
+}
+
+fn percentiles(name: &str, of: &Distribution, to: Out) -> io::Result<()> {
+    let values: Vec<(f64, u64)> =
+        PERCENTILES.into_iter().filter_map(|rank| Some((rank, of.quantile_ns(rank / 100.0)?))).collect();
+    let (Some((_, least)), Some((_, most))) = (values.first(), values.last()) else { return Ok(()) };
+    let (unit, by) = match (least, most) {
+        (2_000_001.., 100_000_000..) => ("msec", 1_000_000),
+        (2_001.., 100_000..) => ("usec", 1_000),
+        _ => ("nsec", 1),
+    };
+    let width = (most / by).to_string().len().max(5);
+    let of_a_line = (TABLE / (2 + 10 + width)).max(1);
+    writeln!(to, "    {name} percentiles ({unit}):")?;
+    for (at, line) in values.chunks(of_a_line).enumerate() {
+        let words: Vec<String> =
+            line.iter().map(|(rank, ns)| format!("{rank:5.2}th=[{:width$}]", ns.div_ceil(by))).collect();
+        let more = if (at + 1) * of_a_line < values.len() { "," } else { "" };
+        writeln!(to, "     | {}{more}", words.join(", "))?;
+    }
+    Ok(())
+}
+
+/// The rate over samples of half a second; nothing where the runs were shorter.
+fn samples(of: &Direction, group: &Group, to: Out) -> io::Result<()> {
+    if of.bw.count == 0 {
+        return Ok(());
+    }
+    let Samples { count, min, max, mean, deviation } = of.bw;
+    let share = of.bw.percent_of(group.bytes_per_s);
+    let (unit, by) = if mean > 1024.0 * 1024.0 { ("MiB", 1024) } else { ("KiB", 1) };
+    let [mean, deviation] = [mean, deviation].map(|kib| kib / f64::from(by));
+    let [min, max] = [min, max].map(|kib| kib / u64::from(by as u32));
+    writeln!(
+        to,
+        "   bw ({unit:>5}/s): min={min:5}, max={max:5}, per={share:.2}%, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
+    )?;
+    let Samples { count, min, max, mean, deviation } = of.iops_samples;
+    writeln!(
+        to,
+        "   iops        : min={min:5}, max={max:5}, avg={mean:5.2}, stdev={deviation:5.2}, samples={count}"
+    )
+}
+
+/// Shares of latencies that are not zero.
+fn shares(job: &Job, to: Out) -> io::Result<()> {
+    let all = job.latencies();
+    let Shares { ns, us, ms } = Shares::of(&all.iter().collect::<Vec<_>>());
+    for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
+        let names = BELOW.iter().map(u64::to_string).chain([">=2000".to_owned()]);
+        let words: Vec<String> = names
+            .zip(shares)
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(name, share)| format!("{name}={share:.2}%"))
+            .collect();
+        for line in words.chunks(SHARES_OF_A_LINE) {
+            writeln!(to, "  lat ({unit})   : {}", line.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+fn costs(job: &Job, to: Out) -> io::Result<()> {
+    let [user, system] = job.cpu_percent();
+    let faults = job.seen.workers.faults;
+    let faults = faults.map_or_else(String::new, |[minor, major]| format!(", majf={major}, minf={minor}"));
+    writeln!(
+        to,
+        "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}",
+        job.seen.workers.switches
+    )
+}
+
+/// Shares by depth, as far as they are known, and how many operations there were.
+fn depths(job: &Job, to: Out) -> io::Result<()> {
+    let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
+        let Some(shares) = shares else { return Ok(()) };
+        let words: Vec<String> =
+            names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
+        writeln!(to, "{title}: {}", words.join(", "))
+    };
+    let Depths { level, submit, complete } = Depths::of(job.stream);
+    table("  IO depths    ", LEVELS, level)?;
+    table("     submit    ", AT_ONCE, submit)?;
+    table("     complete  ", AT_ONCE, complete)?;
+    let all = DIRECTIONS.map(|kind| job.direction(kind));
+    let joined = |of: fn(&Direction) -> u64| all.each_ref().map(|d| of(d).to_string()).join(",");
+    let syncs = job.sync().map_or(0, |sync| sync.count);
+    let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
+    writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
+    writeln!(to, "     latency   : target=0, window=0, percentile=100.00%, depth={}", job.stream.depth)
+}
+
+fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
+    writeln!(to, "\nRun status group {group} (all jobs):")?;
+    for kind in DIRECTIONS {
+        let Some(of) = Group::of(jobs, group, kind) else { continue };
+        let [least, most] = of.of_jobs.map(numbers::bytes_per_s);
+        let ([rate, decimal], [bytes, bytes_decimal]) =
+            (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
+        let [short, long] = of.runtime_ms;
+        writeln!(
+            to,
+            "{:>7}: bw={rate} ({decimal}), {}-{} ({}-{}), io={bytes} ({bytes_decimal}), run={short}-{long}msec",
+            kind.word().to_uppercase(),
+            least[0],
+            most[0],
+            least[1],
+            most[1],
+        )?;
+    }
+    Ok(())
+}
+
+fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
+    let disks = disks(jobs);
+    if disks.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\nDisk stats (read/write):")?;
+    for disk in &disks {
+        let (read, write) = (disk.stat.read, disk.stat.write);
+        writeln!(
+            to,
+            "  {}: ios={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
+            disk.name,
+            read.ios,
+            write.ios,
+            read.merges,
+            write.merges,
+            read.ms,
+            write.ms,
+            disk.stat.queue_ms,
+            util_percent(disk),
+        )?;
+    }
+    Ok(())
+}
+
+/// What fathom says of all that; behind what fio has, so that whoever reads that finds it in its place.
+fn verdict(report: &Report, to: Out) -> io::Result<()> {
+    writeln!(to, "\nfathom: {}  {}", report.verdict.word(), report.verdict_reason)?;
+    for finding in first(report) {
+        let severity = finding.severity.map_or("", Severity::word);
+        let about = finding.about.join(", ");
+        writeln!(to, "  {} {} ({severity}) [{about}]: {}", finding.id, finding.name, finding.sentence)?;
+    }
+    rest(report).map_or(Ok(()), |rest| writeln!(to, "  {rest}"))
+}

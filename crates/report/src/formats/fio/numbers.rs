@@ -1,0 +1,59 @@
+//! Numbers as fio writes them.
+//!
+//! For: `13.2k`, `51.6MiB/s`. Not for: which number stands where.
+
+const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// Digits that a number has at most, unless it says otherwise.
+const DIGITS: usize = 4;
+
+/// A plain number in steps of 1000, with so many digits at most.
+pub(super) fn count(value: u64, digits: usize) -> String {
+    scaled(value, digits, 1000, &DECIMAL, "")
+}
+
+/// Operations per second.
+pub(super) fn rate(value: f64) -> String {
+    count(value as u64, DIGITS)
+}
+
+/// Bytes in steps of 1024 and of 1000: `1984KiB (2032kB)`.
+pub(super) fn bytes(value: u64) -> [String; 2] {
+    both(value, "B")
+}
+
+/// Bytes per second in both: `51.6MiB/s (54.1MB/s)`.
+pub(super) fn bytes_per_s(value: f64) -> [String; 2] {
+    both(value as u64, "B/s")
+}
+
+fn both(value: u64, unit: &str) -> [String; 2] {
+    [scaled(value, DIGITS, 1024, &BINARY, unit), scaled(value, DIGITS, 1000, &DECIMAL, unit)]
+}
+
+/// The number in the smallest of the steps that leaves it no more digits than these, with decimals where there is room for them.
+fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -> String {
+    let mut step = 0;
+    let mut rest = value as f64;
+    let mut whole = value;
+    while whole.to_string().len() > digits && step + 1 < steps.len() {
+        whole /= base;
+        rest /= base as f64;
+        step += 1;
+    }
+    let room = digits.saturating_sub(whole.to_string().len());
+    let decimals = if step == 0 || room <= 1 { 0 } else { room - 1 };
+    format!("{rest:.decimals$}{}{unit}", steps[step])
+}
+
+#[test]
+fn numbers_look_as_fio_prints_them() {
+    let [binary, decimal] = bytes_per_s(54_067_200.0);
+    assert_eq!((binary.as_str(), decimal.as_str()), ("51.6MiB/s", "54.1MB/s"));
+    assert_eq!(bytes(540_672), ["528KiB", "541kB"]);
+    assert_eq!(bytes(1 << 20), ["1024KiB", "1049kB"]);
+    assert_eq!(bytes_per_s(2_031_616_000.0), ["1938MiB/s", "2032MB/s"]);
+    assert_eq!([9481.9, 13_200.0, 496_000.0, 0.0].map(rate), ["9481", "13.2k", "496k", "0"]);
+    assert_eq!((count(1_047, 6), count(1_744_999, 6)), ("1047".into(), "1745.0k".into()));
+    assert_eq!(bytes(u64::MAX)[0], "16.0EiB");
+}

@@ -1,0 +1,222 @@
+//! A job in the options of fio that say the same.
+//!
+//! For: the key `job options` and the first lines of the text, which readers tell jobs apart by. Not for: a job file to run: what fio
+//! has no word for is not in it, and `fathom` reads its own job files.
+
+use super::job::Job;
+use model::job::{
+    Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
+};
+use model::units::show_block;
+
+/// An option by its name, with its value.
+type Named = (&'static str, String);
+
+/// The options of a job.
+pub(super) fn options(job: &Job) -> Vec<Named> {
+    let stream = job.stream;
+    let mut out = vec![
+        ("name", job.result.name.clone()),
+        ("rw", rw(&stream.access).into()),
+        ("ioengine", engine(&stream.engine).into()),
+        ("iodepth", stream.depth.to_string()),
+        ("numjobs", stream.workers.to_string()),
+    ];
+    out.extend(sizes(&stream.access));
+    out.extend(cache(stream.cache));
+    out.extend(order(&stream.access));
+    out.extend(place(job));
+    out.extend(pace(job));
+    out.extend(ends(job));
+    let plain = (stream.batch.submit, stream.batch.complete);
+    if plain != (1, 1) {
+        out.push(("iodepth_batch_submit", plain.0.to_string()));
+        out.push(("iodepth_batch_complete_min", plain.1.to_string()));
+    }
+    if let Some(flush) = stream.flush.filter(|_| stream.access.writes()) {
+        let name = match flush.call {
+            SyncCall::Fsync => Some("fsync"),
+            SyncCall::Fdatasync => Some("fdatasync"),
+            SyncCall::SyncFileRange => None,
+        };
+        out.extend(name.map(|name| (name, flush.every.to_string())));
+    }
+    out.push(("group_reporting", "1".into()));
+    out
+}
+
+/// The word of `rw`.
+pub(super) fn rw(access: &Access) -> &'static str {
+    let kinds: Vec<Kind> = access.kinds().collect();
+    let sequential = access.pattern() == Some(Pattern::Sequential);
+    match (kinds.as_slice(), sequential) {
+        ([Kind::Read], true) => "read",
+        ([Kind::Write], true) => "write",
+        ([Kind::Trim], true) => "trim",
+        ([Kind::Write, Kind::Trim], true) => "trimwrite",
+        (_, true) => "rw",
+        ([Kind::Read], false) => "randread",
+        ([Kind::Write], false) => "randwrite",
+        ([Kind::Trim], false) => "randtrim",
+        ([Kind::Write, Kind::Trim], false) => "randtrimwrite",
+        (_, false) => "randrw",
+    }
+}
+
+/// The word of `ioengine`; the name here where fio has none like it.
+pub(super) fn engine(name: &str) -> &str {
+    match name {
+        "sync" => "psync",
+        "vsync" => "pvsync2",
+        other => other,
+    }
+}
+
+/// `4k`, as fio's users type it.
+fn size(bytes: u64) -> String {
+    show_block(bytes).to_ascii_lowercase()
+}
+
+/// Sizes of the operations, where one line says them.
+fn sizes(access: &Access) -> Option<Named> {
+    let [line] = access.lines.as_slice() else { return None };
+    if let Some(bytes) = access.block_bytes() {
+        return Some(("bs", size(bytes.into())));
+    }
+    let PerKind { read, write, trim } = &line.sizes;
+    let all = [read, write, trim];
+    let same = line.drawn_sizes().all(|sizes| Some(sizes) == line.drawn_sizes().next());
+    if same {
+        return line.drawn_sizes().next().map(one_size);
+    }
+    let fixed: Option<Vec<String>> =
+        all.iter().map(|s| if let Sizes::Fixed(b) = s { Some(size((*b).into())) } else { None }).collect();
+    fixed.map(|sizes| ("bs", sizes.join(",")))
+}
+
+fn one_size(sizes: &Sizes) -> Named {
+    match sizes {
+        Sizes::Fixed(bytes) => ("bs", size((*bytes).into())),
+        Sizes::Range(least, most) => {
+            ("bsrange", format!("{}-{}", size((*least).into()), size((*most).into())))
+        }
+        Sizes::Split(split) => {
+            let words = split.iter().map(|(bytes, weight)| format!("{}/{weight}", size((*bytes).into())));
+            ("bssplit", words.collect::<Vec<_>>().join(":"))
+        }
+    }
+}
+
+fn cache(cache: Cache) -> Vec<Named> {
+    let mut out = vec![("direct", u8::from(cache.is_direct()).to_string())];
+    let sync = match (cache.is_sync(), cache.is_full_sync()) {
+        (_, true) => Some("sync"),
+        (true, false) => Some("dsync"),
+        (false, false) => None,
+    };
+    out.extend(sync.map(|word| ("sync", word.to_owned())));
+    out
+}
+
+/// The mix of directions and the order of offsets, where one line says them.
+fn order(access: &Access) -> Vec<Named> {
+    let [line] = access.lines.as_slice() else { return Vec::new() };
+    let mut out = Vec::new();
+    if line.does(Kind::Read) && line.does(Kind::Write) {
+        out.push(("rwmixread", line.mix.read_percent.to_string()));
+    }
+    out.extend(distribution(line));
+    out
+}
+
+fn distribution(line: &Line) -> Option<Named> {
+    match &line.order {
+        // fio visits each block once unless it is told not to.
+        Order::Sequential(_) | Order::Once => None,
+        Order::Random => Some(("norandommap", "1".into())),
+        Order::Mixed(percent) => Some(("percentage_random", percent.to_string())),
+        Order::Zipf(theta) => Some(("random_distribution", format!("zipf:{theta}"))),
+        Order::Pareto(share) => Some(("random_distribution", format!("pareto:{share}"))),
+        Order::Normal(deviation) => Some(("random_distribution", format!("normal:{deviation}"))),
+        Order::Zones(zones) => {
+            let absolute = zones.iter().any(|z| matches!(z.size, ZoneSize::Bytes(_)));
+            let words = zones.iter().map(|z| match z.size {
+                ZoneSize::Percent(percent) => format!("{}/{percent}", z.access_percent),
+                ZoneSize::Bytes(bytes) => format!("{}/{}", z.access_percent, size(bytes)),
+            });
+            let word = if absolute { "zoned_abs" } else { "zoned" };
+            Some(("random_distribution", format!("{word}:{}", words.collect::<Vec<_>>().join(":"))))
+        }
+    }
+}
+
+/// What is touched.
+fn place(job: &Job) -> Vec<Named> {
+    let targets = &job.seen.targets;
+    let names = |made: bool| -> Option<String> {
+        let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
+        let names = names.collect::<Vec<_>>().join(":");
+        (!names.is_empty()).then_some(names)
+    };
+    let access = &job.stream.access;
+    let mut out: Vec<Named> = Vec::new();
+    out.extend(names(false).map(|names| ("filename", names)));
+    out.extend(names(true).map(|names| ("directory", names)));
+    let there = targets.iter().map(|t| t.bytes.saturating_sub(access.offset_bytes).min(access.span_bytes));
+    let bytes = there.fold(0, u64::saturating_add);
+    out.extend((bytes > 0).then(|| ("size", size(bytes))));
+    out.extend((access.offset_bytes > 0).then(|| ("offset", size(access.offset_bytes))));
+    out
+}
+
+/// What holds operations back.
+fn pace(job: &Job) -> Vec<Named> {
+    let mut out: Vec<Named> = Vec::new();
+    match job.stream.pace {
+        Pace::Closed => {}
+        Pace::Limited { iops, bytes_per_s } => {
+            out.extend((iops > 0.0).then(|| ("rate_iops", format!("{iops:.0}"))));
+            out.extend((bytes_per_s > 0.0).then(|| ("rate", format!("{bytes_per_s:.0}"))));
+        }
+        Pace::Open { iops, arrivals } => {
+            out.push(("rate_iops", format!("{iops:.0}")));
+            let word = match arrivals {
+                Arrivals::Poisson => "poisson",
+                Arrivals::Constant => "linear",
+            };
+            out.push(("rate_process", word.into()));
+        }
+    }
+    if let [Line { delay_ns, burst, .. }] = job.stream.access.lines.as_slice()
+        && *delay_ns > 0
+    {
+        out.push(("thinktime", format!("{}us", delay_ns / 1000)));
+        out.push(("thinktime_blocks", burst.to_string()));
+    }
+    out
+}
+
+/// For how long, and what ends it before.
+fn ends(job: &Job) -> Vec<Named> {
+    let limit = job.stream.limit;
+    let mut out = vec![("runtime", time(job.phase.time_ns))];
+    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time(job.phase.warmup_ns))));
+    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time(job.stream.delay_ns))));
+    match (limit.operations, limit.bytes) {
+        (None, None) => out.push(("time_based", "1".into())),
+        (operations, bytes) => {
+            out.extend(operations.map(|n| ("number_ios", n.to_string())));
+            out.extend(bytes.map(|n| ("io_size", size(n))));
+        }
+    }
+    out
+}
+
+/// Seconds without a unit, as fio's users type them, else the largest unit that leaves nothing over.
+fn time(ns: u64) -> String {
+    match ns {
+        ns if ns.is_multiple_of(1_000_000_000) => (ns / 1_000_000_000).to_string(),
+        ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        ns => format!("{}us", ns / 1000),
+    }
+}

@@ -1,0 +1,132 @@
+//! fio's terse lines: fields between semicolons, a line for each job.
+//!
+//! For: versions 2 to 5, each field in its place. Not for: figures ([`super::direction`]).
+//! What is not known is an empty field, since what stands behind it must keep its place.
+
+use super::VERSION;
+use super::depths::{COLUMNS, Depths};
+use super::direction::{Direction, Samples};
+use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::layout::{PERCENTILES, PERCENTILES_OF_A_LINE, Shares};
+use model::distribution::Distribution;
+use model::job::Kind;
+use model::report::Report;
+use std::io::{self, Write};
+
+/// Version from which a line begins with fio's own.
+const NAMES_FIO: u8 = 3;
+/// Versions whose lines have trims too.
+const WITH_TRIMS: [u8; 3] = [2, 4, 5];
+/// Version with samples of operations per second.
+const WITH_SAMPLES: u8 = 5;
+
+/// Writes the lines of a version.
+pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Result<()> {
+    let jobs = jobs(report);
+    for job in &jobs {
+        let mut fields = vec![version.to_string()];
+        if version >= NAMES_FIO {
+            fields.push(VERSION.into());
+        }
+        // A name with a semicolon would move all fields behind it.
+        fields.push(job.result.name.replace(';', ","));
+        fields.push(job.group.to_string());
+        fields.push(job.error().to_string());
+        for kind in DIRECTIONS.into_iter().filter(|k| *k != Kind::Trim || WITH_TRIMS.contains(&version)) {
+            let group = Group::of(&jobs, job.group, kind).unwrap_or_default();
+            fields.extend(of_direction(&job.direction(kind), &group, version));
+        }
+        fields.extend(costs(job));
+        fields.extend(shares(job));
+        if version >= NAMES_FIO {
+            fields.extend(of_disks(&jobs));
+        }
+        writeln!(to, "{}", fields.join(";"))?;
+    }
+    Ok(())
+}
+
+fn of_direction(of: &Direction, group: &Group, version: u8) -> Vec<String> {
+    let mut out = vec![
+        (of.bytes >> 10).to_string(),
+        (of.bytes_per_s as u64 >> 10).to_string(),
+        (of.iops as u64).to_string(),
+        of.runtime_ms.to_string(),
+    ];
+    out.extend(of_latencies(&of.slat));
+    out.extend(of_latencies(&of.clat));
+    out.extend(percentiles(&of.clat));
+    out.extend(of_latencies(&of.lat));
+    let Samples { count, min, max, mean, deviation } = of.bw;
+    let share = of.bw.percent_of(group.bytes_per_s);
+    out.extend([
+        min.to_string(),
+        max.to_string(),
+        format!("{share:.6}%"),
+        format!("{mean:.6}"),
+        format!("{deviation:.6}"),
+    ]);
+    if version == WITH_SAMPLES {
+        out.push(count.to_string());
+        let Samples { count, min, max, mean, deviation } = of.iops_samples;
+        out.extend([
+            min.to_string(),
+            max.to_string(),
+            format!("{mean:.6}"),
+            format!("{deviation:.6}"),
+            count.to_string(),
+        ]);
+    }
+    out
+}
+
+/// Least, most, mean and standard deviation in us.
+fn of_latencies(of: &Distribution) -> [String; 4] {
+    let us = |ns: f64| format!("{:.6}", ns / 1e3);
+    [(of.min_ns / 1000).to_string(), (of.max_ns / 1000).to_string(), us(of.mean_ns), us(of.deviation_ns())]
+}
+
+/// In us, with the names that fio gives where nothing completed too.
+fn percentiles(of: &Distribution) -> Vec<String> {
+    let at = |rank: f64| format!("{rank:.6}%={}", of.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
+    let mut out: Vec<String> = PERCENTILES.into_iter().map(at).collect();
+    out.resize(PERCENTILES_OF_A_LINE, "0%=0".into());
+    out
+}
+
+fn costs(job: &Job) -> [String; 5] {
+    let [user, system] = job.cpu_percent();
+    let faults =
+        |at: usize| job.seen.workers.faults.map_or_else(String::new, |faults| faults[at].to_string());
+    let switches = job.seen.workers.switches.to_string();
+    [format!("{user:.6}%"), format!("{system:.6}%"), switches, faults(1), faults(0)]
+}
+
+/// Shares by depth, as far as they are known, and by latency in us and ms.
+fn shares(job: &Job) -> Vec<String> {
+    let level = Depths::of(job.stream).level;
+    let mut out: Vec<String> = (0..COLUMNS)
+        .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
+        .collect();
+    let latencies = job.latencies();
+    let Shares { ns, mut us, ms } = Shares::of(&latencies.iter().collect::<Vec<_>>());
+    // A line has no column for less than a microsecond.
+    us[0] += ns.iter().sum::<f64>();
+    out.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));
+    out
+}
+
+fn of_disks(jobs: &[Job]) -> Vec<String> {
+    let mut out = Vec::new();
+    for disk in disks(jobs) {
+        let (read, write) = (disk.stat.read, disk.stat.write);
+        let util = util_percent(&disk);
+        out.push(disk.name);
+        out.extend(
+            [read.ios, write.ios, read.merges, write.merges, read.ms, write.ms, disk.stat.queue_ms]
+                .map(|n| n.to_string()),
+        );
+        out.push(format!("{util:.2}%"));
+    }
+    out
+}

@@ -1,0 +1,70 @@
+//! What was seen of the results of golden reports, which their JSON does not hold: made from their figures.
+//!
+//! For: formats that show more than the contract. Not for: looking like a real device.
+
+use model::distribution::Distribution;
+use model::evidence::{BlockFlow, BlockStat};
+use model::job::Kind;
+use model::report::{Figures, Latency, Measured, Report};
+use model::seen::{Seen, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
+use std::collections::BTreeMap;
+
+const RUN_NS: u64 = 1_000_000_000;
+
+/// The same report as it is where it was just judged.
+pub(crate) fn with_seen(mut report: Report) -> Report {
+    for result in &mut report.results {
+        result.seen = Some(seen(result));
+    }
+    report
+}
+
+fn seen(result: &Measured) -> Seen {
+    let runs = result.runs.len() as u64;
+    let kinds = [
+        (Kind::Read, &result.read),
+        (Kind::Write, &result.write),
+        (Kind::Trim, &result.trim),
+        (Kind::Sync, &result.sync),
+    ];
+    let kinds = kinds.into_iter().filter_map(|(kind, figures)| Some((kind, of(figures.as_ref()?, runs))));
+    let target = SeenTarget { path: "/data/a:b".into(), is_made: false, bytes: 1 << 30 };
+    let flow = BlockFlow { ios: 2000, merges: 3, bytes: 2000 * 4096, ms: 900 };
+    let stat = BlockStat { read: flow, busy_ms: 450, queue_ms: 1800, ..BlockStat::default() };
+    Seen {
+        targets: vec![target],
+        window_ns: runs * RUN_NS,
+        ended_ns: runs * RUN_NS + 1,
+        is_complete: runs > 0,
+        kinds: kinds.collect(),
+        submit: Distribution::default(),
+        errors: BTreeMap::from_iter((runs == 0).then_some((5, 2))),
+        workers: SeenWorkers {
+            wall_ns: runs * RUN_NS,
+            user_ns: runs * RUN_NS / 8,
+            system_ns: runs * RUN_NS / 4,
+            switches: 1234,
+            faults: Some([77, 0]),
+        },
+        disks: vec![SeenDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
+    }
+}
+
+fn of(figures: &Figures, runs: u64) -> SeenKind {
+    let Latency { min, mean, max, .. } = figures.latency_ns;
+    let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
+    let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };
+    let half = |at: u64| Stretch {
+        end_ns: at * RUN_NS / 2,
+        ns: RUN_NS / 2,
+        ops: figures.ops / runs.max(1) / 2,
+        bytes: figures.bytes / runs.max(1) / 2,
+    };
+    SeenKind {
+        bytes: figures.bytes,
+        short: 0,
+        latency,
+        service: None,
+        course: (1..=2 * runs).map(half).collect(),
+    }
+}
