@@ -204,6 +204,7 @@ pub(super) static FORMAT: Format = Format {
     name: "count",
     extension: "count",
     content: Content::Text,
+    has_brief: false,
     report: Some(Writer { about: "how many results", write }),
     OTHERS
 };
