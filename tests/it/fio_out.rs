@@ -21,8 +21,7 @@ const UNITS: [&str; 14] =
 fn fio(stage: &Stage, words: &str) -> Option<String> {
     let dir = stage.folder("by-fio");
     let file = format!("--filename={}", dir.join("f").display());
-    let work =
-        "--name=work --rw=randrw --rwmixread=70 --bs=4k --size=1m --iodepth=8 --ioengine=libaio --fsync=8";
+    let work = "--rw=randrw --rwmixread=70 --bs=4k --size=1m --iodepth=8 --ioengine=libaio --fsync=8";
     let words: Vec<&str> =
         ["fio", "--name=work", &file].into_iter().chain(work.split(' ')).chain(words.split(' ')).collect();
     let all: Vec<&dyn AsRef<std::ffi::OsStr>> =
