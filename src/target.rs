@@ -4,6 +4,7 @@
 
 use crate::failure::Failure;
 use engine::source::Pieces;
+use machine::kept_file;
 use machine::root::Root;
 use machine::safety;
 use machine::test_file::TestFile;
@@ -39,8 +40,14 @@ impl Ready {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, Failure> {
-        let target = plan.targets[index].clone();
+        let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
+        if let Some(create) = target.create {
+            // What is there now is either nothing, or what the plan found.
+            kept_file::make(root, path, create, target.identity.as_ref(), plan.seed, stop, progress)?;
+            let made = machine::identity::of_path(path).map_err(|e| refuse(path, &e))?;
+            target.identity = Some(machine::marks::marked(root, made));
+        }
         let (made, handle) = match target.role {
             Role::None => (None, None),
             Role::Made => {

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::input::{self, Small};
 use crate::request::{JobSource, Request, Work};
 use crate::show::Showing;
+use crate::stderr;
 use dialect::{Language, MAX_FILE_BYTES, Tool};
 use model::spec::JobSpec;
 #[cfg(test)]
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
 ///
-/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that says one, or that ends in .toml; beside it only
+/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that says one (fathom's own in TOML, or fio's), or that ends in .toml or .fio; beside it only
 /// --runs, --precision, --until, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -57,6 +58,9 @@ impl Args {
         let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
         if let Some((language, file)) = file {
             let job = read(&file, language)?;
+            for remark in &job.remarks {
+                stderr::say(&format!("fathom: {}: {remark}", file.display()));
+            }
             job_file::take(&mut request, &said, JobSource::File(file), job)?;
         } else {
             let problems =

@@ -5,9 +5,11 @@
 
 mod api;
 mod cycle;
+mod ends;
 mod engine;
 mod gate;
 mod job_file;
+mod kept;
 mod layers;
 mod limit;
 mod origins;
@@ -29,7 +31,7 @@ use layers::LayerJobs;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
-use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy};
+use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
 use model::profile::PROFILES;
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
@@ -84,25 +86,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
     let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);
-    // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
     let touched = targets.iter().any(|t| t.role != Role::None);
-    let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
-    let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
-    let cold = touched && (direct || comparing || targets.iter().all(|t| t.role != Role::File));
-    let words = match (cold, &study) {
-        (true, Study::Layers(_)) => {
-            "yes: evicted before each run, and read whole again before buffered reads"
-        }
-        (true, _) => "yes: evicted before each run",
-        (false, _) => "no: measured as it is",
-    };
-    let words = match strategy {
-        Strategy::Steady { .. } if cold => {
-            "yes: evicted before the first round of each job, and no rest between its rounds"
-        }
-        _ => words,
-    };
-    origins.fixed("cold", words, "role and --cache");
+    let cold = is_cold(request, (&jobs, &targets), (&study, strategy), &mut origins);
     let expect_device = request.expect_device.as_deref().map(device_name).transpose()?;
     origins.note("--expect-device", expect_device.as_ref(), |name| (*name).clone());
     machine.places.extend(places);
@@ -129,6 +114,37 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         precondition,
     };
     Ok((plan, machine))
+}
+
+/// Whether the page cache is emptied of the targets before each run.
+fn is_cold(
+    request: &Request,
+    (jobs, targets): (&[Job], &[Target]),
+    (study, strategy): (&Study, Strategy),
+    origins: &mut Origins,
+) -> bool {
+    // A file of the user's that is read through the page cache is measured as it is; anything else begins cold.
+    let direct = jobs.iter().flat_map(streams).all(|s| s.cache.is_direct());
+    let comparing = matches!(study, Study::Layers(_) | Study::Sweep(_) | Study::Interfaces(_));
+    let usual = direct || comparing || targets.iter().all(|t| t.role != Role::File);
+    let touched = targets.iter().any(|t| t.role != Role::None);
+    let cold = touched && request.job.cold.unwrap_or(usual);
+    let words = match (cold, study) {
+        (true, Study::Layers(_)) => {
+            "yes: evicted before each run, and read whole again before buffered reads"
+        }
+        (true, _) => "yes: evicted before each run",
+        (false, _) => "no: measured as it is",
+    };
+    let words = match strategy {
+        Strategy::Steady { .. } if cold => {
+            "yes: evicted before the first round of each job, and no rest between its rounds"
+        }
+        _ => words,
+    };
+    let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
+    origins.fixed("cold", words, &from);
+    cold
 }
 
 /// How long the idle machine is watched. What shortens it is told like any other setting.
@@ -289,7 +305,9 @@ fn times(
         Work::Limit(_) => LIMIT_TIMES_NS,
         Work::Api { .. } => API_TIMES_NS,
     };
-    let limited = |d: &Draft| d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some();
+    let limited = |d: &Draft| {
+        d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some() || d.passes.is_some()
+    };
     // What ends by count or bytes needs no time, and everything it does is wanted.
     let api = matches!(request.work, Work::Api { .. });
     let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);

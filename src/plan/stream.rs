@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Sharing, Sizes,
-    Steps, Stream, SyncCall,
+    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Sharing,
+    Sizes, Steps, Stream, SyncCall,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers};
 use model::units::{show_bytes, show_ns};
@@ -24,6 +24,10 @@ pub(super) struct Draft {
     pub(super) cache_said: bool,
     /// What was said of the span.
     pub(super) size: Option<u64>,
+    /// Passes over that after which it ends.
+    pub(super) passes: Option<u32>,
+    /// Files that are made where they are missing.
+    pub(super) create: Option<Create>,
     /// Paths as they were typed; none where nothing was said.
     pub(super) paths: Vec<String>,
 }
@@ -43,6 +47,9 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     };
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
+    origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
+    origins.note("--passes", spec.passes, u32::to_string);
+    origins.note("--create", spec.create, |c| parsers::of_create(*c));
     let batch = batch(spec, engine, depth, origins)?;
     let flush = flush(spec, &access, origins);
     let data = data(spec);
@@ -57,6 +64,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         targets: Vec::new(),
         sharing: spec.sharing.clone().unwrap_or(Sharing::Each),
         workers,
+        clones: spec.clones,
         depth,
         engine: engine.name.into(),
         options: spec.engine.as_ref().map(|e| e.options.clone()).unwrap_or_default(),
@@ -77,6 +85,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         engine,
         cache_said: spec.cache.is_some(),
         size: spec.size,
+        passes: spec.passes,
+        create: spec.create,
         paths: spec.target.clone(),
     })
 }

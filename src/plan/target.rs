@@ -6,12 +6,13 @@
 use super::origins::Origins;
 use super::span::{check_size, check_span, direct_alignment};
 use super::stream::Draft;
-use super::{DraftJob, precondition, shown};
+use super::{DraftJob, ends, kept, precondition, shown};
 use crate::failure::Failure;
 use crate::request::Request;
+use machine::kept_file;
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{FALLOCATE, GROW, Job, NEW, Pattern, Sharing, Stream};
+use model::job::{Clones, Create, FALLOCATE, Filling, GROW, Job, NEW, Pattern, Sharing, Stream};
 use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{Role, Target};
@@ -68,6 +69,7 @@ impl<'a> Targets<'a> {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
+            stream.limit.bytes = ends::bytes(draft.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
@@ -99,6 +101,18 @@ impl<'a> Targets<'a> {
             let left = target.bytes.saturating_sub(stream.access.offset_bytes);
             stream.access.span_bytes = stream.access.span_bytes.min(left);
         }
+        if stream.clones == Some(Clones::Own) && !targets.len().is_multiple_of(stream.workers as usize) {
+            return Err(Failure::Usage(format!(
+                "--clones own: {} targets (one named twice is one) cannot be divided among {} workers; name as many for each",
+                targets.len(),
+                stream.workers
+            )));
+        }
+        let spans: Vec<u64> = targets
+            .iter()
+            .map(|t| t.bytes.saturating_sub(stream.access.offset_bytes).min(stream.access.span_bytes))
+            .collect();
+        stream.limit.bytes = ends::bytes(draft.passes, &stream, &spans);
         Ok(stream)
     }
 
@@ -132,6 +146,7 @@ impl<'a> Targets<'a> {
             writable: false,
             identity: None,
             other_names: Vec::new(),
+            create: None,
         });
         Ok(())
     }
@@ -144,7 +159,12 @@ impl<'a> Targets<'a> {
         from: &str,
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
-        let path = said.canonicalize().map_err(|e| unreachable_path(said, &e))?;
+        let path = match said.canonicalize() {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && draft.create.is_some() => {
+                return self.missing(said, draft, from, origins);
+            }
+            path => path.map_err(|e| unreachable_path(said, &e))?,
+        };
         let index = if let Some(known) = self.known(said, &path)? {
             known
         } else {
@@ -161,6 +181,17 @@ impl<'a> Targets<'a> {
             machine::test_file::fits(&path, bytes)
                 .or_else(|e| if draft.size.is_some() { Err(e) } else { Ok(()) })?;
             target.bytes = target.bytes.max(bytes);
+        } else if let Some(create) =
+            draft.create.filter(|_| target.role == Role::File && kept_file::is_ours(&path))
+        {
+            // What fathom made and kept may be made again.
+            kept::make_again(target, create);
+            kept::fits_beside(&path, target.bytes)?;
+            origins.fixed("--size", &show_bytes(draft.size.unwrap_or(create.bytes)), "said");
+            if writes {
+                machine::safety::may_write_file(self.root, said, &path, Some(&name::text(&path)))?;
+            }
+            target.identity = Some(identity(self.root, said, &path)?);
         } else {
             check_size(said, target, draft.size, offset)?;
             let (bytes, from) = match draft.size {
@@ -184,6 +215,50 @@ impl<'a> Targets<'a> {
             }
         }
         target.writable |= writes || conditioned;
+        if draft.stream.cache.is_direct() {
+            target.block_bytes = target.block_bytes.max(direct_alignment(place));
+        }
+        Ok(index)
+    }
+
+    /// The index of a file that is not there yet, and is made before the first run.
+    fn missing(
+        &mut self,
+        said: &Path,
+        draft: &Draft,
+        from: &str,
+        origins: &mut Origins,
+    ) -> Result<usize, Failure> {
+        let create = draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data });
+        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = said.file_name().ok_or_else(|| {
+            Failure::Usage(format!("{} has no name for a file; type one", name::shown(said)))
+        })?;
+        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
+        let path = folder.join(name);
+        let known = self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path);
+        let index = if let Some(known) = known {
+            known
+        } else {
+            let place = machine::resolve::resolve(self.root, &folder)?;
+            let target = Target {
+                path: shown(&path).into_owned(),
+                role: Role::File,
+                bytes: 0,
+                block_bytes: 1,
+                writable: false,
+                identity: None,
+                other_names: Vec::new(),
+                create: None,
+            };
+            self.found.push((target, place));
+            origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);
+            self.found.len() - 1
+        };
+        let (target, place) = &mut self.found[index];
+        kept::make_again(target, create);
+        kept::fits_beside(&folder, target.bytes)?;
+        target.writable |= draft.stream.access.writes();
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }
@@ -332,6 +407,7 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
         writable: role == Role::Made,
         identity: Some(machine::marks::marked(root, machine::identity::of_facts(&facts))),
         other_names: Vec::new(),
+        create: None,
     };
     Ok((target, place))
 }

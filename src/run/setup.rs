@@ -149,7 +149,8 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
 /// A file tells more than the directory it is in: how direct I/O works there.
 fn look_again_at_made_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
-        let Some(handle) = ready.handle().filter(|_| target.role == Role::Made) else { continue };
+        let made = target.role == Role::Made || target.create.is_some();
+        let Some(handle) = ready.handle().filter(|_| made) else { continue };
         if let Ok(found) = machine::resolve::resolve_open(root, handle, &model::name::path(&target.path)) {
             *place = found;
         }

@@ -42,16 +42,21 @@ impl Bench {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // What all workers and all runs of a stream agree on: which blocks are hot.
-            let common =
-                Arc::new(Common::new(split_mix(self.plan.seed ^ (index << 32 | stream_index) as u64)));
+            let seed = split_mix(self.plan.seed ^ (index << 32 | stream_index) as u64);
+            let shared = Arc::new(Common::new(seed));
             for worker in 0..stream.workers {
+                // Clones have their hot blocks and their order each for itself.
+                let common = match stream.clones {
+                    Some(_) => Arc::new(Common::new(split_mix(seed ^ u64::from(worker) << 16))),
+                    None => Arc::clone(&shared),
+                };
                 let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
                 let own = |run: usize| {
                     let own = (run as u64) << 40 | (index as u64) << 32 | specs.len() as u64;
                     split_mix(self.plan.seed ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(course), own(run));
-                let share = Share { worker, workers: stream.workers, seed, common: Arc::clone(&common) };
+                let share = Share { worker, workers: stream.workers, seed, common };
                 specs.push(self.spec(phase, stream, entry, (number, of_data), &share)?);
             }
         }

@@ -307,7 +307,11 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
         new: vec![("crates/dialect/src/words.rs", file.into())],
         edits: vec![
             Edit { file: table, old: "pub mod trouble;\n", new: "pub mod trouble;\nmod words;\n" },
-            Edit { file: table, old: "&[job::LANGUAGE]", new: "&[job::LANGUAGE, words::LANGUAGE]" },
+            Edit {
+                file: table,
+                old: "&[job::LANGUAGE, fio::LANGUAGE]",
+                new: "&[job::LANGUAGE, fio::LANGUAGE, words::LANGUAGE]",
+            },
         ],
         acts: &[],
         generate: nothing,

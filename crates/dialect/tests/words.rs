@@ -2,6 +2,7 @@
 //!
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
+use dialect::fio::options::{How, OPTIONS};
 use dialect::job::parse;
 use model::spec::keys::{Group, KEYS};
 use model::spec::line::LINE_KEYS;
@@ -35,20 +36,30 @@ fn every_example_is_a_job_that_says_what_it_is_for() {
 
 #[test]
 fn the_document_names_every_key_as_it_is() {
-    const BEGIN: &str = "<!-- keys -->\n";
+    holds("docs/jobs.md", "<!-- keys -->\n", &tables());
+}
+
+#[test]
+fn the_document_says_what_becomes_of_every_option_of_fio() {
+    holds("docs/fio.md", "<!-- options -->\n", &options());
+}
+
+/// Asserts that a document has a generated part as it would be made today, or makes it.
+#[track_caller]
+fn holds(document: &str, begin: &str, generated: &str) {
     const END: &str = "<!-- end -->\n";
-    let path = root().join("docs/jobs.md");
+    let path = root().join(document);
     let text = read(&path);
     let (before, rest) =
-        text.split_once(BEGIN).unwrap_or_else(|| panic!("{BEGIN} is not in {}", path.display()));
+        text.split_once(begin).unwrap_or_else(|| panic!("{begin} is not in {}", path.display()));
     let (inside, after) =
         rest.split_once(END).unwrap_or_else(|| panic!("{END} is not in {}", path.display()));
     if std::env::var_os("FATHOM_BLESS").is_some() {
-        let blessed = format!("{before}{BEGIN}{}{END}{after}", tables());
+        let blessed = format!("{before}{begin}{generated}{END}{after}");
         std::fs::write(&path, blessed).unwrap_or_else(|e| panic!("{e}"));
         return;
     }
-    assert_eq!(inside, tables(), "FATHOM_BLESS=1 cargo test -p fathom-io-dialect writes it anew");
+    assert_eq!(inside, generated, "FATHOM_BLESS=1 cargo test -p fathom-io-dialect writes it anew");
 }
 
 #[test]
@@ -60,6 +71,26 @@ fn the_jobs_in_the_document_are_jobs() {
     for job in jobs {
         parse("docs/jobs.md", job, |_| Vec::new()).unwrap_or_else(|e| panic!("{e}"));
     }
+}
+
+/// The table of fio's options.
+fn options() -> String {
+    let mut out = String::from("\n| option | here | what becomes of it |\n|---|---|---|\n");
+    for option in OPTIONS {
+        let (word, about) = match option.how {
+            How::Held(about) => ("held", about.to_owned()),
+            How::NoEffect(why) => ("no effect", why.to_owned()),
+            How::Only(values, why) => {
+                let values: Vec<String> = values.iter().map(|v| format!("`{v}`")).collect();
+                ("refused", format!("taken as {} alone: {why}", values.join(" or ")))
+            }
+            How::Refused(why) => ("refused", why.to_owned()),
+        };
+        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
+        let names: Vec<String> = names.map(|n| format!("`{n}`")).collect();
+        out += &format!("| {} | {word} | {} |\n", names.join(", "), about.replace('|', "\\|"));
+    }
+    out + "\n"
 }
 
 /// The tables of keys, grouped as in help.

@@ -16,6 +16,7 @@ mod fixture;
 pub mod host;
 pub mod identity;
 mod in_use;
+pub mod kept_file;
 pub mod leftovers;
 mod limits;
 pub mod loops;

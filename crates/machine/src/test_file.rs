@@ -248,7 +248,7 @@ enum Filled {
 }
 
 /// Writes one MiB after another, past the page cache where that works.
-struct Writer {
+pub(crate) struct Writer {
     file: File,
     direct: bool,
     arena: Arena,
@@ -257,15 +257,19 @@ struct Writer {
 
 impl Writer {
     fn new(made: &TestFile, seed: u64) -> io::Result<Self> {
-        let direct = made.reopen(Cache::Direct, true);
-        let (file, direct) = match direct {
-            Ok(file) => (file, true),
-            Err(_) => (made.file.try_clone()?, false),
-        };
+        match made.reopen(Cache::Direct, true) {
+            Ok(file) => Self::over(file, true, seed),
+            Err(_) => Self::over(made.file.try_clone()?, false, seed),
+        }
+    }
+
+    /// One that writes to a file, past the page cache where that was opened so.
+    pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA) })
     }
 
-    fn next(&mut self, offset: u64) -> io::Result<()> {
+    /// Writes the MiB from here on.
+    pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
         let buffer = self.arena.slot_mut(0);
         // Every MiB has a key of its own, so no two are alike anywhere in the file.
         fill(buffer, self.key.wrapping_add(offset / MIB));

@@ -6,7 +6,7 @@
 use crate::Known;
 use crate::gate::Condition;
 use crate::identity::Identity;
-use crate::job::{Job, Stream};
+use crate::job::{Create, Job, Stream};
 pub use crate::ledger::{ComparedLayer, LayerComparison};
 pub use crate::load::LatencyTarget;
 use crate::report::Report;
@@ -179,6 +179,9 @@ pub struct Target {
     /// Other names that were given for it, as they were typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
+    /// A file that is made before the first run, or made again where fathom had made it, and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub create: Option<Create>,
 }
 
 /// What a target is to us.

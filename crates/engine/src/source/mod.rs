@@ -30,7 +30,7 @@ pub use common::Common;
 pub use placed::{Pieces, Placed};
 
 use lines::Lines;
-use model::job::{Kind, Sharing, Stream};
+use model::job::{Clones, Kind, Sharing, Stream};
 use model::payload::split_mix;
 use next_offset::NextOffset;
 use rand::SeedableRng;
@@ -129,7 +129,19 @@ pub fn lanes(
         .enumerate()
         .map(|(index, (&bytes, &align))| Target { index, bytes, align: u64::from(align.max(1)) })
         .collect();
-    let per_lane = if stream.sharing == Sharing::Each { 1 } else { count };
+    let each = stream.targets_each();
+    if each == 0 || (stream.clones == Some(Clones::Own) && each * share.workers as usize != count) {
+        return Err(format!(
+            "{count} targets cannot be divided among {} clones; name as many for each",
+            share.workers
+        ));
+    }
+    let own = match stream.clones {
+        Some(Clones::Own) => share.worker as usize * each,
+        _ => 0,
+    };
+    let targets = targets.get(own..own + each).unwrap_or_default();
+    let per_lane = if stream.sharing == Sharing::Each { 1 } else { each };
     let lanes = targets.chunks(per_lane).enumerate();
     lanes.map(|(lane, targets)| self::lane(stream, targets, share, lane as u64)).collect()
 }
@@ -137,8 +149,11 @@ pub fn lanes(
 /// One lane with all that is around it.
 fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result<Box<dyn Source>, String> {
     let seed = split_mix(split_mix(share.seed).wrapping_add(lane));
+    // A clone goes its way as if it were alone.
+    let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
+    let among = if stream.clones.is_some() { &alone } else { share };
     let mut source =
-        shortest(Lines::new(stream, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))?, seed);
+        shortest(Lines::new(stream, targets, among, Xoshiro256PlusPlus::seed_from_u64(seed))?, seed);
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
     if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
         source = Box::new(flush::Flushed::new(source, flush)?);

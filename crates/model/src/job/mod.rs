@@ -5,6 +5,7 @@
 
 mod access;
 mod cache;
+mod create;
 mod data;
 mod flush;
 mod kind;
@@ -15,13 +16,14 @@ mod stream;
 
 pub use access::{Access, Line, Mix};
 pub use cache::Cache;
+pub use create::{Create, Filling};
 pub use data::Data;
 pub use flush::{Flush, SyncCall};
 pub use kind::Kind;
 pub use order::{Order, Pattern, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
-pub use stream::{FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
+pub use stream::{Clones, FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -28,6 +28,9 @@ pub struct Stream {
     pub sharing: Sharing,
     /// Threads.
     pub workers: u32,
+    /// Whether each of them does all of the work by itself; `None` where they divide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clones: Option<Clones>,
     /// Operations in flight per worker, and per target where each has its own depth ([`Sharing::Each`]).
     pub depth: u32,
     /// Name of the engine, from the engine table.
@@ -86,6 +89,16 @@ pub enum Sharing {
     Weighted(Vec<u32>),
 }
 
+/// Workers of which each does all of the work by itself: its own way through the blocks, each once where that is the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Clones {
+    /// All on the same targets.
+    Same,
+    /// Each on its own part of the targets: the first on the first of them.
+    Own,
+}
+
 /// Where threads and their memory are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
@@ -106,6 +119,7 @@ impl Stream {
             targets: vec![0],
             sharing: Sharing::Each,
             workers,
+            clones: None,
             depth,
             engine: engine.into(),
             options: Options::new(),
@@ -122,7 +136,15 @@ impl Stream {
 
     /// Lanes of each worker: one per target where each has its own depth, else one.
     pub fn lanes(&self) -> u64 {
-        if self.sharing == Sharing::Each { self.targets.len() as u64 } else { 1 }
+        if self.sharing == Sharing::Each { self.targets_each() as u64 } else { 1 }
+    }
+
+    /// Targets of each worker.
+    pub fn targets_each(&self) -> usize {
+        match self.clones {
+            Some(Clones::Own) => self.targets.len() / (self.workers.max(1) as usize),
+            _ => self.targets.len(),
+        }
     }
 
     /// Operations in flight over all workers and targets when every queue is full.

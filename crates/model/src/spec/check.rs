@@ -5,7 +5,7 @@
 
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
-use crate::job::{Kind, Mix, Sharing};
+use crate::job::{Clones, Kind, Mix, Sharing};
 
 /// What is wrong with a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +235,10 @@ impl StreamSpec {
             let message = "{stride} and {hole} say the same distance in two ways; type one of them";
             found.push(Problem::new(&["hole", "stride"], message.into()));
         }
-        if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
+        if self.clones.is_some() && self.start.is_some() {
+            let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
+            found.push(Problem::new(&["start", "clones"], message.into()));
+        } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
             let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
         }
@@ -317,6 +320,10 @@ impl StreamSpec {
     }
 
     fn check_place(&self, found: &mut Vec<Problem>) {
+        if self.clones.is_some() && self.workers.unwrap_or(1) < 2 {
+            let message = "{clones} says how several workers do the work, and there is one; type {workers 2} or more, or leave {clones} out";
+            found.push(Problem::new(&["clones", "workers"], message.into()));
+        }
         if self.place.split && self.place.cpus.is_empty() && self.place.node.is_none() {
             let message = "{pin} needs to know the CPUs; type {cpus 0-3} or {node 0} too";
             found.push(Problem::new(&["pin"], message.into()));
@@ -336,6 +343,13 @@ impl StreamSpec {
     }
 
     fn check_sharing(&self, targets: usize) -> Option<Problem> {
+        let workers = self.workers.unwrap_or(1);
+        if self.clones == Some(Clones::Own) && (targets as u64).checked_rem(u64::from(workers)) != Some(0) {
+            let message = format!(
+                "{{clones own}} divides the targets among {workers} workers, and there are {targets}; name as many for each, or type {{clones same}}"
+            );
+            return Some(Problem::new(&["clones", "target"], message));
+        }
         let message = match self.sharing.as_ref()? {
             Sharing::Weighted(weights) if targets > 1 && weights.len() != targets => {
                 format!("{{sharing}} has {} weights for {targets} targets; type one for each", weights.len())
@@ -368,6 +382,7 @@ fn settings_that_go_together_are_let_through() {
         "line~bs=4k,reply=512 fsync~1",
         "think~1ms burst~8 limit-iops~100",
         "target~a target~b sharing~weighted:3,1 cpus~0-3 pin",
+        "clones~own workers~2 target~a target~b passes~2 create~1g,blocks rw~write",
         "engine~mmap cache~mmap depth~8 batch~8,4 delay~1s time~2s",
         "rw~randrw mix~100/0/0 data~x mix~0/50/50",
         "precision~2.5% runs~7 max-runs~20",
@@ -411,6 +426,9 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("zeros rw~rw mix~50/0/50", "zeros rw"),
         ("pin", "pin"),
         ("target~a sharing~random", "sharing target"),
+        ("clones~same", "clones workers"),
+        ("clones~own workers~2 target~a", "clones target"),
+        ("clones~same workers~2 start~same rw~read", "start clones"),
         ("target~a target~b sharing~weighted:1,2,3", "sharing target"),
         ("cache~mmap engine~sync", "cache engine"),
         ("cache~direct engine~mmap", "cache engine"),

@@ -227,6 +227,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("filename", "/dev/sdb", foreign::fio_paths), fio("directory", "/mnt", foreign::fio_paths)]),
     key(
+        "create",
+        Group::Where,
+        "SIZE[,WITH]",
+        "Make a target that is missing as a file of this size, and keep it: with data, or where it is only written with blocks or nothing, as in 1g,blocks [default: with data]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.create, parsers::create(t))),
+    ),
+    key(
         "sharing",
         Group::Where,
         "WORD",
@@ -384,6 +392,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
     key(
+        "passes",
+        Group::HowLong,
+        "N",
+        "End after so many passes over the region, where that comes before the time",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.passes, count(t, 1, u32::MAX))),
+    ),
+    key(
         "fsync",
         Group::What,
         "N",
@@ -461,6 +477,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.workers, count(t, 1, MAX_WORKERS))),
     )
     .elsewhere(&[fio("numjobs", "4", same), diskspd("t", "4", same), diskspd("F", "4", same)]),
+    key(
+        "clones",
+        Group::HowDeep,
+        "WORD",
+        "Each worker does all of the work by itself, with its own pass over the blocks: same (all on the same targets) or own (the targets are divided among them)",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.clones, parsers::clones(t))),
+    ),
     key(
         "cpus",
         Group::HowDeep,
@@ -592,6 +616,14 @@ pub const KEYS: &[Key] = &[
         Set::JobSwitch(|j, on| j.precondition = Some(on)),
     ),
     key(
+        "cold",
+        Group::What,
+        "",
+        "Empty the page cache of every target before each run, of a file that is read through it too",
+        &[Run],
+        Set::JobSwitch(|j, on| j.cold = Some(on)),
+    ),
+    key(
         "engine",
         Group::What,
         "NAME[:OPTIONS]",
@@ -721,6 +753,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("random", _) => "once",
             ("start", _) => "same",
             ("arrivals", _) => "constant",
+            ("clones", _) => "own",
             ("cache", _) => "mmap",
             ("until", _) => "steady",
             ("fail-if", _) => "p99>10ms",

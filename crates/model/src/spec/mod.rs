@@ -24,7 +24,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Arrivals, Batch, Cache, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start, StopRule,
+    Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start,
+    StopRule,
 };
 
 /// A job as it was asked for.
@@ -48,6 +49,10 @@ pub struct JobSpec {
     pub seed: Option<u64>,
     /// Whether everything is written over before the first run, until the storage is in the state that lasts.
     pub precondition: Option<bool>,
+    /// Whether the page cache is emptied of every target before each run.
+    pub cold: Option<bool>,
+    /// What a language has to tell about it, though nothing is wrong.
+    pub remarks: Vec<String>,
     /// Phases in their order; one unless a job file says more.
     pub phases: Vec<PhaseSpec>,
 }
@@ -104,6 +109,10 @@ pub struct StreamSpec {
     pub sharing: Option<Sharing>,
     /// Engine with its options.
     pub engine: Option<EngineSpec>,
+    /// Files that are made where a target is missing, and kept.
+    pub create: Option<Create>,
+    /// Whether each worker does all of the work by itself.
+    pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
     /// How operations are handed over.
@@ -138,6 +147,8 @@ pub struct StreamSpec {
     pub data: Option<String>,
     /// Operations or bytes after which it ends.
     pub limit: StopRule,
+    /// Passes over the region after which it ends.
+    pub passes: Option<u32>,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
     /// Where its threads and their memory are.

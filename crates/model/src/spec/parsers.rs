@@ -3,9 +3,9 @@
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
 use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
-use super::number::{any_of, count, shown, whole, word};
+use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
-use crate::job::{Arrivals, Batch, Cache, Options, Sharing};
+use crate::job::{Arrivals, Batch, Cache, Clones, Create, Filling, Options, Sharing};
 
 impl Rw {
     /// All of them with their words, which are those of fio.
@@ -70,6 +70,36 @@ pub fn rw(text: &str) -> Result<Rw, String> {
 /// All the words.
 pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::ALL.map(|c| (c.word(), c)))
+}
+
+/// What workers that do all of the work each have in common.
+///
+/// # Errors
+/// All the words.
+pub fn clones(text: &str) -> Result<Clones, String> {
+    word(text, &CLONES)
+}
+
+/// How clones are typed.
+pub fn of_clones(clones: Clones) -> &'static str {
+    CLONES.iter().find(|(_, known)| *known == clones).map_or("", |(word, _)| word)
+}
+
+const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
+
+/// A file that is made where it is missing: its size, and what is in it.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn create(text: &str) -> Result<Create, String> {
+    let (bytes, with) = text.split_once(',').unwrap_or((text, ""));
+    let filling = if with.is_empty() { Filling::Data } else { word(with, &Filling::WORDS)? };
+    Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling })
+}
+
+/// The same as it is typed.
+pub fn of_create(create: Create) -> String {
+    format!("{},{}", create.bytes, create.filling.word())
 }
 
 /// Distances between arrivals.

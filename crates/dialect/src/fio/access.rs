@@ -1,0 +1,302 @@
+//! Access: which blocks a job touches, in which order, size and direction.
+//!
+//! For: `rw`, `bs` and its kin, random laws, mixes. Not for: how fast, by which engine, on which files ([`super::streams`]).
+
+use super::jobs::{Fault, Job};
+use super::value::triplet;
+use model::job::{Mix, Order, PerKind, Sizes};
+use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
+use model::spec::{Rw, StreamSpec, order};
+
+/// What fio takes for the size of an operation.
+const BLOCK_BYTES: u32 = 4096;
+
+/// What becomes of `rw`.
+pub(super) struct Way {
+    pub(super) rw: Rw,
+    /// Bytes left out behind each operation; backwards where negative.
+    step: i64,
+}
+
+impl Way {
+    /// Indices of the directions that it has: reads, writes, trims.
+    pub(super) fn directions(&self) -> &'static [usize] {
+        match self.rw {
+            Rw::Read | Rw::Randread => &[0],
+            Rw::Write | Rw::Randwrite => &[1],
+            Rw::Trim | Rw::Randtrim => &[2],
+            Rw::Rw | Rw::Randrw => &[0, 1],
+        }
+    }
+
+    /// Whether it writes.
+    pub(super) fn writes(&self) -> bool {
+        self.directions().contains(&1)
+    }
+
+    /// Whether nothing but writing is done, so that what is in a file before does not matter.
+    pub(super) fn only_writes(&self) -> bool {
+        self.directions() == [1]
+    }
+}
+
+/// Order and direction.
+pub(super) fn way(job: &Job) -> Result<Way, Fault> {
+    let text = job.text("rw").unwrap_or("read");
+    let (word, number) = text.split_once(':').unwrap_or((text, ""));
+    let fault = |why: &str| Err(job.fault("rw", why));
+    let rw = match word {
+        "rw" | "readwrite" => {
+            return fault(
+                "in a sequential mix fio goes on from the last read and from the last write, and fathom from the last operation; type rw=randrw, or a job of reads and one of writes",
+            );
+        }
+        "trimwrite" | "randtrimwrite" => {
+            return fault(
+                "a write does not follow each trim here; type rw=randtrim, or `fathom run --rw randrw --mix 0/50/50`",
+            );
+        }
+        "randrw" => Rw::Randrw,
+        _ => match Rw::WORDS.iter().find(|(known, _)| *known == word) {
+            Some((_, rw)) => *rw,
+            None => {
+                return fault(
+                    "it is no direction; type read, write, trim, randread, randwrite, randrw or randtrim",
+                );
+            }
+        },
+    };
+    let step = if number.is_empty() {
+        0
+    } else {
+        let (sign, digits) = number.strip_prefix('-').map_or((1, number), |digits| (-1, digits));
+        let bytes = job.units().whole(digits).map_err(|why| job.fault("rw", why))?;
+        sign * i64::try_from(bytes).unwrap_or(i64::MAX)
+    };
+    if rw.is_random() && step != 0 && step != 1 {
+        return fault("each random offset is drawn by itself here; leave the number out");
+    }
+    Ok(Way { rw, step })
+}
+
+/// Says all that is about blocks.
+pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), Fault> {
+    stream.rw = Some(way.rw);
+    if way.rw.is_mixed() {
+        stream.mix = Some(mix(job)?);
+    }
+    let sizes = sizes(job, way)?;
+    let align = job.same_for("ba", way.directions(), |text| job.units().whole(text))?.filter(|a| *a > 0);
+    stream.align = align;
+    if way.rw.is_random() {
+        let fixed = used(&sizes, way).all(|s| matches!(s, Sizes::Fixed(_)))
+            && used(&sizes, way).all(|s| s.least() == used(&sizes, way).next().map_or(0, Sizes::least));
+        stream.random = Some(law(job, way, fixed, align.is_some())?);
+    } else {
+        steps(job, way, &sizes, stream)?;
+    }
+    stream.bs = Some(sizes);
+    Ok(())
+}
+
+/// Sizes of the directions that there are.
+fn used<'s>(sizes: &'s PerKind<Sizes>, way: &Way) -> impl Iterator<Item = &'s Sizes> + use<'s> {
+    let all = [&sizes.read, &sizes.write, &sizes.trim];
+    way.directions().iter().filter_map(move |at| all.get(*at).copied())
+}
+
+fn mix(job: &Job) -> Result<Mix, Fault> {
+    let Some(option) = job.last("rwmixread", "rwmixwrite") else {
+        return Ok(Mix { read_percent: 50, trim_percent: 0 });
+    };
+    let share = job.number(option)?.and_then(|n| u8::try_from(n).ok()).filter(|n| *n <= 100);
+    let share = share.ok_or_else(|| job.fault(option, "it is no share; type 0 to 100"))?;
+    Ok(Mix { read_percent: if option == "rwmixread" { share } else { 100 - share }, trim_percent: 0 })
+}
+
+/// Sizes of each direction; those that the job has not are as the first that it has.
+fn sizes(job: &Job, way: &Way) -> Result<PerKind<Sizes>, Fault> {
+    let of = |direction: usize| -> Result<Sizes, Fault> {
+        let get = |option: &'static str| -> Result<Option<&str>, Fault> {
+            let Some(text) = job.text(option) else { return Ok(None) };
+            Ok(triplet(text).map_err(|why| job.fault(option, why))?.get(direction).copied().flatten())
+        };
+        if let Some(text) = get("bssplit")? {
+            return split(job, text).map_err(|why| job.fault("bssplit", why));
+        }
+        if let Some(text) = get("bsrange")? {
+            return range(job, text).map_err(|why| job.fault("bsrange", why));
+        }
+        let size = get("bs")?.map(|text| block(job, text)).transpose().map_err(|why| job.fault("bs", why))?;
+        Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
+    };
+    match way.directions() {
+        [read, write] => {
+            let read = of(*read)?;
+            Ok(PerKind { trim: read.clone(), write: of(*write)?, read })
+        }
+        one => of(one.first().copied().unwrap_or(0)).map(PerKind::all),
+    }
+}
+
+fn block(job: &Job, text: &str) -> Result<u32, String> {
+    let bytes = job.units().whole(text)?;
+    if (1..=MAX_BLOCK_BYTES).contains(&bytes) {
+        return Ok(bytes as u32);
+    }
+    Err("an operation has 1 byte to 1 GiB; type such a size".into())
+}
+
+fn range(job: &Job, text: &str) -> Result<Sizes, String> {
+    let (least, most) = text
+        .split_once(['-', ':'])
+        .ok_or("it is no range; type the smallest and the largest size, such as 4k-64k")?;
+    match (block(job, least)?, block(job, most)?) {
+        (least, most) if least == most => Ok(Sizes::Fixed(least)),
+        (least, most) if least < most => Ok(Sizes::Range(least, most)),
+        _ => Err("it runs backwards; type the smaller size first".into()),
+    }
+}
+
+/// `4k/60:64k/40`; sizes without a share divide what is left.
+fn split(job: &Job, text: &str) -> Result<Sizes, String> {
+    let mut sizes: Vec<(u32, Option<u32>)> = Vec::new();
+    for piece in text.split(':') {
+        let (size, share) = piece.split_once('/').unwrap_or((piece, ""));
+        let share = share.trim().trim_end_matches('%');
+        let share = match share {
+            "" => None,
+            digits => Some(
+                digits
+                    .parse()
+                    .ok()
+                    .filter(|n| *n <= 100)
+                    .ok_or("a share is no whole percent; type 4k/60:64k/40")?,
+            ),
+        };
+        sizes.push((block(job, size)?, share));
+        if sizes.len() > MAX_SPLIT {
+            return Err(format!("there are more than {MAX_SPLIT} sizes; leave some out"));
+        }
+    }
+    let said: u32 = sizes.iter().filter_map(|s| s.1).sum();
+    let open = sizes.iter().filter(|s| s.1.is_none()).count() as u32;
+    let left =
+        100_u32.checked_sub(said).ok_or("the shares sum to more than 100; type shares that sum to 100")?;
+    if (open == 0 && left > 0) || (open > 0 && left % open > 0) {
+        return Err("the shares do not sum to 100; type shares that do".into());
+    }
+    let mut split: Vec<(u32, u32)> = Vec::new();
+    for (size, share) in sizes {
+        let share = share.unwrap_or_else(|| left / open.max(1));
+        // The same size twice has both shares; one of none never comes.
+        match split.iter_mut().find(|s| s.0 == size) {
+            Some(known) => known.1 += share,
+            None if share > 0 => split.push((size, share)),
+            None => {}
+        }
+    }
+    match split.as_slice() {
+        [] => Err("no size has a share; type 4k/60:64k/40".into()),
+        [(size, _)] => Ok(Sizes::Fixed(*size)),
+        _ => Ok(Sizes::Split(split)),
+    }
+}
+
+/// How random offsets are drawn.
+fn law(job: &Job, way: &Way, fixed: bool, aligned: bool) -> Result<Order, Fault> {
+    let words = job.text("random_distribution").unwrap_or("random");
+    let may_repeat = job.on("norandommap", false)? || aligned;
+    let random = job.same_for("percentage_random", way.directions(), |text| {
+        job.units()
+            .whole(text)
+            .ok()
+            .filter(|n| *n <= 100)
+            .ok_or_else(|| "it is no share; type 0 to 100".to_owned())
+    })?;
+    if words != "random" {
+        if random.is_some_and(|p| p < 100) {
+            return Err(
+                job.fault("percentage_random", "it goes with uniform offsets; leave random_distribution out")
+            );
+        }
+        return distribution(words).map_err(|why| job.fault("random_distribution", why));
+    }
+    match random {
+        Some(percent) if percent < 100 && may_repeat => return Ok(Order::Mixed(percent as f64)),
+        Some(percent) if percent < 100 => {
+            let why = "each block once does not go with runs of blocks; type norandommap=1 too";
+            return Err(job.fault("percentage_random", why));
+        }
+        _ => {}
+    }
+    match (may_repeat, fixed) {
+        (true, _) => Ok(Order::Random),
+        (false, true) => Ok(Order::Once),
+        (false, false) => {
+            let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
+            let option = if job.text(option).is_some() { option } else { "bs" };
+            Err(job.fault(
+                option,
+                "each block once goes with one size of all operations; type norandommap=1 too, or one size",
+            ))
+        }
+    }
+}
+
+fn distribution(text: &str) -> Result<Order, String> {
+    if text.contains(',') {
+        return Err("directions differ in it, which one stream cannot; type one law for all".into());
+    }
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "zipf" | "pareto" | "normal" if rest.contains(':') => {
+            Err(format!("the hottest block is not moved to a place of its own; type {name}:{}", rest.split(':').next().unwrap_or_default()))
+        }
+        "zipf" | "pareto" | "normal" => order::random(&format!("{name}:{rest}")),
+        "zoned" | "zoned_abs" => zones(rest, name == "zoned_abs").and_then(|words| order::random(&format!("zones:{words}"))),
+        _ => Err("it is no law that is known here; type random, zipf:1.1, pareto:0.2, normal:10 or zoned:60/10:40/90".into()),
+    }
+}
+
+/// Zones of fio in our words; a size that is left out is what is left.
+fn zones(text: &str, absolute: bool) -> Result<String, String> {
+    let mut zones = Vec::new();
+    let mut taken = 0.0;
+    for piece in text.split(':') {
+        let (access, size) = piece.split_once('/').ok_or("a zone has two shares; type zoned:60/10:40/90")?;
+        taken += size.trim_end_matches('%').parse::<f64>().unwrap_or(0.0);
+        zones.push((access.trim_end_matches('%'), size.trim_end_matches('%')));
+    }
+    let left = (100.0 - taken).max(0.0);
+    let words = zones.iter().map(|(access, size)| match *size {
+        "" if absolute => Err("a zone has no size; type zoned_abs:60/10g:40/90g".to_owned()),
+        "" => Ok(format!("{access}/{left}")),
+        // A bare number would be percent here.
+        size if absolute && size.bytes().all(|b| b.is_ascii_digit()) => Ok(format!("{access}/{size}b")),
+        size => Ok(format!("{access}/{size}")),
+    });
+    Ok(words.collect::<Result<Vec<_>, _>>()?.join(","))
+}
+
+/// Holes, and backwards, of a sequential order.
+fn steps(job: &Job, way: &Way, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
+    match way.step {
+        0 => {}
+        hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),
+        back => {
+            // From the end of an operation so far back, so from its start so far less its size.
+            let size = used(sizes, way)
+                .next()
+                .filter(|s| matches!(s, Sizes::Fixed(_)))
+                .map(|s| u64::from(s.least()));
+            let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
+            let (Some(size), Some(stride)) = (size, stride) else {
+                return Err(job.fault("rw", "it does not go backwards; type a number above the size of an operation, such as rw=read:-8k with bs=4k"));
+            };
+            stream.backwards = Some(true);
+            stream.stride = Some(stride).filter(|s| *s != size);
+        }
+    }
+    Ok(())
+}

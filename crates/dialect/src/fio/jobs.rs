@@ -1,0 +1,187 @@
+//! Jobs: sections with the defaults that hold for them, each option by its own name.
+//!
+//! For: asking a job for an option, and messages that point at the place where it was said. Not for: what it becomes
+//! ([`super::streams`]).
+
+use super::options::How;
+use super::sections::{Said, Section, Spot};
+use super::value::{Bare, Size, Units, switch, time};
+use std::collections::BTreeMap;
+
+/// What is wrong, and where.
+pub(super) type Fault = (Spot, String);
+
+/// A job with everything that was said of it.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// The name of its section, by which its files are called.
+    pub(super) section: String,
+    pub(super) spot: Spot,
+    /// Whether all jobs before it have to be over.
+    pub(super) walled: bool,
+    /// By the names of the table, each with its place in the order of saying.
+    said: BTreeMap<&'static str, (usize, Said)>,
+    units: Units,
+}
+
+/// The jobs of sections, in their order; of all of them unless some are named.
+pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, Fault> {
+    let mut defaults: BTreeMap<&'static str, (usize, Said)> = BTreeMap::new();
+    let mut jobs = Vec::new();
+    let mut order = 0;
+    for section in sections {
+        let mut said = defaults.clone();
+        for one in &section.said {
+            order += 1;
+            said.insert(one.option.name, (order, one.clone()));
+        }
+        if section.is_global() {
+            defaults = said;
+        } else if named.is_empty() || named.contains(&section.name) {
+            let (section, spot, walled) = (section.name.clone(), section.spot.clone(), section.walled);
+            let mut job = Job { section, spot, walled, said, units: Units::USUAL };
+            job.units = match job.number("kb_base")? {
+                None | Some(1024) => Units::USUAL,
+                Some(1000) => Units { base: 1000 },
+                Some(_) => return Err(job.fault("kb_base", "it is 1024 or 1000; type one of them")),
+            };
+            jobs.push(job);
+        }
+    }
+    Ok(jobs)
+}
+
+/// What is told of options that change nothing and of units that look like others, each once.
+pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
+    let mut by_reason: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
+    let mut out = Vec::new();
+    for (_, said) in jobs.iter().flat_map(|j| j.said.values()) {
+        if let How::NoEffect(why) = said.option.how {
+            let names = by_reason.entry(why).or_default();
+            if !names.contains(&said.option.name) {
+                names.push(said.option.name);
+            }
+        }
+    }
+    for (why, names) in by_reason {
+        let verb = if names.len() == 1 { "changes" } else { "change" };
+        out.push(format!("{} {verb} nothing here: {why}", names.join(", ")));
+    }
+    for job in jobs {
+        for (_, said) in job.said.values().filter(|(_, s)| job.units.notable(&s.value)) {
+            let remark = format!(
+                "{}={}: as in fio, kib, mib and gib are powers of ten; k, m and g are powers of two",
+                said.option.name, said.value
+            );
+            if said.option.name != "description" && said.option.name != "filename" && !out.contains(&remark) {
+                out.push(remark);
+            }
+        }
+    }
+    out
+}
+
+impl Job {
+    pub(super) fn units(&self) -> Units {
+        self.units
+    }
+
+    /// The value of an option of the table; empty where it was said without one.
+    pub(super) fn text(&self, option: &str) -> Option<&str> {
+        self.said.get(option).map(|(_, said)| said.value.trim())
+    }
+
+    /// Of two options that say the same, the one that was said last.
+    pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
+        let at = |option| self.said.get(option).map(|(at, _)| *at);
+        let last = if at(first) >= at(second) { first } else { second };
+        at(last).map(|_| last)
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &str {
+        self.text("name").unwrap_or(&self.section)
+    }
+
+    /// Why an option cannot be, at its place; at the job's where it was not said.
+    pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
+        let said = self.said.get(option).map(|(_, said)| said);
+        let spot = said.map_or(&self.spot, |said| &said.spot).clone();
+        match said {
+            Some(said) if said.value.is_empty() => (spot, format!("{option}: {}", why.as_ref())),
+            Some(said) => {
+                (spot, format!("{option}={}: {}", super::sections::visible(&said.value), why.as_ref()))
+            }
+            None => (spot, format!("{option}: {}", why.as_ref())),
+        }
+    }
+
+    fn read<T>(
+        &self,
+        option: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Fault> {
+        self.text(option).map(read).transpose().map_err(|why| self.fault(option, why))
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, option: &str) -> Result<Option<u64>, Fault> {
+        self.read(option, |text| self.units.whole(text))
+    }
+
+    /// A whole number that fits 32 bits and is no less than this.
+    pub(super) fn count(&self, option: &str, least: u32) -> Result<Option<u32>, Fault> {
+        let count = |n: u64| {
+            u32::try_from(n).ok().filter(|n| *n >= least).ok_or_else(|| {
+                self.fault(option, format!("it is out of range; type a number from {least} to {}", u32::MAX))
+            })
+        };
+        self.number(option)?.map(count).transpose()
+    }
+
+    /// Bytes; a share of what is there cannot be known yet.
+    pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
+        match self.read(option, |text| self.units.size(text))? {
+            Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
+            Some(Size::Percent(_)) => {
+                Err(self
+                    .fault(option, "a share of the file is not known before it is looked at; type a size"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// A time in ns.
+    pub(super) fn time(&self, option: &str, bare: Bare) -> Result<Option<u64>, Fault> {
+        if self.text(option).is_some_and(|text| text.starts_with('(')) {
+            let why = "in parentheses fio takes each number for microseconds; type the time without them";
+            return Err(self.fault(option, why));
+        }
+        self.read(option, |text| time(text, bare))
+    }
+
+    /// A switch.
+    pub(super) fn on(&self, option: &str, default: bool) -> Result<bool, Fault> {
+        Ok(self.read(option, switch)?.unwrap_or(default))
+    }
+
+    /// A value for each of the directions that a job has: the same for all of them, or none.
+    pub(super) fn same_for<T: PartialEq>(
+        &self,
+        option: &str,
+        directions: &[usize],
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = self.text(option) else { return Ok(None) };
+        let said = super::value::triplet(text).map_err(|why| self.fault(option, why))?;
+        let mut values = Vec::new();
+        for value in directions.iter().filter_map(|at| said.get(*at)) {
+            values.push(value.map(&read).transpose().map_err(|why| self.fault(option, why))?);
+        }
+        let first = values.pop().flatten();
+        if values.iter().all(|v| *v == first) {
+            return Ok(first);
+        }
+        Err(self.fault(option, "directions differ in it, which one stream cannot; type one value for all"))
+    }
+}

@@ -1,0 +1,189 @@
+//! fio's language: its job files and command lines.
+//!
+//! For: a specification that means what fio's text means, exactly; what cannot be said so is refused by the name of the option, with the
+//! reason and what to type instead. Not for: carrying it out, nor fio's output.
+//!
+//! A text is read into sections ([`sections`]), these into jobs with their defaults ([`jobs`]), each job into streams ([`streams`] with
+//! [`access`] and [`names`]), and these into phases ([`phases`]). What becomes of each option stands in one table ([`options`]).
+
+mod access;
+mod around;
+mod jobs;
+mod names;
+pub mod options;
+mod phases;
+mod sections;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use crate::content::Tool;
+use crate::language::{Language, MAX_FILE_BYTES, Objections};
+use crate::trouble::{Mark, Trouble};
+use around::{Around, Here};
+use model::spec::JobSpec;
+use sections::{Reader, Spot, Text};
+
+pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
+
+/// What messages call a command line.
+const COMMAND_LINE: &str = "command line";
+
+/// A piece of what is to be carried out, in the order of the command line.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// A job file.
+    File {
+        /// What messages call it; files that it includes are found beside it.
+        name: String,
+        /// What is in it.
+        text: String,
+    },
+    /// An option of a job: `--name=value`.
+    Option {
+        /// Its name, without dashes.
+        name: String,
+        /// Its value; empty where none was typed.
+        value: String,
+    },
+}
+
+/// Reads a job file.
+fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
+    let piece = Piece::File { name: name.into(), text: text.into() };
+    read(&[piece], &[], &|job| also(job))
+}
+
+/// Reads job files and options of a command line; of all sections unless some are named.
+///
+/// # Errors
+/// Everything that is wrong with it, each at its place with what to type instead.
+pub fn read(pieces: &[Piece], named: &[String], also: Objections) -> Result<JobSpec, Trouble> {
+    read_around(pieces, named, also, &Here)
+}
+
+fn read_around(
+    pieces: &[Piece],
+    named: &[String],
+    also: Objections,
+    around: &dyn Around,
+) -> Result<JobSpec, Trouble> {
+    let mut reader = Reader::new(around);
+    gather(pieces, &mut reader)?;
+    if !reader.marks.is_empty() {
+        return Err(trouble(&reader.texts, std::mem::take(&mut reader.marks)));
+    }
+    let at = |fault: jobs::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
+    let jobs =
+        jobs::jobs(&reader.sections, named).map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+    if jobs.is_empty() {
+        let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
+        return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
+    }
+    let faults = |faults: Vec<jobs::Fault>| trouble(&reader.texts, faults.into_iter().map(at).collect());
+    let (mut spec, from) = phases::specification(&jobs).map_err(faults)?;
+    let problems = spec.check().into_iter().chain(also(&spec));
+    let marks: Vec<(usize, Mark)> = problems
+        .map(|problem| {
+            let job =
+                from.get(problem.phase).and_then(|p| p.get(problem.stream)).and_then(|at| jobs.get(*at));
+            let spot = job.map(|job| job.spot.clone()).unwrap_or_default();
+            (spot.text, Mark::new(spot.span, problem.in_flags()))
+        })
+        .collect();
+    if !marks.is_empty() {
+        return Err(trouble(&reader.texts, marks));
+    }
+    spec.remarks = std::mem::take(&mut reader.remarks);
+    spec.remarks.extend(jobs::remarks(&jobs));
+    Ok(spec)
+}
+
+/// Puts all pieces into sections.
+fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
+    let line = shown(pieces);
+    let mut at = 0;
+    let mut text = None;
+    for piece in pieces {
+        match piece {
+            Piece::File { name, text } => {
+                if text.len() > MAX_FILE_BYTES {
+                    // Only its beginning is shown: no terminal wants a megabyte.
+                    let start: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
+                    let message =
+                        format!("the file has {} bytes; a job file has {MAX_FILE_BYTES} at most", text.len());
+                    return Err(Trouble::new(name, &start, vec![Mark::new(0..start.len(), message)]));
+                }
+                reader.file(name, text);
+            }
+            Piece::Option { name, value } => {
+                let index = *text.get_or_insert_with(|| {
+                    reader.texts.push(Text { name: COMMAND_LINE.into(), text: line.clone() });
+                    reader.texts.len() - 1
+                });
+                let end = at + word(name, value).len();
+                let spot = Spot { text: index, span: at..end };
+                at = end + 1;
+                if name == "name" {
+                    reader.section(value, spot);
+                } else {
+                    // Before the first name they are defaults.
+                    if reader.sections.is_empty() {
+                        reader.section("global", spot.clone());
+                    }
+                    reader.say(name, value, spot);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An option as it is typed.
+fn word(name: &str, value: &str) -> String {
+    if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
+}
+
+/// The options of a command line, one after another.
+fn shown(pieces: &[Piece]) -> String {
+    let words = pieces.iter().filter_map(|piece| match piece {
+        Piece::Option { name, value } => Some(word(name, value)),
+        Piece::File { .. } => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Sections as words of fio's command line, one job a line.
+///
+/// # Errors
+/// What is wrong with the texts.
+pub fn as_command_lines(pieces: &[Piece]) -> Result<Vec<String>, Trouble> {
+    let mut reader = Reader::new(&Here);
+    gather(pieces, &mut reader)?;
+    if !reader.marks.is_empty() {
+        return Err(trouble(&reader.texts, std::mem::take(&mut reader.marks)));
+    }
+    let lines = reader.sections.iter().map(|section| {
+        let words = section.said.iter().map(|said| word(said.option.name, &said.value));
+        std::iter::once(format!("--name={}", section.name)).chain(words).collect::<Vec<_>>().join(" ")
+    });
+    Ok(lines.collect())
+}
+
+/// The messages of the first text that has any.
+fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
+    let first = marks.iter().map(|(text, _)| *text).min().unwrap_or(0);
+    let marks = marks.into_iter().filter(|(text, _)| *text == first).map(|(_, mark)| mark).collect();
+    match texts.get(first) {
+        Some(Text { name, text }) => Trouble::new(name, text, marks),
+        None => Trouble::new(COMMAND_LINE, "", marks),
+    }
+}
+
+/// Whether any job of a specification writes or trims.
+pub fn writes(job: &JobSpec) -> bool {
+    use model::spec::Rw;
+    let streams = job.phases.iter().flat_map(|p| &p.streams);
+    streams.into_iter().any(|s| !matches!(s.rw, Some(Rw::Read | Rw::Randread)))
+}

@@ -1,0 +1,567 @@
+//! The table of fio's options: each by its name, with what becomes of it here.
+//!
+//! For: reading job files and command lines, `--cmdhelp`, and docs/fio.md, which is made from it. Not for: carrying any of it out
+//! ([`super::translate`], [`super::streams`]).
+
+use How::{Held, NoEffect, Only, Refused};
+
+/// What fio calls a setting, and what that is here.
+#[derive(Debug)]
+pub struct FioOption {
+    /// Its name in fio's own help.
+    pub name: &'static str,
+    /// What else it is called.
+    pub aliases: &'static [&'static str],
+    /// What becomes of it.
+    pub how: How,
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// It is carried out: as what.
+    Held(&'static str),
+    /// It changes nothing here: why. Whoever types it is told once.
+    NoEffect(&'static str),
+    /// It is taken with these values, which change nothing, and refused with any other: why.
+    Only(&'static [&'static str], &'static str),
+    /// It is refused: why, and what to type instead.
+    Refused(&'static str),
+}
+
+const fn option(name: &'static str, aliases: &'static [&'static str], how: How) -> FioOption {
+    FioOption { name, aliases, how }
+}
+
+/// Values of a switch that is off.
+const OFF: &[&str] = &["0", "false"];
+const LOGS: &str = "fathom keeps the course of every run in its session; type `fathom show SESSION --format csv`, and leave the logs out";
+const PERCENTILES: &str = "the report has the percentiles that its operations support";
+const VERIFIES: &str = "what is read back is compared by `fathom verify`; leave it out";
+const REPLAY: &str = "fathom replays no I/O logs; describe the load by the other options";
+const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
+const PRIORITY: &str = "fathom sets no priorities; run it below nice or ionice, and leave it out";
+const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
+const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
+const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
+const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
+const STEADY: &str = "type `fathom run --until steady`, which measures in rounds until the rates are steady";
+const TARGET: &str =
+    "type `fathom limit --p99 1ms`, which finds the highest rate that meets a latency target";
+const CGROUP: &str =
+    "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
+const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
+
+/// Every option that fio 3.33 has for files and block devices, in the order of its help.
+pub const OPTIONS: &[FioOption] = &[
+    option("description", &[], NoEffect("it is a remark")),
+    option("name", &[], Held("the name of the result")),
+    option("wait_for", &[], Held("a new phase, where the job named is all that runs before")),
+    option("filename", &[], Held("the targets, with `:` between them")),
+    option("lockfile", &[], Only(&["none"], "files are not locked; leave it out")),
+    option("directory", &[], Held("where files are made; several are given to clones in turn")),
+    option("filename_format", &[], Held("names of files: $jobname, $jobnum and $filenum")),
+    option("unique_filename", &[], NoEffect("it is for clients over a network")),
+    option(
+        "opendir",
+        &[],
+        Refused("fathom takes no files out of a directory by itself; name them by filename"),
+    ),
+    option("rw", &["readwrite"], Held("--rw, with holes or backwards where a number follows")),
+    option("bs", &["blocksize"], Held("--bs")),
+    option("ba", &["blockalign"], Held("--align, and no block is kept from coming again")),
+    option("bsrange", &["blocksize_range"], Held("--bs as a range")),
+    option("bssplit", &[], Held("--bs as sizes with shares")),
+    option(
+        "bs_unaligned",
+        &["blocksize_unaligned"],
+        Only(OFF, "sizes of a range are multiples of the smallest; leave it out"),
+    ),
+    option("bs_is_seq_rand", &[], Only(OFF, "sizes go by direction here; leave it out")),
+    option("randrepeat", &[], Held("--seed: the same in every call unless 0")),
+    option("randseed", &[], Held("--seed")),
+    option("norandommap", &[], Held("--random uniform: blocks may come again; without it --random once")),
+    option("softrandommap", &[], NoEffect("the order in which each block comes once takes no memory here")),
+    option("ignore_error", &[], Refused("errors are counted and told; leave it out")),
+    option("rw_sequencer", &[], Only(&["sequential"], "offsets are not drawn by this rule; leave it out")),
+    option("ioengine", &[], Held("--engine")),
+    option("iodepth", &[], Held("--depth; 1 where the engine does one operation at a time, as in fio")),
+    option("iodepth_batch", &["iodepth_batch_submit"], Held("--batch SUBMIT")),
+    option("iodepth_batch_complete_min", &["iodepth_batch_complete"], Held("--batch ,COMPLETE")),
+    option("iodepth_batch_complete_max", &[], NoEffect("all that has completed is taken at once")),
+    option("iodepth_low", &[], Refused("the queue is filled whenever there is room; leave it out")),
+    option("serialize_overlap", &[], Only(OFF, "operations that overlap are not kept apart; leave it out")),
+    option(
+        "io_submit_mode",
+        &[],
+        Only(&["inline"], "operations are submitted by the worker itself; leave it out"),
+    ),
+    option("size", &[], Held("--size of each file, and --passes or --bytes")),
+    option("io_size", &["io_limit"], Held("--bytes")),
+    option(
+        "fill_device",
+        &["fill_fs"],
+        Only(OFF, "fathom never fills a disk: it keeps 5 % free; type a size"),
+    ),
+    option("filesize", &[], Held("the size of each file")),
+    option("file_append", &[], Only(OFF, "files are not appended to; leave it out")),
+    option("offset", &[], Held("--offset")),
+    option("offset_increment", &[], Held("--offset of each clone")),
+    option("offset_align", &[], Refused("offset is taken as it is; type one that is aligned")),
+    option("number_ios", &[], Held("--ops")),
+    option(
+        "random_generator",
+        &[],
+        NoEffect("fathom draws with its own generator, and each block once without a map"),
+    ),
+    option("random_distribution", &[], Held("--random zipf, pareto, normal or zones")),
+    option("percentage_random", &[], Held("--random mixed")),
+    option("allrandrepeat", &[], NoEffect("one seed decides all that is random")),
+    option("nrfiles", &["nr_files"], Held("that many targets")),
+    option("file_service_type", &[], Held("--sharing round-robin or random")),
+    option("openfiles", &[], Refused("all files are open at once; leave it out")),
+    option("fallocate", &[], Held("whether a file that is only written is allocated before")),
+    option("fadvise_hint", &[], Only(OFF, "the kernel is given no hints; type fadvise_hint=0")),
+    option("fsync", &[], Held("--fsync")),
+    option("fdatasync", &[], Held("--fdatasync")),
+    option("write_barrier", &[], Only(OFF, "no write is a barrier; type fsync=N or fdatasync=N")),
+    option(
+        "sync_file_range",
+        &[],
+        Refused("ranges are not flushed by these rules; type fsync=N or fdatasync=N"),
+    ),
+    option("direct", &[], Held("--cache direct or buffered")),
+    option("atomic", &[], Only(OFF, "writes are not atomic; leave it out")),
+    option("buffered", &[], Held("--cache buffered or direct")),
+    option("overwrite", &[], Held("files that are only written are laid out before")),
+    option("loops", &[], Held("--passes, or so many times the bytes")),
+    option("numjobs", &["thread_number"], Held("--clones, or a stream for each clone")),
+    option("startdelay", &[], Held("--delay")),
+    option("runtime", &["timeout"], Held("--time")),
+    option("time_based", &[], Held("no end by --passes or --bytes")),
+    option("verify_only", &[], Only(OFF, VERIFIES)),
+    option("ramp_time", &[], Held("--warmup")),
+    option("clocksource", &[], NoEffect("fathom uses the best clock that the machine has, and tests it")),
+    option("mem", &["iomem"], NoEffect("buffers are aligned pages of memory")),
+    option("mem_align", &["iomem_align", "iomemalign"], NoEffect("buffers are aligned to pages")),
+    option("verify", &[], Only(&["0", "none"], VERIFIES)),
+    option("do_verify", &[], NoEffect("nothing is verified")),
+    option("verify_interval", &[], NoEffect("nothing is verified")),
+    option("verify_offset", &[], NoEffect("nothing is verified")),
+    option("verify_pattern", &[], Refused(VERIFIES)),
+    option("verify_fatal", &[], NoEffect("nothing is verified")),
+    option("verify_dump", &[], NoEffect("nothing is verified")),
+    option("verify_async", &[], NoEffect("nothing is verified")),
+    option("verify_async_cpus", &[], NoEffect("nothing is verified")),
+    option("verify_backlog", &[], NoEffect("nothing is verified")),
+    option("verify_backlog_batch", &[], NoEffect("nothing is verified")),
+    option("experimental_verify", &[], Only(OFF, VERIFIES)),
+    option("verify_state_load", &[], Only(OFF, STATE)),
+    option("verify_state_save", &[], NoEffect("nothing is verified")),
+    option(
+        "trim_percentage",
+        &[],
+        Only(
+            OFF,
+            "trims do not follow writes here; type rw=randtrim, or `fathom run --rw randrw --mix 60/30/10`",
+        ),
+    ),
+    option("trim_verify_zero", &[], NoEffect("nothing is verified")),
+    option("trim_backlog", &[], NoEffect("it goes with trim_percentage")),
+    option("trim_backlog_batch", &[], NoEffect("it goes with trim_percentage")),
+    option("write_iolog", &[], Refused(LOGS)),
+    option("read_iolog", &[], Refused(REPLAY)),
+    option("read_iolog_chunked", &[], Refused(REPLAY)),
+    option("replay_no_stall", &[], Refused(REPLAY)),
+    option("replay_redirect", &[], Refused(REPLAY)),
+    option("replay_scale", &[], Refused(REPLAY)),
+    option("replay_align", &[], Refused(REPLAY)),
+    option("replay_time_scale", &[], Refused(REPLAY)),
+    option("replay_skip", &[], Refused(REPLAY)),
+    option("merge_blktrace_file", &[], Refused(REPLAY)),
+    option("merge_blktrace_scalars", &[], Refused(REPLAY)),
+    option("merge_blktrace_iters", &[], Refused(REPLAY)),
+    option(
+        "exec_prerun",
+        &[],
+        Refused("fathom runs no other programs; run it before by yourself, and leave this out"),
+    ),
+    option(
+        "exec_postrun",
+        &[],
+        Refused("fathom runs no other programs; run it afterwards by yourself, and leave this out"),
+    ),
+    option(
+        "ioscheduler",
+        &[],
+        Refused("fathom changes no setting of a device; set it in /sys/block, and leave this out"),
+    ),
+    option("zonemode", &[], Only(&["none"], ZONED)),
+    option("zonesize", &[], Refused(ZONED)),
+    option("zonecapacity", &[], Refused(ZONED)),
+    option("zonerange", &[], Refused(ZONED)),
+    option("zoneskip", &[], Refused(ZONED)),
+    option("read_beyond_wp", &[], Only(OFF, ZONED)),
+    option("max_open_zones", &[], Only(OFF, ZONED)),
+    option("job_max_open_zones", &[], Only(OFF, ZONED)),
+    option("ignore_zone_limits", &[], Only(OFF, ZONED)),
+    option("zone_reset_threshold", &[], Refused(ZONED)),
+    option("zone_reset_frequency", &[], Refused(ZONED)),
+    option("lockmem", &[], Refused("fathom locks no memory; leave it out")),
+    option("rwmixread", &[], Held("--mix")),
+    option("rwmixwrite", &[], Held("--mix")),
+    option("nice", &[], Only(OFF, PRIORITY)),
+    option("prio", &[], Refused(PRIORITY)),
+    option("prioclass", &[], Refused(PRIORITY)),
+    option("thinktime", &[], Held("--think")),
+    option("thinktime_spin", &[], Only(OFF, "pauses are slept; leave it out")),
+    option("thinktime_blocks", &[], Held("--burst")),
+    option(
+        "thinktime_blocks_type",
+        &[],
+        Only(&["complete"], "operations of a burst are counted as they complete; leave it out"),
+    ),
+    option(
+        "thinktime_iotime",
+        &[],
+        Only(OFF, "a pause comes after so many operations; type thinktime_blocks"),
+    ),
+    option("rate", &[], Held("--limit-bandwidth")),
+    option(
+        "rate_min",
+        &["ratemin"],
+        Refused("a job that is too slow is not ended; type `fathom run --fail-if 'mb/s<90'`"),
+    ),
+    option(
+        "rate_process",
+        &[],
+        Only(
+            &["linear"],
+            "fathom draws arrivals for an open loop, where latency counts from the arrival; type `fathom run --rate IOPS`",
+        ),
+    ),
+    option("rate_cycle", &["ratecycle"], NoEffect("a rate is held from operation to operation")),
+    option("rate_ignore_thinktime", &[], Only(OFF, "pauses and rates do not go together; type one of them")),
+    option("rate_iops", &[], Held("--limit-iops")),
+    option(
+        "rate_iops_min",
+        &[],
+        Refused("a job that is too slow is not ended; type `fathom run --fail-if 'iops<20000'`"),
+    ),
+    option(
+        "max_latency",
+        &[],
+        Refused("a slow operation ends nothing; type `fathom run --fail-if 'p99>10ms'`"),
+    ),
+    option("latency_target", &[], Refused(TARGET)),
+    option("latency_window", &[], Refused(TARGET)),
+    option("latency_percentile", &[], Refused(TARGET)),
+    option("latency_run", &[], Refused(TARGET)),
+    option("invalidate", &[], Held("--cold")),
+    option("sync", &[], Held("--cache sync, dsync and the like")),
+    option("write_hint", &[], Only(&["none"], "writes have no hints; leave it out")),
+    option("create_serialize", &[], NoEffect("files are made one after another")),
+    option("create_fsync", &[], NoEffect("files are made stable before the first run")),
+    option("create_on_open", &[], NoEffect("files are made before the first run")),
+    option("create_only", &[], Only(OFF, "files are made by the job that uses them; leave it out")),
+    option("allow_file_create", &[], Held("whether a file that is missing is made")),
+    option("allow_mounted_write", &[], NoEffect("what is mounted is never written")),
+    option("pre_read", &[], Only(OFF, "files are not read before; type invalidate=0 and run it twice")),
+    option("cpumask", &[], Held("--cpus")),
+    option("cpus_allowed", &[], Held("--cpus")),
+    option("cpus_allowed_policy", &[], Held("--pin where it is split")),
+    option("numa_cpu_nodes", &[], Held("--node, of one node")),
+    option(
+        "numa_mem_policy",
+        &[],
+        Refused("memory is taken from the node of the threads; type numa_cpu_nodes=N alone"),
+    ),
+    option(
+        "end_fsync",
+        &[],
+        Only(
+            OFF,
+            "a result ends with its last operation, and a flush behind it belongs to none; type fsync=N, or leave it out",
+        ),
+    ),
+    option(
+        "fsync_on_close",
+        &[],
+        Only(
+            OFF,
+            "a result ends with its last operation, and a flush behind it belongs to none; type fsync=N, or leave it out",
+        ),
+    ),
+    option(
+        "unlink",
+        &[],
+        Only(OFF, "files stay for the next call; leave it out and remove them by yourself"),
+    ),
+    option(
+        "unlink_each_loop",
+        &[],
+        Only(OFF, "files stay for the next call; leave it out and remove them by yourself"),
+    ),
+    option("exitall", &[], Only(OFF, "jobs end by their own limits; leave it out")),
+    option("exit_what", &[], Refused("jobs end by their own limits; leave it out")),
+    option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
+    option("stonewall", &["wait_for_previous"], Held("a new phase")),
+    option("new_group", &[], Held("a group of its own")),
+    option("thread", &[], NoEffect("workers are threads")),
+    option("per_job_logs", &[], NoEffect("no logs are written")),
+    option("write_bw_log", &[], Refused(LOGS)),
+    option("bwavgtime", &[], NoEffect("the course is kept second by second")),
+    option("write_lat_log", &[], Refused(LOGS)),
+    option("write_iops_log", &[], Refused(LOGS)),
+    option("iopsavgtime", &[], NoEffect("the course is kept second by second")),
+    option("log_entries", &[], NoEffect("no logs are written")),
+    option("log_avg_msec", &[], NoEffect("no logs are written")),
+    option("log_hist_msec", &[], NoEffect("no logs are written")),
+    option("log_hist_coarseness", &[], NoEffect("no logs are written")),
+    option("write_hist_log", &[], Refused(LOGS)),
+    option("log_max_value", &[], NoEffect("no logs are written")),
+    option("log_offset", &[], NoEffect("no logs are written")),
+    option("log_prio", &[], NoEffect("no logs are written")),
+    option("log_compression", &[], NoEffect("no logs are written")),
+    option("log_compression_cpus", &[], NoEffect("no logs are written")),
+    option("log_store_compressed", &[], NoEffect("no logs are written")),
+    option("log_unix_epoch", &[], NoEffect("no logs are written")),
+    option("log_alternate_epoch", &[], NoEffect("no logs are written")),
+    option("log_alternate_epoch_clock_id", &[], NoEffect("no logs are written")),
+    option(
+        "block_error_percentiles",
+        &[],
+        Only(OFF, "errors of trims are counted, not ranked; leave it out"),
+    ),
+    option("group_reporting", &[], Held("clones are one result")),
+    option("stats", &[], NoEffect("every job is measured")),
+    option("zero_buffers", &[], Held("--zeros")),
+    option("refill_buffers", &[], NoEffect("every write has data of its own")),
+    option("scramble_buffers", &[], NoEffect("every write has data of its own")),
+    option(
+        "buffer_pattern",
+        &[],
+        Refused(
+            "data are random, zeros or the bytes of a file; type zero_buffers, or `fathom run --data FILE`",
+        ),
+    ),
+    option("buffer_compress_percentage", &[], Held("--compress")),
+    option(
+        "buffer_compress_chunk",
+        &[],
+        Only(&["512", "4k", "4096"], "each 4 KiB are as compressible as asked for; leave it out"),
+    ),
+    option("dedupe_percentage", &[], Held("--dedup")),
+    option("dedupe_mode", &[], Only(&["repeat"], "copies are of blocks written before; leave it out")),
+    option(
+        "dedupe_working_set_percentage",
+        &[],
+        Refused("copies are of blocks written before; leave it out"),
+    ),
+    option("dedupe_global", &[], Only(OFF, "jobs write no copies of one another's blocks; leave it out")),
+    option("clat_percentiles", &[], NoEffect(PERCENTILES)),
+    option("lat_percentiles", &[], NoEffect(PERCENTILES)),
+    option("slat_percentiles", &[], NoEffect(PERCENTILES)),
+    option("percentile_list", &[], NoEffect(PERCENTILES)),
+    option("significant_figures", &[], NoEffect("figures are shown as far as they are certain")),
+    option("disk_util", &[], NoEffect("the counters of every disk below are always read")),
+    option("gtod_reduce", &[], NoEffect(TRACE)),
+    option("disable_lat", &[], NoEffect(TRACE)),
+    option("disable_clat", &[], NoEffect(TRACE)),
+    option("disable_slat", &[], NoEffect(TRACE)),
+    option("disable_bw_measurement", &["disable_bw"], NoEffect(TRACE)),
+    option("gtod_cpu", &[], NoEffect(TRACE)),
+    option("unified_rw_reporting", &[], Only(&["none", "0"], "directions are told apart; leave it out")),
+    option(
+        "continue_on_error",
+        &[],
+        Only(
+            &["none", "0"],
+            "operations that fail are counted and told, and after a thousand the run ends; leave it out",
+        ),
+    ),
+    option("error_dump", &[], NoEffect("errors are counted by their kind")),
+    option("profile", &[], Refused("type `fathom bench --profile`, or `fathom recipe`")),
+    option("cgroup", &[], Refused(CGROUP)),
+    option("cgroup_nodelete", &[], Refused(CGROUP)),
+    option("cgroup_weight", &[], Refused(CGROUP)),
+    option("uid", &[], Refused(ROOTS)),
+    option("gid", &[], Refused(ROOTS)),
+    option("kb_base", &[], Held("what k, m and g stand for in the values behind it")),
+    option("unit_base", &[], NoEffect("figures have their units beside them")),
+    option("hugepage-size", &[], NoEffect("buffers are aligned pages of memory")),
+    option("flow_id", &[], Refused(FLOW)),
+    option("flow", &[], Refused(FLOW)),
+    option("flow_watermark", &[], Refused(FLOW)),
+    option("flow_sleep", &[], Refused(FLOW)),
+    option("steadystate", &["ss"], Refused(STEADY)),
+    option("steadystate_duration", &["ss_dur"], Refused(STEADY)),
+    option("steadystate_ramp_time", &["ss_ramp"], Refused(STEADY)),
+    option("hipri", &[], Held("the engine's option iopoll or hipri")),
+    option("hipri_percentage", &[], Only(&["100"], "all operations are polled for, or none; leave it out")),
+    option("uncached", &[], Held("the engine's option dontcache")),
+    option("nowait", &[], Held("the option nowait of the engine vsync")),
+    option("fixedbufs", &[], Held("io_uring registers its buffers unless it is left out")),
+    option("registerfiles", &[], Held("io_uring registers its files unless it is left out")),
+    option("sqthread_poll", &[], Held("io_uring:sqpoll")),
+    option("sqthread_poll_cpu", &[], Held("io_uring:sqpoll=N")),
+    option("nonvectored", &[], NoEffect("io_uring has one buffer for each operation")),
+    option(
+        "force_async",
+        &[],
+        Only(OFF, "operations are not forced into threads of the kernel; leave it out"),
+    ),
+    option("userspace_reap", &[], NoEffect("completions are taken by io_getevents")),
+    option("cmdprio_percentage", &[], Only(OFF, CMDPRIO)),
+    option("cmdprio_class", &[], Refused(CMDPRIO)),
+    option("cmdprio", &[], Refused(CMDPRIO)),
+    option("cmdprio_bssplit", &[], Refused(CMDPRIO)),
+];
+
+/// Engines of fio that fathom has not, with why, and their own options.
+pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
+    (
+        "io_uring_cmd",
+        "it passes commands through to an NVMe device; type ioengine=io_uring on the block device",
+        &["cmd_type"],
+    ),
+    (
+        "sg",
+        "it passes SCSI commands through; type ioengine=psync on the block device",
+        &["sg_write_mode", "readfua", "writefua", "stream_id"],
+    ),
+    ("vsync", "it joins operations that lie beside each other; type ioengine=pvsync", &[]),
+    ("cpuio", "it does no I/O; leave the job out", &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
+    (
+        "net",
+        NETWORK,
+        &[
+            "hostname",
+            "port",
+            "protocol",
+            "proto",
+            "listen",
+            "pingpong",
+            "interface",
+            "ttl",
+            "nodelay",
+            "window_size",
+            "mss",
+        ],
+    ),
+    ("netsplice", NETWORK, &[]),
+    ("rdma", NETWORK, &["verb", "bindname"]),
+    ("librpma_apm_client", NETWORK, &["serverip", "direct_write_to_pmem"]),
+    ("librpma_apm_server", NETWORK, &["busy_wait_polling"]),
+    ("librpma_gpspm_client", NETWORK, &[]),
+    ("librpma_gpspm_server", NETWORK, &[]),
+    (
+        "rados",
+        CLUSTER,
+        &["clustername", "rbdname", "clientname", "conf", "pool", "busy_poll", "touch_objects"],
+    ),
+    ("rbd", CLUSTER, &[]),
+    (
+        "http",
+        "it speaks to object stores; mount the store, and name a file there",
+        &[
+            "http_host",
+            "http_user",
+            "http_pass",
+            "https",
+            "http_mode",
+            "http_s3_region",
+            "http_s3_key",
+            "http_s3_keyid",
+            "http_s3_sse_customer_key",
+            "http_s3_sse_customer_algorithm",
+            "http_s3_storage_class",
+            "http_swift_auth_token",
+            "http_verbose",
+        ],
+    ),
+    ("gfapi", CLUSTER, &["volume", "brick"]),
+    ("gfapi_async", CLUSTER, &[]),
+    ("libhdfs", CLUSTER, &["namenode", "hdfsdirectory", "chunk_size"]),
+    ("dfs", CLUSTER, &["cont", "object_class"]),
+    ("nfs", "it has a client of its own; mount the share, and name a file there", &["nfs_url"]),
+    ("nbd", "it has a client of its own; attach the device by nbd-client, and name it", &["uri"]),
+    ("libiscsi", "it has a client of its own; attach the device by iscsiadm, and name it", &[]),
+    ("ime_psync", CLUSTER, &[]),
+    ("ime_psyncv", CLUSTER, &[]),
+    ("ime_aio", CLUSTER, &[]),
+    ("mtd", "raw flash is not measured; leave the job out", &["skip_bad"]),
+    ("dev-dax", MEMORY, &[]),
+    ("pmemblk", MEMORY, &[]),
+    ("libpmem", MEMORY, &[]),
+    ("libcufile", "memory of graphics cards is not used; type ioengine=psync", &["gpu_dev_ids", "cuda_io"]),
+    ("libzbc", "zoned devices have no interface of their own here; leave the job out", &[]),
+    ("libblkio", "it is a library of drivers; type ioengine=io_uring on the block device", &[]),
+    (
+        "xnvme",
+        "it is a library of drivers; type ioengine=io_uring on the block device",
+        &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"],
+    ),
+    ("e4defrag", "it defragments files; leave the job out", &["donorname", "inplace"]),
+    ("falloc", "it allocates blocks and moves no data; leave the job out", &[]),
+    ("ftruncate", "it changes lengths and moves no data; leave the job out", &[]),
+    ("filecreate", FILES, &[]),
+    ("filestat", FILES, &["stat_type"]),
+    ("filedelete", FILES, &[]),
+    (
+        "exec",
+        "fathom runs no other programs; leave the job out",
+        &["program", "arguments", "grace_time", "std_redirect"],
+    ),
+    ("external", "fathom loads no engines; leave the job out", &[]),
+    ("cpp_null", "fathom loads no engines; type ioengine=null", &[]),
+    ("solarisaio", "it is of another operating system; type ioengine=libaio", &[]),
+    ("windowsaio", "it is of another operating system; type ioengine=libaio", &[]),
+];
+const NETWORK: &str = "it measures a network, not storage; leave the job out";
+const CLUSTER: &str =
+    "it has a client of its own; mount the file system or map the device, and name a file or device there";
+const MEMORY: &str =
+    "persistent memory is measured as a block device or file system on it; type ioengine=mmap or libaio";
+const FILES: &str = "it measures the making of files, not I/O in them; leave the job out";
+
+/// The option of that name, whichever of its names it is.
+pub fn find(name: &str) -> Option<&'static FioOption> {
+    OPTIONS.iter().find(|o| o.name == name || o.aliases.contains(&name))
+}
+
+/// The engine that an option belongs to, of those that fathom has not.
+pub(super) fn engine_of(name: &str) -> Option<&'static str> {
+    OTHER_ENGINES.iter().find(|(_, _, options)| options.contains(&name)).map(|(engine, ..)| *engine)
+}
+
+/// The name that is most like a word, if any is.
+pub(super) fn nearest(word: &str) -> Option<&'static str> {
+    const LIKENESS: f64 = 0.6;
+    let names = OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied());
+    // A long word is like none of them, and would take long to compare.
+    let like = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
+    names
+        .filter(|_| word.len() < 64)
+        .map(|name| (like(name), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .and_then(|(like, name)| (like >= LIKENESS).then_some(name))
+}
+
+#[test]
+fn no_name_is_there_twice_and_every_reason_says_what_to_do() {
+    let mut names: Vec<&str> =
+        OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()).collect();
+    names.extend(OTHER_ENGINES.iter().flat_map(|(_, _, options)| options.iter().copied()));
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    for option in OPTIONS {
+        let (Refused(why) | Only(_, why)) = option.how else { continue };
+        let says = [";", "type "].iter().any(|mark| why.contains(mark));
+        assert!(says, "{}: {why}", option.name);
+    }
+    assert_eq!((nearest("iodepht"), nearest("readwrit")), (Some("iodepth"), Some("readwrite")));
+    assert_eq!((nearest("xyzzyqq"), engine_of("http_host")), (None, Some("http")));
+}

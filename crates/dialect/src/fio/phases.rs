@@ -1,0 +1,144 @@
+//! Phases: which jobs run at once, and which wait for others.
+//!
+//! For: `stonewall`, `wait_for`, and one time for all that runs at once. Not for: what a job does ([`super::streams`]).
+
+use super::jobs::{Fault, Job};
+use super::streams::{Streams, streams};
+use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
+use model::spec::{JobSpec, PhaseSpec};
+
+/// The seed of a job that repeats its offsets, as every job of fio's does unless it says otherwise.
+const SEED: u64 = 0x6669_6f20_7365_6564;
+
+/// The specification, and for each stream of each phase the job that it came from.
+pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
+
+/// All jobs as one of ours.
+pub(super) fn specification(jobs: &[Job]) -> Result<Placed, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut read: Vec<(usize, Streams)> = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        match streams(job) {
+            Ok(streams) => read.push((at, streams)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { put_together(jobs, read).map_err(|fault| vec![fault]) } else { Err(faults) }
+}
+
+fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fault> {
+    let mut spec = JobSpec { seed: seed(jobs)?, cold: cold(jobs)?, ..JobSpec::default() };
+    let mut from: Vec<Vec<usize>> = Vec::new();
+    let mut present: Vec<(usize, Streams)> = Vec::new();
+    let mut groups: Vec<Vec<(usize, Streams)>> = Vec::new();
+    for (at, streams) in read {
+        let Some(job) = jobs.get(at) else { continue };
+        let beside: Vec<&Job> = present.iter().filter_map(|(at, _)| jobs.get(*at)).collect();
+        let waits = waits(job, &beside, jobs.get(..at).unwrap_or_default())?;
+        if !present.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
+            groups.push(std::mem::take(&mut present));
+        }
+        present.push((at, streams));
+    }
+    groups.push(present);
+    for group in groups {
+        let mut phase = times(jobs, &group)?;
+        let mut places = Vec::new();
+        for (at, streams) in group {
+            places.extend(std::iter::repeat_n(at, streams.all.len()));
+            phase.streams.extend(streams.all);
+            if let (true, Some(job)) = (phase.streams.len() > MAX_STREAMS, jobs.get(at)) {
+                return Err(job.fault("numjobs", format!("more than {MAX_STREAMS} jobs at once are not told apart; type group_reporting, or stonewall")));
+            }
+        }
+        spec.phases.push(phase);
+        from.push(places);
+        if let (true, Some(job)) = (spec.phases.len() > MAX_PHASES, jobs.first()) {
+            return Err(job.fault(
+                "stonewall",
+                format!("more than {MAX_PHASES} jobs one after another; divide the file"),
+            ));
+        }
+    }
+    let mut streams = spec.phases.iter_mut().flat_map(|p| &mut p.streams);
+    if let (Some(only), None) = (streams.next(), streams.next()) {
+        spec.name = only.name.take();
+    }
+    Ok((spec, from))
+}
+
+/// Whether a job waits for those that stand before it: all of them or none.
+fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
+    let Some(name) = job.text("wait_for").filter(|name| *name != "none") else { return Ok(false) };
+    if !before.iter().any(|b| b.name() == name) {
+        return Err(job.fault("wait_for", "there is no such job before this one; type the name of one"));
+    }
+    // What is not beside it is over.
+    let its = beside.iter().filter(|b| b.name() == name).count();
+    if its > 0 && its < beside.len() {
+        let why = "other jobs run beside that one, and a phase has one end; type stonewall";
+        return Err(job.fault("wait_for", why));
+    }
+    Ok(its > 0)
+}
+
+/// The times of jobs that run at once: one for all, since a phase has one.
+fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
+    let mut phase = PhaseSpec::default();
+    let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
+    let end = |s: &Streams| s.times.runtime.map(|t| t.saturating_add(s.times.delay));
+    for (at, streams) in group {
+        let Some(job) = jobs.get(*at) else { continue };
+        if streams.times.ramp != first.ramp {
+            return Err(job.fault(
+                "ramp_time",
+                "jobs that run at once have one ramp here; type the same for all, or stonewall",
+            ));
+        }
+        if end(streams) != group.first().and_then(|(_, s)| end(s)) {
+            return Err(job.fault("runtime", "jobs that run at once end at one time here; type the same runtime for all of them, or stonewall"));
+        }
+    }
+    phase.time = group.first().and_then(|(_, s)| end(s));
+    if phase.time.is_some() || first.ramp > 0 {
+        phase.warmup = Some(first.ramp);
+    }
+    Ok(phase)
+}
+
+/// One seed for everything; none where the clock is to decide.
+fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
+    let mut seeds: Vec<Option<u64>> = Vec::new();
+    for job in jobs {
+        let seed = match job.number("randseed")? {
+            Some(seed) => Some(seed),
+            None if job.on("randrepeat", true)? => Some(SEED),
+            None => None,
+        };
+        if seeds.first().is_some_and(|first| *first != seed) {
+            let option = if job.text("randseed").is_some() { "randseed" } else { "randrepeat" };
+            return Err(job.fault(
+                option,
+                "one seed decides all that is random; type the same for all jobs, in [global]",
+            ));
+        }
+        seeds.push(seed);
+    }
+    Ok(seeds.first().copied().flatten())
+}
+
+/// Whether the page cache is emptied of the files before.
+fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
+    let mut cold = None;
+    for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
+        let invalidate = job.on("invalidate", true)?;
+        if cold.is_some_and(|before| before != invalidate) {
+            return Err(job.fault(
+                "invalidate",
+                "the page cache is emptied for all jobs or for none; type the same for all, in [global]",
+            ));
+        }
+        cold = Some(invalidate);
+    }
+    Ok(cold)
+}

@@ -1,0 +1,280 @@
+//! What fio's texts become: told as texts and the streams that they are.
+//!
+//! For: the language as a whole. Not for: values, options and names by themselves, which have tests beside them.
+
+use super::around::Around;
+use super::options::{How, OPTIONS};
+use super::{Piece, read_around};
+use crate::Trouble;
+use model::job::{Batch, Cache, Clones, Create, Filling, Mix, Order, PerKind, Sharing, Sizes};
+use model::spec::{JobSpec, Rw, StreamSpec};
+
+/// A machine of a test.
+struct Test;
+
+impl Around for Test {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "DISK").then(|| "/dev/sdx".into())
+    }
+
+    fn number(&self, keyword: &str) -> Result<u64, String> {
+        if keyword == "$ncpus" { Ok(4) } else { Err("this test has none".into()) }
+    }
+
+    fn include(&self, _by: &str, name: &str) -> Result<String, String> {
+        match name {
+            "common.inc" => Ok("bs=8k\ndirect=1\n".into()),
+            "loop.inc" => Ok("include loop.inc\n".into()),
+            "sections.inc" => Ok("[no]\n".into()),
+            _ => Err("there is none".into()),
+        }
+    }
+}
+
+fn parsed(text: &str) -> Result<JobSpec, Trouble> {
+    let piece = Piece::File { name: "x.fio".into(), text: text.into() };
+    read_around(&[piece], &[], &|_| Vec::new(), &Test)
+}
+
+#[track_caller]
+fn job(text: &str) -> JobSpec {
+    parsed(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The only stream of a job with these options.
+#[track_caller]
+fn stream(options: &str) -> StreamSpec {
+    let job = job(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")));
+    let [phase] = job.phases.as_slice() else { panic!("{job:?}") };
+    let [stream] = phase.streams.as_slice() else { panic!("{job:?}") };
+    stream.clone()
+}
+
+/// Asserts that options are refused with all these words.
+#[track_caller]
+fn refused(options: &str, words: &[&str]) {
+    let text = format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n"));
+    let trouble = parsed(&text).map_or_else(|e| e.to_string(), |job| panic!("{text} is {job:?}"));
+    for word in words {
+        assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
+    }
+}
+
+#[test]
+fn a_job_of_nothing_but_a_size_is_what_it_is_in_fio() {
+    let job = job("[reader]\nsize=64m\n");
+    assert_eq!((job.name.as_deref(), job.phases.len(), job.cold), (Some("reader"), 1, Some(true)));
+    assert!(job.seed.is_some(), "offsets are the same in every call");
+    let stream = &job.phases[0].streams[0];
+    assert_eq!(stream.target, ["reader.0.0"]);
+    assert_eq!((stream.rw, stream.cache, stream.depth), (Some(Rw::Read), Some(Cache::Buffered), Some(1)));
+    assert_eq!(stream.bs, Some(PerKind::all(Sizes::Fixed(4096))));
+    assert_eq!((stream.passes, stream.size), (Some(1), Some(64 << 20)));
+    assert_eq!(stream.create, Some(Create { bytes: 64 << 20, filling: Filling::Data }));
+    assert_eq!(stream.engine.as_ref().map(|e| e.name.as_str()), Some("sync"));
+    assert_eq!(job.phases[0].time, None, "it ends by its size");
+}
+
+#[test]
+fn defaults_hold_for_what_stands_below_them() {
+    let job = job(
+        "; by hand\n[global]\nbs=8k\nioengine=libaio\niodepth=4 ; deep\nfilename=/dev/sda:/dev/sd\\:b\n\n[one]\nrw=randread\n[global]\nbs = 16k\n[two]\nstonewall\nrw=write\niodepth=2\n",
+    );
+    let of = |phase: usize| job.phases[phase].streams[0].clone();
+    assert_eq!(job.phases.len(), 2);
+    assert_eq!(
+        (of(0).bs, of(1).bs),
+        (Some(PerKind::all(Sizes::Fixed(8192))), Some(PerKind::all(Sizes::Fixed(16384))))
+    );
+    assert_eq!((of(0).depth, of(1).depth, of(1).name.as_deref()), (Some(4), Some(2), Some("two")));
+    assert_eq!(of(0).target, ["/dev/sda", "/dev/sd:b"]);
+    assert_eq!(of(0).sharing, Some(Sharing::RoundRobin));
+    assert_eq!(of(0).create, None, "without a size there is nothing to make");
+}
+
+#[test]
+fn variables_keywords_and_includes_are_put_in() {
+    let job = job("[global]\ninclude common.inc\n[a]\nfilename=${DISK}\nnumjobs=2*$ncpus\ngroup_reporting\n");
+    let stream = &job.phases[0].streams[0];
+    assert_eq!((stream.target.as_slice(), stream.workers), (["/dev/sdx".to_owned()].as_slice(), Some(8)));
+    assert_eq!((stream.cache, stream.clones), (Some(Cache::Direct), Some(Clones::Same)));
+    for (text, words) in [
+        ("[a]\nfilename=${NOPE}\n", ["NOPE is not set", "NOPE=VALUE"]),
+        ("[a]\nsize=$mb_memory\n", ["$mb_memory is not known", "type a number"]),
+        ("[a]\ninclude none.inc\n", ["cannot be included", "there is none"]),
+        ("[a]\ninclude loop.inc\n", ["too deeply", "take a line out"]),
+        ("[a]\ninclude sections.inc\n", ["has no sections", "[no]"]),
+    ] {
+        let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{job:?}"));
+        assert!(words.iter().all(|w| trouble.contains(w)), "{text}: {trouble}");
+    }
+}
+
+#[test]
+fn blocks_are_touched_as_fio_touches_them() {
+    assert_eq!(stream("rw=randread").random, Some(Order::Once), "the random map");
+    assert_eq!(stream("rw=randread norandommap").random, Some(Order::Random));
+    assert_eq!(stream("rw=randwrite blockalign=16k").random, Some(Order::Random), "which it turns off");
+    assert_eq!(stream("rw=randread random_distribution=zipf:1.2").random, Some(Order::Zipf(1.2)));
+    assert_eq!(stream("rw=randread norandommap percentage_random=30").random, Some(Order::Mixed(30.0)));
+    let mixed = stream("rw=randrw rwmixread=20 rwmixwrite=70 bs=4k,8k norandommap=1");
+    assert_eq!(mixed.mix, Some(Mix { read_percent: 30, trim_percent: 0 }), "what is said last holds");
+    let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
+    assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
+    let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
+    assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
+    assert_eq!(stream("rw=read:512k bs=1m").hole, Some(512 << 10));
+    let back = stream("rw=read:-8k bs=4k");
+    assert_eq!((back.backwards, back.stride), (Some(true), None));
+    assert_eq!(stream("rw=read:-12k bs=4k").stride, Some(8192));
+    let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
+    assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
+    refused("rw=rw", &["last read", "type rw=randrw"]);
+    refused("rw=randrw bssplit=4k/50:8k/50", &["each block once", "norandommap=1"]);
+    refused("rw=randread:8", &["leave the number out"]);
+    refused("rw=trimwrite", &["trim"]);
+    refused("rw=raed", &["no direction"]);
+    refused("bssplit=4k/50:8k/40", &["sum to 100"]);
+    refused("rw=randread random_distribution=zipf:1.2:0.5", &["hottest", "zipf:1.2"]);
+    refused("rw=read:-4k bs=4k", &["backwards"]);
+}
+
+#[test]
+fn engines_and_depths_are_those_of_fio() {
+    let uring = stream("ioengine=io_uring iodepth=32 iodepth_batch=8 hipri direct=1 registerfiles=1");
+    let words = uring.engine.as_ref().map(model::spec::EngineSpec::words);
+    assert_eq!(words.as_deref(), Some("io_uring:iopoll,plain-buffers"));
+    assert_eq!((uring.depth, uring.batch), (Some(32), Some(Batch { submit: 8, complete: 1 })));
+    assert_eq!(stream("ioengine=psync iodepth=32").depth, Some(1), "it has one, whatever is asked for");
+    assert_eq!(stream("ioengine=mmap").cache, Some(Cache::Mmap));
+    assert_eq!(stream("sync=dsync buffered=0").cache, Some(Cache::DirectDsync));
+    assert_eq!(stream("direct=1 buffered=1").cache, Some(Cache::Buffered), "what is said last holds");
+    let null = stream("ioengine=null iodepth=0x10");
+    assert_eq!((null.target.len(), null.cache, null.depth), (0, None, Some(16)));
+    refused("ioengine=http", &["object stores", "mount"]);
+    refused("ioengine=foo", &["no such engine", "type psync"]);
+    refused("hipri=1", &["ioengine=io_uring or pvsync2"]);
+    refused("http_host=x", &["fio's engine http"]);
+}
+
+#[test]
+fn clones_are_one_result_where_they_are_a_group() {
+    let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
+    assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));
+    assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
+    assert_eq!((own.limit.operations, own.limit_iops), (Some(30), Some(300.0)), "for each of them");
+    let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\n");
+    let offsets: Vec<_> =
+        apart.phases[0].streams.iter().map(|s| (s.offset, s.create.map(|c| c.bytes))).collect();
+    assert_eq!(offsets, [(None, Some(1 << 20)), (Some(1 << 20), Some(2 << 20))]);
+    let files = stream("nrfiles=2 directory=/a:/b filename_format=$jobname-$filenum");
+    assert_eq!(
+        (files.target.as_slice(), files.size),
+        (["/a/j-0".to_owned(), "/a/j-1".to_owned()].as_slice(), Some(512 << 10))
+    );
+    refused("numjobs=2 group_reporting offset_increment=1m", &["leave group_reporting out"]);
+    refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
+}
+
+#[test]
+fn a_job_ends_by_its_size_unless_it_is_time_based() {
+    assert_eq!(stream("loops=3").passes, Some(3));
+    assert_eq!(stream("io_size=10k loops=2").limit.bytes, Some(16 << 10), "whole operations");
+    let timed = job("[j]\nsize=1m\nruntime=5\ntime_based\nramp_time=1\n");
+    assert_eq!((timed.phases[0].time, timed.phases[0].warmup), (Some(5_000_000_000), Some(1_000_000_000)));
+    assert_eq!(timed.phases[0].streams[0].passes, None);
+    let both = job("[a]\nsize=1m\nruntime=5\n[b]\nsize=1m\nstartdelay=2\nruntime=3s\n");
+    assert_eq!(both.phases[0].time, Some(5_000_000_000), "both end at once");
+    refused("time_based", &["for how long"]);
+    refused("ramp_time=1", &["type time_based and runtime"]);
+    refused("runtime=(60)", &["microseconds"]);
+    let uneven = parsed("[a]\nsize=1m\nruntime=5\n[b]\nsize=1m\n");
+    assert!(uneven.is_err_and(|e| e.to_string().contains("same runtime")));
+}
+
+#[test]
+fn who_waits_for_all_before_it_begins_a_phase() {
+    let wait =
+        "[global]\nsize=1m\nfilename=f\n[w]\nrw=write\n[r]\nwait_for=w\n[s]\nwait_for=r\n[t]\nwait_for=w\n";
+    let job = job(wait);
+    assert_eq!(job.phases.iter().map(|p| p.streams.len()).collect::<Vec<_>>(), [1, 1, 2]);
+    let beside = parsed("[global]\nsize=1m\n[a]\n[b]\n[c]\nwait_for=a\n");
+    assert!(beside.is_err_and(|e| e.to_string().contains("type stonewall")));
+    refused("wait_for=x", &["no such job"]);
+}
+
+#[test]
+fn words_of_a_command_line_are_sections_too() {
+    let option = |name: &str, value: &str| Piece::Option { name: name.into(), value: value.into() };
+    let line = [
+        option("bs", "8k"),
+        option("name", "a"),
+        option("size", "1m"),
+        option("name", "b"),
+        option("size", "2m"),
+        option("rw", "write"),
+    ];
+    let all = read_around(&line, &[], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    let streams = &all.phases[0].streams;
+    assert_eq!(streams.iter().map(|s| s.size).collect::<Vec<_>>(), [Some(1 << 20), Some(2 << 20)]);
+    assert!(streams.iter().all(|s| s.bs == Some(PerKind::all(Sizes::Fixed(8192)))));
+    let one = read_around(&line, &["b".into()], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(one.name.as_deref(), Some("b"));
+    let wrong = [option("name", "a"), option("iodepht", "3")];
+    let trouble =
+        read_around(&wrong, &[], &|_| Vec::new(), &Test).map_or_else(|e| e.to_string(), |j| panic!("{j:?}"));
+    assert!(trouble.contains("--> command line:1:10") && trouble.contains("type iodepth"), "{trouble}");
+    let file = Piece::File { name: "f.fio".into(), text: "[f]\nsize=1m\n".into() };
+    let two = [option("name", "a"), option("size", "1m"), file];
+    let two = read_around(&two, &[], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(two.phases.len(), 2, "a further file waits for what stands before it");
+}
+
+#[test]
+fn every_mistake_has_its_place_and_its_cure() {
+    for (text, place, words) in [
+        ("", "1:1", ["there is no job", "[NAME]"]),
+        ("bs=4k\n", "1:1", ["in a section", "[global]"]),
+        ("[a\n", "1:1", ["name in brackets", "[NAME]"]),
+        ("[a]\nsize=4kx\n", "2:1", ["'4kx'", "type one such as 4096"]),
+        ("[a]\nsize=10%\n", "2:1", ["share of the file", "type a size"]),
+        ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
+        ("[a]\nverify=md5\n", "2:1", ["verify=md5", "fathom verify"]),
+        ("[a]\n  write_bw_log=x\n", "2:3", ["write_bw_log=x", "fathom show"]),
+        ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one call"]),
+        ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
+    ] {
+        let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{text:?} is {job:?}"));
+        assert!(trouble.contains(&format!("--> x.fio:{place}\n")), "not at {place}:\n{trouble}");
+        assert!(words.iter().all(|w| trouble.contains(w)), "{words:?} not in:\n{trouble}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_is_told_once() {
+    let job = job("[global]\nthread\ngtod_reduce=1\n[a]\nsize=1mib\n[b]\nsize=1m\nthread=1\nfilename=x;y\n");
+    let all = job.remarks.join("\n");
+    assert_eq!(all.matches("thread changes nothing").count(), 1, "{all}");
+    assert!(all.contains("powers of ten") && all.contains("'filename=x' is all of it"), "{all}");
+}
+
+#[test]
+fn every_option_that_is_held_is_asked_for() {
+    let sources = [
+        include_str!("access.rs"),
+        include_str!("jobs.rs"),
+        include_str!("names.rs"),
+        include_str!("phases.rs"),
+        include_str!("streams.rs"),
+    ];
+    for option in OPTIONS {
+        let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
+        let known_by_all = option.name == "new_group";
+        match option.how {
+            How::Held(_) => assert!(asked || known_by_all, "{} is held, and nobody asks for it", option.name),
+            _ => {
+                assert!(!asked || option.name == "description", "{} is asked for, and not held", option.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Values as fio reads them: numbers with its units, times, percents, lists for each direction, arithmetic in parentheses.
+//!
+//! For: the same number as fio takes where fio takes it whole, and a message where fio would stop reading in the middle (`4kx` is 4k
+//! there). Not for: what a value is for ([`super::translate`]).
+//!
+//! `kib`, `mib` and the like are powers of ten there unless `kb_base=1000`, which makes them powers of two and `k`, `m` powers of
+//! ten. That is how it is; [`Units::notable`] tells who has to be told.
+
+/// Deepest nesting of parentheses.
+const DEEPEST: u32 = 40;
+/// Longest expression in bytes.
+const LONGEST: usize = 400;
+
+/// What suffixes stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Units {
+    /// `kb_base`: 1024 unless said.
+    pub(super) base: u64,
+}
+
+/// A size that may be a share of what is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Size {
+    Bytes(u64),
+    Percent(f64),
+}
+
+/// What a bare number of a time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bare {
+    Seconds,
+    Microseconds,
+}
+
+impl Units {
+    pub(super) const USUAL: Self = Self { base: 1024 };
+
+    /// Whether a value has a unit that means something else here than it looks like.
+    pub(super) fn notable(self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))
+    }
+
+    /// Bytes, or percent.
+    pub(super) fn size(self, text: &str) -> Result<Size, String> {
+        let text = text.trim();
+        if let Some(share) = text.strip_suffix('%') {
+            let share = share.parse::<f64>().ok().filter(|p| *p > 0.0 && *p <= 100.0);
+            return share
+                .map(Size::Percent)
+                .ok_or_else(|| not(text, "a share; type a number from 1% to 100%"));
+        }
+        self.whole(text).map(Size::Bytes)
+    }
+
+    /// A whole number, which in fio may have a suffix wherever it stands.
+    pub(super) fn whole(self, text: &str) -> Result<u64, String> {
+        let advice = "a number; type one such as 4096, 4k or 1g";
+        let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| not(text, advice))?;
+        // Up to here a float holds every whole number.
+        if (0.0..=9.0e15).contains(&value) { Ok(value.floor() as u64) } else { Err(not(text, advice)) }
+    }
+
+    fn factor(self, suffix: &str) -> Option<f64> {
+        let other = if self.base == 1000 { 1024 } else { 1000 };
+        let power = |letter: char| "kmgtp".find(letter).map(|at| at as i32 + 1);
+        let mut chars = suffix.chars();
+        let Some(first) = chars.next() else { return Some(1.0) };
+        match (power(first), chars.as_str()) {
+            (None, "") if first == 'b' => Some(1.0),
+            (Some(power), "" | "b" | "i") => Some((self.base as f64).powi(power)),
+            (Some(power), "ib") => Some(f64::from(other).powi(power)),
+            _ => None,
+        }
+    }
+
+    /// A number with a suffix, or an expression in parentheses.
+    fn number(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        let text = text.trim().to_ascii_lowercase();
+        if text.is_empty() || text.len() > LONGEST {
+            return None;
+        }
+        let mut expression = Expression { rest: &text, factor: &factor };
+        let value = if text.starts_with('(') { expression.sum(0) } else { expression.literal() };
+        value.filter(|v| v.is_finite() && expression.rest.trim().is_empty())
+    }
+}
+
+/// A time in ns.
+pub(super) fn time(text: &str, bare: Bare) -> Result<u64, String> {
+    let advice = match bare {
+        Bare::Seconds => "a time; type seconds, or a number with d, h, m, s, ms or us",
+        Bare::Microseconds => "a time; type microseconds, or a number with d, h, m, s, ms or us",
+    };
+    let factor = |suffix: &str| match (suffix, bare) {
+        ("us" | "usec", _) | ("", Bare::Microseconds) => Some(1e3),
+        ("ms" | "msec", _) => Some(1e6),
+        ("s" | "sec", _) | ("", Bare::Seconds) => Some(1e9),
+        ("m", _) => Some(60e9),
+        ("h", _) => Some(3600e9),
+        ("d", _) => Some(86_400e9),
+        _ => None,
+    };
+    // In parentheses fio takes each number for microseconds, whatever the option.
+    let alone = (!text.trim().starts_with('(')).then(|| Units::number(text, factor)).flatten();
+    let value = alone.ok_or_else(|| not(text, advice))?;
+    if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(not(text, advice)) }
+}
+
+/// Arithmetic without units, as fio hands a value with a keyword such as `$ncpus` to `bc`.
+pub(super) fn calculate(text: &str) -> Option<String> {
+    let bare = |suffix: &str| suffix.is_empty().then_some(1.0);
+    if text.len() > LONGEST {
+        return None;
+    }
+    let text = text.to_ascii_lowercase();
+    let mut expression = Expression { rest: &text, factor: &bare };
+    let value = expression.sum(0).filter(|v| v.is_finite() && expression.rest.trim().is_empty())?;
+    // It calculates with whole numbers.
+    Some(format!("{:.0}", value.trunc()))
+}
+
+/// An expression that is read from its beginning.
+struct Expression<'e> {
+    rest: &'e str,
+    factor: &'e dyn Fn(&str) -> Option<f64>,
+}
+
+impl Expression<'_> {
+    fn take(&mut self, any: &[char]) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        let found = self.rest.chars().next().filter(|c| any.contains(c))?;
+        self.rest = &self.rest[found.len_utf8()..];
+        Some(found)
+    }
+
+    fn sum(&mut self, depth: u32) -> Option<f64> {
+        let mut value = self.product(depth)?;
+        while let Some(sign) = self.take(&['+', '-']) {
+            let next = self.product(depth)?;
+            value = if sign == '+' { value + next } else { value - next };
+        }
+        Some(value)
+    }
+
+    fn product(&mut self, depth: u32) -> Option<f64> {
+        let mut value = self.power(depth)?;
+        while let Some(sign) = self.take(&['*', '/', '%']) {
+            let next = self.power(depth)?;
+            value = match sign {
+                '*' => value * next,
+                '/' => value / next,
+                _ => value % next,
+            };
+        }
+        Some(value)
+    }
+
+    fn power(&mut self, depth: u32) -> Option<f64> {
+        let value = self.term(depth)?;
+        if self.take(&['^']).is_some() {
+            // From the right, as it is written.
+            return Some(value.powf(if depth < DEEPEST { self.power(depth + 1)? } else { return None }));
+        }
+        Some(value)
+    }
+
+    fn term(&mut self, depth: u32) -> Option<f64> {
+        if depth >= DEEPEST {
+            return None;
+        }
+        if self.take(&['-']).is_some() {
+            return self.term(depth + 1).map(|v| -v);
+        }
+        if self.take(&['(']).is_none() {
+            return self.literal();
+        }
+        let value = self.sum(depth + 1)?;
+        self.take(&[')'])?;
+        Some(value)
+    }
+
+    /// A number with its unit.
+    fn literal(&mut self) -> Option<f64> {
+        self.rest = self.rest.trim_start();
+        let hex = self.rest.starts_with("0x");
+        let is_digit = |c: char| if hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' };
+        let from = if hex { 2 } else { 0 };
+        let end = self.rest[from..].find(|c| !is_digit(c)).map_or(self.rest.len(), |at| at + from);
+        let (digits, rest) = self.rest.split_at(end);
+        let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (suffix, rest) = rest.split_at(end);
+        let value = if hex {
+            u64::from_str_radix(digits.get(2..)?, 16).ok()? as f64
+        } else {
+            digits.parse::<f64>().ok()?
+        };
+        self.rest = rest;
+        Some(value * (self.factor)(suffix)?)
+    }
+}
+
+/// A switch: said alone it is on.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text.trim() {
+        "" | "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(not(text, "a switch; type 1 or 0")),
+    }
+}
+
+/// Values for reads, writes and trims: one holds for all, two for reads and the rest; what is empty keeps its default.
+pub(super) fn triplet(text: &str) -> Result<[Option<&str>; 3], String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let some = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
+    let get = |at: usize| parts.get(at).copied().filter(|p| some(p).is_some());
+    match parts.len() {
+        1 => Ok([get(0), get(0), get(0)]),
+        2 => Ok([get(0), get(1), get(1)]),
+        3 => Ok([get(0), get(1), get(2)]),
+        _ => Err(not(text, "values for three directions; type READ,WRITE,TRIM")),
+    }
+}
+
+/// CPUs as in `0-3,8`, or `0-3:8` with fio's other mark between them.
+pub(super) fn list(text: &str) -> String {
+    text.replace(':', ",")
+}
+
+/// Numbers of the bits of a mask.
+pub(super) fn mask(text: &str) -> Result<String, String> {
+    let bits = Units::USUAL.whole(text)?;
+    let numbers: Vec<String> =
+        (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
+    if numbers.is_empty() {
+        Err(not(text, "a mask of CPUs; type one such as 0x3"))
+    } else {
+        Ok(numbers.join(","))
+    }
+}
+
+fn not(text: &str, what: &str) -> String {
+    let short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    format!("'{short}' is not {what}")
+}
+
+#[test]
+fn sizes_are_those_of_fio() {
+    let of = |text: &str| Units::USUAL.size(text);
+    for (text, bytes) in [
+        ("4096", 4096),
+        ("4k", 4096),
+        ("4K", 4096),
+        ("4kb", 4096),
+        ("1mi", 1 << 20),
+        ("1mib", 1_000_000),
+        ("0x10k", 16 << 10),
+        ("512b", 512),
+        ("1.5g", 3 << 29),
+        ("(4*1024)", 4096),
+        ("(1g + 1m) ", (1 << 30) + (1 << 20)),
+        ("(2^10*(3-1))", 2048),
+    ] {
+        assert_eq!(of(text), Ok(Size::Bytes(bytes)), "{text}");
+    }
+    assert_eq!(of("20%"), Ok(Size::Percent(20.0)));
+    let si = Units { base: 1000 };
+    assert_eq!((si.size("1m"), si.size("1mib")), (Ok(Size::Bytes(1_000_000)), Ok(Size::Bytes(1 << 20))));
+    assert!(Units::USUAL.notable("1MiB") && !si.notable("1MiB") && !Units::USUAL.notable("1mi"));
+    for bad in
+        ["", "4kx", "1e3", "4*1024", "k", "-1", "(1", "1)", "0%", "101%", "(1/0)", "0x", "9999999999999p"]
+    {
+        assert!(of(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
+    assert!(of(&"(".repeat(300)).is_err() && of(&format!("({})", "-".repeat(300))).is_err());
+}
+
+#[test]
+fn times_have_seconds_or_microseconds_where_nothing_is_said() {
+    let of = |text: &str| time(text, Bare::Seconds);
+    assert_eq!((of("60"), of("500ms"), of("1m")), (Ok(60_000_000_000), Ok(500_000_000), Ok(60_000_000_000)));
+    assert_eq!((of("2h"), of("10us")), (Ok(7_200_000_000_000), Ok(10_000)));
+    assert_eq!(time("100", Bare::Microseconds), Ok(100_000));
+    assert!(of("1min").is_err() && of("").is_err() && of("(2*30)").is_err());
+}
+
+#[test]
+fn keywords_are_calculated_with_whole_numbers() {
+    assert_eq!(calculate("2*4").as_deref(), Some("8"));
+    assert_eq!(calculate("10*10/3").as_deref(), Some("33"));
+    assert_eq!(calculate("2*x"), None);
+}
+
+#[test]
+fn directions_are_divided_by_commas() {
+    assert_eq!(triplet("4k"), Ok([Some("4k"); 3]));
+    assert_eq!(triplet("4k,8k"), Ok([Some("4k"), Some("8k"), Some("8k")]));
+    assert_eq!(triplet(",8k,"), Ok([None, Some("8k"), None]));
+    assert!(triplet("1,2,3,4").is_err());
+    assert_eq!(mask("0x5").as_deref(), Ok("0,2"));
+    assert!(mask("0").is_err());
+}

@@ -1,0 +1,175 @@
+//! Files that are made where they are missing, and kept: marked as ours, so that the next call may make them again.
+//!
+//! For: files that a workload names before they are there. Not for: test files, which are gone at the end
+//! ([`crate::test_file`]), nor files of the user's, which nothing here touches.
+//!
+//! The mark is an extended attribute with the number of the inode, so that a copy of the file has none that counts. Where a file
+//! system keeps no such attributes the file is the user's from then on.
+
+use crate::error::MachineError;
+use crate::root::Root;
+use crate::test_file::Writer;
+use crate::{extents, rest, safety};
+use model::identity::Identity;
+use model::job::{Create, Filling};
+use model::units::MIB;
+use rustix::fs::{FallocateFlags, OFlags, XattrFlags, fallocate, fgetxattr, fsetxattr, getxattr};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Name of the mark.
+const MARK: &str = "user.fathom.kept";
+/// More than a number of an inode has digits.
+const MARK_BYTES: usize = 24;
+
+/// Whether a path leads to a file that fathom made and kept.
+pub fn is_ours(path: &Path) -> bool {
+    let mut mark = [0; MARK_BYTES];
+    let Ok(facts) = std::fs::symlink_metadata(path) else { return false };
+    let said = getxattr(path, MARK, &mut mark).ok().and_then(|n| mark.get(..n));
+    facts.is_file() && said == Some(facts.ino().to_string().as_bytes())
+}
+
+/// The same of a file that is open.
+fn bears_mark(file: &File) -> io::Result<bool> {
+    let mut mark = [0; MARK_BYTES];
+    let ino = file.metadata()?.ino().to_string();
+    let said = fgetxattr(file, MARK, &mut mark).ok().and_then(|n| mark.get(..n));
+    Ok(said == Some(ino.as_bytes()))
+}
+
+/// Makes a file; or makes one again that is ours, which is what the plan found. `progress` gets bytes done and bytes in all.
+///
+/// # Errors
+/// Where there is something that the plan did not find, no permission, no room; where the stop flag came up.
+pub fn make(
+    root: &Root,
+    path: &Path,
+    create: Create,
+    planned: Option<&Identity>,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), MachineError> {
+    let failed = |e: io::Error| MachineError::at(path, "made", &e);
+    let file = match planned {
+        None => begin(path).map_err(failed)?,
+        Some(_) => again(root, path, planned)?,
+    };
+    match create.filling {
+        Filling::Data => fill(path, &file, create.bytes, seed, stop, progress)?,
+        Filling::Blocks => allocate(&file, create.bytes).map_err(failed)?,
+        Filling::Nothing => file.set_len(0).map_err(failed)?,
+    }
+    file.sync_all().map_err(failed)?;
+    // Nobody is to read from memory what was written for later; where it stays, the checks tell.
+    let _ = rest::evict(&file);
+    Ok(())
+}
+
+/// A new file with the mark.
+fn begin(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).write(true).create_new(true).open(path)?;
+    let ino = file.metadata()?.ino().to_string();
+    // Without it the next call asks before it writes.
+    let _ = fsetxattr(&file, MARK, ino.as_bytes(), XattrFlags::empty());
+    Ok(file)
+}
+
+/// One that was made before.
+fn again(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<File, MachineError> {
+    safety::must_be_at(root, path, planned)?;
+    let nonblock = OFlags::NONBLOCK.bits() as i32;
+    let open = |write: bool| {
+        let file = File::options().read(true).write(write).custom_flags(nonblock).open(path);
+        let file = file.map_err(|e| MachineError::at(path, "opened", &e))?;
+        safety::must_be_open(root, path, &file, planned).map(|()| file)
+    };
+    // Before it is opened for writing, since from then on fathom itself is a user.
+    safety::users_unseen(root, path, &open(false)?)?;
+    let file = open(true)?;
+    match bears_mark(&file) {
+        Ok(true) => Ok(file),
+        _ => Err(MachineError::Refused(format!(
+            "{} is not the file that fathom made there, and was not written; name another, or remove it",
+            model::name::shown(path)
+        ))),
+    }
+}
+
+/// Gives a file its length with data everywhere; leaves it as it is where it has that.
+fn fill(
+    path: &Path,
+    file: &File,
+    bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), MachineError> {
+    let failed = |e: io::Error| MachineError::at(path, "filled", &e);
+    let there = file.metadata().map_err(failed)?.len();
+    let whole = extents::look(file).is_ok_and(|e| e.hole_bytes == 0 && e.unwritten_bytes == 0);
+    let from = if whole { there } else { 0 };
+    if from >= bytes {
+        return Ok(());
+    }
+    let mut writer = file.try_clone().and_then(|f| Writer::over(f, false, seed)).map_err(failed)?;
+    for at in (from / MIB * MIB..bytes).step_by(MIB as usize) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(MachineError::Refused(format!(
+                "interrupted while {} was filled; it is kept as far as it was",
+                model::name::shown(path)
+            )));
+        }
+        writer.next(at).map_err(failed)?;
+        progress((at + MIB).min(bytes), bytes);
+    }
+    // The last piece may go beyond.
+    file.set_len(bytes.max(there)).map_err(failed)
+}
+
+/// Makes it new with all blocks allocated; as long as it grows where the file system allocates none.
+fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    file.set_len(0)?;
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(path: &Path, bytes: u64, filling: Filling) -> Result<(), MachineError> {
+        let planned = crate::identity::of_path(path).ok();
+        let stop = AtomicBool::new(false);
+        make(&Root::real(), path, Create { bytes, filling }, planned.as_ref(), 7, &stop, &mut |_, _| {})
+    }
+
+    #[test]
+    fn what_was_made_is_ours_and_a_copy_is_not() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let (path, copy) = (dir.path().join("a"), dir.path().join("b"));
+        made(&path, 3 * MIB + 5, Filling::Data)?;
+        let data = std::fs::read(&path)?;
+        assert_eq!(data.len() as u64, 3 * MIB + 5);
+        assert!(data.chunks(4096).all(|block| block.iter().any(|b| *b != 0)), "data, not holes");
+        assert!(is_ours(&path));
+        made(&path, 2 * MIB, Filling::Data)?;
+        assert_eq!(std::fs::read(&path)?, data, "what is there already stays");
+        made(&path, MIB, Filling::Nothing)?;
+        assert_eq!(std::fs::metadata(&path)?.len(), 0);
+        made(&path, MIB, Filling::Blocks)?;
+        made(&path, MIB, Filling::Data)?;
+        assert!(std::fs::read(&path)?.iter().any(|b| *b != 0), "blocks alone are no data");
+        let status = std::process::Command::new("cp").arg("-a").args([&path, &copy]).status()?;
+        assert!(status.success() && !is_ours(&copy));
+        assert!(made(&copy, MIB, Filling::Nothing).is_err(), "what is not ours is not touched");
+        assert_eq!(std::fs::metadata(&copy)?.len(), MIB);
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! Files that are made where they are missing, and kept.
+//!
+//! For: how large, and what is in them. Not for: making them (crate `machine`), nor test files, which are gone at the end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A file that is made where it is missing, and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Create {
+    /// Its length.
+    pub bytes: u64,
+    /// What is in it before the first run.
+    pub filling: Filling,
+}
+
+/// What is in a file before the first run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Filling {
+    /// Nothing: it grows by what is written.
+    Nothing,
+    /// Allocated blocks that were never written.
+    Blocks,
+    /// Data that nothing else has.
+    #[default]
+    Data,
+}
+
+impl Filling {
+    /// All of them with their words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("data", Self::Data), ("blocks", Self::Blocks), ("nothing", Self::Nothing)];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, filling)| *filling == self).map_or("", |(word, _)| word)
+    }
+}

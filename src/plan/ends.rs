@@ -1,0 +1,40 @@
+//! Ends: how much a stream moves where it ends by passes.
+//!
+//! For: passes over what is there, in bytes. Not for: ends by a count or a time, which are said as they are.
+
+use model::job::{Clones, Order, Stream};
+
+/// The bytes after which a stream ends: as said, or after so many passes over these spans, whichever comes first.
+pub(super) fn bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -> Option<u64> {
+    let Some(passes) = passes else { return stream.limit.bytes };
+    let one: u64 = spans.iter().map(|span| pass_bytes(stream, *span)).sum();
+    let clones = if stream.clones == Some(Clones::Same) { u64::from(stream.workers) } else { 1 };
+    let all = one.saturating_mul(u64::from(passes)).saturating_mul(clones);
+    Some(stream.limit.bytes.map_or(all, |said| said.min(all)).max(1))
+}
+
+/// What a pass over a span moves: as many operations as fit into it.
+fn pass_bytes(stream: &Stream, span: u64) -> u64 {
+    let size = u64::from(stream.access.smallest_bytes().max(1));
+    let step = match stream.access.lines.first().map(|l| &l.order) {
+        Some(Order::Sequential(steps)) if steps.stride_bytes > 0 => steps.stride_bytes,
+        Some(Order::Sequential(steps)) => size + steps.hole_bytes,
+        _ => size,
+    };
+    let fits = span.checked_sub(size).map_or(0, |rest| rest / step.max(1) + 1);
+    fits.saturating_mul(size)
+}
+
+#[test]
+fn a_pass_has_as_many_operations_as_fit() {
+    use model::job::{Access, Pattern, Steps};
+    let mut stream = Stream::plain(Access::plain(Pattern::Sequential, 1 << 20, 100), 1, 1, "sync");
+    assert_eq!(pass_bytes(&stream, (10 << 20) + 5), 10 << 20);
+    // fio: 128 MiB by operations of 1 MiB with holes of 512 KiB are 85.
+    stream.access.lines[0].order = Order::Sequential(Steps { hole_bytes: 512 << 10, ..Steps::default() });
+    assert_eq!(pass_bytes(&stream, 128 << 20), 85 << 20);
+    assert_eq!(pass_bytes(&stream, 5), 0);
+    let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
+    assert_eq!(bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
+    assert_eq!(bytes(None, &clones, &[128 << 20]), None);
+}
