@@ -18,6 +18,7 @@ mod doctor;
 mod evidence;
 mod false_numbers;
 mod fidelity;
+mod fio;
 mod fio_out;
 mod foreign;
 mod group;
