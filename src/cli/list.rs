@@ -6,6 +6,7 @@ use crate::history::{self, Filter, ListRequest};
 use clap::ValueEnum;
 use model::entry::Listing;
 use model::report::Verdict;
+use model::session_table::RowsOf;
 use report::Format;
 
 /// List earlier sessions, newest first.
@@ -39,6 +40,13 @@ pub struct Args {
     /// Only those that began then or before; a day counts whole
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
+    /// As one table: what each came to, with a column for each result of the newest one's work (--job chooses another); with
+    /// =devices a row for each device, by its newest session
+    #[arg(
+        long, value_name = "ROWS", help_heading = OUTPUT, value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "sessions"
+    )]
+    table: Option<RowsWord>,
     /// The newest N of them, 0 for all [default: 40 as text, all otherwise]
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     limit: Option<u32>,
@@ -48,6 +56,15 @@ pub struct Args {
     /// Form of the list
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
     format: &'static Format,
+}
+
+/// What `--table` takes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RowsWord {
+    /// A row for each session
+    Sessions,
+    /// A row for each device, by its newest session
+    Devices,
 }
 
 /// What `--verdict` takes.
@@ -66,8 +83,12 @@ impl Args {
             VerdictWord::Suspect => Verdict::Suspect,
             VerdictWord::Invalid => Verdict::Invalid,
         });
+        let table = self.table.map(|rows| match rows {
+            RowsWord::Sessions => RowsOf::Sessions,
+            RowsWord::Devices => RowsOf::Devices,
+        });
         let Self { target, device, job, tag, since, until, limit, rebuild, format, .. } = self;
         let filter = Filter { target, device, job, verdict, tag, since, until };
-        ListRequest { filter, limit, rebuild, format }
+        ListRequest { filter, limit, rebuild, table, format }
     }
 }

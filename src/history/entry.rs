@@ -7,11 +7,12 @@ use super::files::{Found, Stamp};
 use super::fingerprint::fingerprint;
 use crate::session;
 use analysis::Judging;
-use model::entry::{Device, Entry, Mark};
+use model::entry::{Device, Entry, Figure, Mark};
 use model::finding::Outcome;
 use model::record::Record;
 use model::record::frame::Unreadable;
-use model::report::Ending;
+use model::report::{Ending, Measured, QuotedRate};
+use model::study::Studied;
 
 /// Reads and judges a session. One that cannot be read has an entry that says so.
 pub(super) fn read(found: &Found) -> Entry {
@@ -47,6 +48,10 @@ fn judge(entry: &mut Entry, record: &Record) {
     entry.targets = plan.targets.iter().map(|t| t.path.clone()).collect();
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
+    // A grid, a load curve and the like have tables of their own.
+    if matches!(report.study, Studied::Jobs | Studied::Profile(_)) {
+        entry.figures = report.results.iter().map(figure).collect();
+    }
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts = report.hosts;
     entry.fingerprint = Some(fingerprint(header));
@@ -55,6 +60,11 @@ fn judge(entry: &mut Entry, record: &Record) {
     entry.findings.sort();
     entry.findings.dedup();
     entry.version = Some(header.version.clone());
+}
+
+fn figure(result: &Measured) -> Figure {
+    let QuotedRate { unit, value, interval } = result.quoted_rate();
+    Figure { name: result.name.clone(), unit: unit.into(), value, interval, verdict: result.verdict }
 }
 
 /// When it began, ns since 1970: by its own word, else by the last change of its file.

@@ -6,10 +6,12 @@
 use super::files::Files;
 use super::filter::Filter;
 use super::index;
+use super::table::table;
 use crate::failure::Failure;
 use crate::{session, stderr, stdout};
 use model::entry::Listing;
 use model::report::Ending;
+use model::session_table::{RowsOf, SessionTable};
 use report::{Format, Style, TEXT};
 use std::process::ExitCode;
 
@@ -25,6 +27,8 @@ pub struct Request {
     pub limit: Option<u32>,
     /// Whether the index is made anew before.
     pub rebuild: bool,
+    /// As a table of what each came to; `None` for a list.
+    pub table: Option<RowsOf>,
     /// How it is printed.
     pub format: &'static Format,
 }
@@ -41,6 +45,8 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     }
     let most = match request.limit {
         Some(0) => None,
+        // The newest session of a disk may be an old one.
+        None if request.table == Some(RowsOf::Devices) => None,
         None if request.format.name == TEXT.name => Some(SCREENFUL),
         said => said,
     };
@@ -51,6 +57,12 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         let Some(found) = files.by_id.get(&entry.id) else { continue };
         entry.path = model::name::text(&found.path);
         entry.running = entry.ending == Some(Ending::Cut) && session::is_running(&found.path);
+    }
+    if let Some(rows_of) = request.table {
+        let beyond = asked_for.saturating_sub(entries.len() as u64);
+        let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
+        stdout::report(format, &table(&entries, rows_of, beyond), Style::default())?;
+        return Ok(ExitCode::SUCCESS);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());
     stdout::report(request.format, &Listing { entries, asked_for, sessions, bytes }, Style::default())?;

@@ -20,6 +20,7 @@ mod index;
 mod list;
 mod say;
 mod schema;
+mod table;
 
 pub use annotations::said;
 pub use dates::{since, until};

@@ -25,6 +25,10 @@ pub(super) const STEPS: &[&str] = &[
     -- The verdict is the worst of what is quoted, and no longer that of the headline.
     DELETE FROM session;
 ",
+    "
+    -- Each result has a figure of its own, for tables of sessions.
+    DELETE FROM session;
+",
 ];
 
 /// Why an index is of no use.

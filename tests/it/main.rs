@@ -51,6 +51,7 @@ mod stage;
 mod stored;
 mod sustained;
 mod sweep;
+mod tables;
 mod trace;
 mod verify;
 mod widths;

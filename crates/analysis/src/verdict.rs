@@ -7,9 +7,8 @@ use crate::findings::{CaseAnswers, about};
 use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
-use model::job::Pattern;
 use model::record::Record;
-use model::report::{AnswerWord, Counts, Headline, Measured, Report, Verdict};
+use model::report::{AnswerWord, Counts, Headline, Measured, QuotedRate, Report, Verdict};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -37,15 +36,7 @@ pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Mea
     let Some(result) = headline_result(record, answered, results) else {
         return Headline { name: "nothing".into(), value: None, unit: "IOPS".into(), interval: None };
     };
-    let phase = result.job.phases.get(result.phase as usize);
-    let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
-    let sequential = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Sequential));
-    let total = result.total.as_ref().filter(|_| !result.void);
-    let (unit, value, interval) = if sequential {
-        ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))
-    } else {
-        ("IOPS", total.map(|t| t.iops), total.and_then(|t| t.iops_interval))
-    };
+    let QuotedRate { unit, value, interval } = result.quoted_rate();
     Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
 }
 
@@ -180,6 +171,8 @@ fn of_findings(report: &Report) -> u8 {
 
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
+#[cfg(test)]
+use model::job::Pattern;
 
 #[cfg(test)]
 fn judged(fixture: &Fixture, accept: &[CheckId]) -> Report {

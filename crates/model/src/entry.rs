@@ -55,6 +55,9 @@ pub struct Entry {
     pub devices: Vec<Device>,
     /// Names of its jobs.
     pub jobs: Vec<String>,
+    /// What each of its results came to, where they stand side by side: of jobs and profiles.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
     /// Complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.
@@ -71,6 +74,21 @@ pub struct Entry {
     pub words: Annotations,
     /// Why it, or what the user said about it, cannot be read.
     pub problem: Option<String>,
+}
+
+/// What a result came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The job's name: `RND4K Q32T1 read`.
+    pub name: String,
+    /// `IOPS`; `MB/s` where it is sequential.
+    pub unit: String,
+    /// The rate; `None` where a finding voids it or there is none.
+    pub value: Option<f64>,
+    /// Its 95 % interval over runs; `None` with fewer than three.
+    pub interval: Option<[f64; 2]>,
+    /// What the findings about it come to.
+    pub verdict: Verdict,
 }
 
 /// A block device by the names it goes by.

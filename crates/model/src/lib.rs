@@ -36,6 +36,7 @@ pub mod profile;
 pub mod record;
 pub mod report;
 pub mod seen;
+pub mod session_table;
 pub mod spec;
 pub mod stamp;
 mod stand_in;

@@ -8,7 +8,7 @@ pub use crate::answer::{Answer, AnswerWord};
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::gate::Gate;
-use crate::job::Job;
+use crate::job::{Job, Pattern};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 pub use crate::producer::Producer;
@@ -210,6 +210,33 @@ pub struct Measured {
     /// What was seen of it in more detail; `None` in a report that was read from JSON, which does not hold it.
     #[serde(skip)]
     pub seen: Option<Seen>,
+}
+
+/// The rate that is quoted of a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuotedRate {
+    /// `IOPS`; `MB/s` where it is sequential.
+    pub unit: &'static str,
+    /// `None` where a finding voids it or there is none.
+    pub value: Option<f64>,
+    /// Its 95 % interval over runs.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// Bytes where it is sequential, else operations.
+    pub fn quoted_rate(&self) -> QuotedRate {
+        let phase = self.job.phases.get(self.phase as usize);
+        let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
+        let total = self.total.as_ref().filter(|_| !self.void);
+        let (unit, value, interval) =
+            if stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Sequential)) {
+                ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))
+            } else {
+                ("IOPS", total.map(|t| t.iops), total.and_then(|t| t.iops_interval))
+            };
+        QuotedRate { unit, value, interval }
+    }
 }
 
 /// A measurement of a run that others disturbed, or that belongs to a round in which they disturbed another.

@@ -10,6 +10,7 @@ use model::diagnosis::Diagnosis;
 use model::entry::Listing;
 use model::explained::Explained;
 use model::report::Report;
+use model::session_table::SessionTable;
 use model::verified::Verified;
 use std::fmt;
 use std::io::{self, Write};
@@ -82,6 +83,8 @@ pub struct Format {
     pub plan: Option<Writer<Explained>>,
     /// Sessions of the history.
     pub sessions: Option<Writer<Listing>>,
+    /// What sessions came to, result by result.
+    pub session_table: Option<Writer<SessionTable>>,
     /// What there is to be told of checks.
     pub pages: Option<Writer<Pages>>,
     /// What was seen of a place before anything is measured there.
@@ -134,6 +137,7 @@ kinds! {
     Explained: plan, "a plan";
     Comparisons: comparisons, "a comparison of several";
     Listing: sessions, "a list of sessions";
+    SessionTable: session_table, "a table of sessions";
     Pages: pages, "pages of checks";
     Diagnosis: diagnosis, "a diagnosis";
     Devices: devices, "block devices";

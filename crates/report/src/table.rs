@@ -19,6 +19,7 @@ pub(crate) struct Table {
     least: Vec<usize>,
     leaving: Vec<usize>,
     rows: Vec<Vec<String>>,
+    stacked: bool,
 }
 
 impl Table {
@@ -31,7 +32,15 @@ impl Table {
             least: vec![0; headings.len()],
             leaving: leaving.to_vec(),
             rows: Vec::new(),
+            stacked: false,
         }
+    }
+
+    /// With the words of each heading under each other where it is drawn, since figures are shorter.
+    #[must_use]
+    pub(crate) fn stacked(mut self) -> Self {
+        self.stacked = true;
+        self
     }
 
     /// With this column's words to the left, or its numbers to the right.
@@ -130,7 +139,11 @@ impl Table {
             shown.iter().map(|at| cells.get(*at).cloned().unwrap_or_default()).collect()
         };
         let mut table = comfy_table::Table::new();
-        table.load_style(RULED).set_header(pick(&self.headings));
+        let mut headings = pick(&self.headings);
+        if self.stacked {
+            headings = headings.iter().map(|heading| heading.replace(' ', "\n")).collect();
+        }
+        table.load_style(RULED).set_header(headings);
         table.add_rows(self.rows.iter().map(|row| pick(row)));
         for (column, at) in table.column_iter_mut().zip(shown) {
             column.set_padding((0, 1));

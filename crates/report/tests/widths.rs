@@ -6,9 +6,10 @@ use model::check_id::CheckId;
 use model::check_page::{CheckPage, Pages};
 use model::comparison::{Comparison, Comparisons, Other, side_name};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
-use model::entry::{Entry, Listing};
+use model::entry::{Entry, Figure, Listing};
 use model::finding::Severity;
 use model::report::{Ending, Headline, Report, Verdict};
+use model::session_table::{Column, OtherWork, Row, RowsOf, SessionTable};
 use model::study::Studied;
 use report::{Detail, Kind, Style, TEXT};
 use std::path::{Path, PathBuf};
@@ -125,6 +126,35 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
     };
     let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
     fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
+    let figure = |value: f64, verdict| Figure {
+        name: "RND4K Q32T1 read".into(),
+        unit: "IOPS".into(),
+        value: Some(value),
+        interval: Some([0.8 * value, 1.2 * value]),
+        verdict,
+    };
+    let column = |n: usize| Column { name: format!("RND4K Q{n}T1 read"), unit: "IOPS".into() };
+    for rows_of in [RowsOf::Sessions, RowsOf::Devices] {
+        let row = |device: &str| Row {
+            session: "20261121-161226-12345".into(),
+            started: None,
+            verdict: Some(Verdict::Suspect),
+            device: Some(device.into()),
+            targets: vec!["/a".into()],
+            tags: Vec::new(),
+            figures: (0..9).map(|n| (n != 3).then(|| figure(123_456.0, Verdict::Suspect))).collect(),
+        };
+        let table = SessionTable {
+            rows_of,
+            columns: (0..9).map(column).collect(),
+            rows: vec![row("nvme0n1 Samsung SSD 970 EVO Plus 1TB"), row(&"とても長い名前".repeat(9))],
+            other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
+            older: 1,
+            beyond_limit: 1234,
+        };
+        fits("a table of sessions", &table);
+    }
+    fits("an empty table of sessions", &SessionTable::default());
     let id: CheckId = "A01".parse()?;
     let page = CheckPage {
         id,

@@ -4,6 +4,7 @@
 
 mod comparison;
 mod report;
+mod session_table;
 mod sessions;
 
 use crate::format::{Content, Format, Writer};
@@ -23,6 +24,10 @@ pub(super) static FORMAT: Format = Format {
     sessions: Some(Writer {
         about: "a line per session, lists joined by semicolons",
         write: sessions::write,
+    }),
+    session_table: Some(Writer {
+        about: "a line per session or device, four fields per result",
+        write: session_table::write,
     }),
     pages: None,
     diagnosis: None,

@@ -58,6 +58,7 @@ const fn format(
         comparisons: None,
         plan: None,
         sessions: None,
+        session_table: None,
         pages: None,
         diagnosis: None,
         devices: None,

@@ -20,6 +20,7 @@ pub(super) static FORMAT: Format = Format {
     comparisons: Some(Writer { about: "everything, for programs", write }),
     plan: None,
     sessions: Some(Writer { about: "an array of sessions, everything about each", write }),
+    session_table: Some(Writer { about: "columns, rows and what is left out", write }),
     pages: Some(Writer { about: "whole pages, for programs", write }),
     diagnosis: Some(Writer { about: "everything, for programs", write }),
     devices: Some(Writer { about: "everything, for programs", write }),

@@ -19,6 +19,7 @@ pub(super) mod report;
 mod rerun;
 mod results;
 mod runs;
+pub(super) mod session_table;
 pub(super) mod sessions;
 mod sweep;
 mod tool_results;
@@ -42,6 +43,7 @@ pub(super) static FORMAT: Format = Format {
     }),
     plan: Some(Writer { about: "every setting with its origin, then the workloads", write: plan::write }),
     sessions: Some(Writer { about: "a table to read", write: sessions::write }),
+    session_table: Some(Writer { about: "a table to read", write: session_table::write }),
     pages: Some(Writer { about: "to read; without an ID a table", write: pages::write }),
     diagnosis: Some(Writer { about: "to read", write: diagnosis::write }),
     devices: Some(Writer { about: "to read", write: devices::write }),

@@ -1,0 +1,173 @@
+//! A table of sessions as text: the results of one work side by side, and below it what is not shown.
+//!
+//! For: people. Not for: which sessions are in it.
+
+use crate::format::Style;
+use crate::page::{Page, STAR, STAR_MEANS, starred, supported};
+use crate::table::Table;
+use model::entry::Figure;
+use model::session_table::{Row, RowsOf, SessionTable};
+use model::units::show_count;
+use model::visible::visible;
+use std::io::{self, Write};
+
+pub(super) fn write(sessions: &SessionTable, style: Style, to: &mut dyn Write) -> io::Result<()> {
+    let mut out = Page::new(style);
+    if !sessions.rows.is_empty() {
+        let table = table(sessions);
+        out.table_of(&table);
+        out.prose("", "  ", &legend(&table));
+    }
+    for words in foot(sessions) {
+        out.prose("", "  ", &words);
+    }
+    out.write(to)
+}
+
+/// A row for each session or device. Where there is no room the other one leaves first, and then figures, the last first.
+pub(in crate::formats) fn table(sessions: &SessionTable) -> Table {
+    let first = match sessions.rows_of {
+        RowsOf::Sessions => ["session", "device"],
+        RowsOf::Devices => ["device", "session"],
+    };
+    let figures = sessions.columns.iter().map(|column| format!("{} {}", column.name, column.unit));
+    let headings: Vec<String> = first.map(str::to_owned).into_iter().chain(figures).collect();
+    let figures_leave = (3..headings.len()).rev();
+    let leaving: Vec<usize> = std::iter::once(1).chain(figures_leave).collect();
+    let mut table = Table::new(&headings, &leaving).stacked().aligned(1, true);
+    if headings.len() > 2 {
+        table = table.aligned(headings.len() - 1, false);
+    }
+    table.add_all(sessions.rows.iter().map(|row| cells(row, sessions.rows_of)));
+    table
+}
+
+fn cells(row: &Row, rows_of: RowsOf) -> Vec<String> {
+    let device = row.device.clone().or_else(|| row.targets.first().cloned()).unwrap_or_else(|| "-".into());
+    // What the user calls it says more than its id.
+    let session = if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") };
+    let first = match rows_of {
+        RowsOf::Sessions => [session, device],
+        RowsOf::Devices => [device, session],
+    };
+    let first = first.map(|text| visible(&text).replace('\n', "\\n"));
+    first.into_iter().chain(row.figures.iter().map(|figure| shown(figure.as_ref()))).collect()
+}
+
+fn shown(figure: Option<&Figure>) -> String {
+    match figure {
+        Some(Figure { value: Some(value), interval, verdict, .. }) => {
+            starred(supported(*value, *interval), *verdict)
+        }
+        Some(_) => "void".into(),
+        None => "-".into(),
+    }
+}
+
+/// What the marks in the table mean, as far as they are there.
+pub(in crate::formats) fn legend(table: &Table) -> String {
+    let marks = [
+        (table.has("~"), "~ = rounded, since the interval is wide"),
+        (table.has(STAR) || table.has("void"), STAR_MEANS),
+    ];
+    let marks = marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+    let all: Vec<&str> = std::iter::once("MB/s = 10^6 bytes/s; - = not measured").chain(marks).collect();
+    all.join("; ") + "."
+}
+
+/// What is not in the table.
+pub(in crate::formats) fn foot(sessions: &SessionTable) -> Vec<String> {
+    let count =
+        |n: u64, what: &str| format!("{} {what}{}", show_count(n as f64), if n == 1 { "" } else { "s" });
+    let mut out = Vec::new();
+    if sessions.rows.is_empty() {
+        out.push(
+            "No session that was asked for has results to stand side by side; `fathom bench` makes one."
+                .into(),
+        );
+    }
+    let others: Vec<String> = sessions
+        .other_work
+        .iter()
+        .map(|o| format!("{} of {}", show_count(o.sessions as f64), o.title))
+        .collect();
+    let all: u64 = sessions.other_work.iter().map(|o| o.sessions).sum();
+    if all > 0 {
+        let words = visible(&others.join(", ")).replace('\n', "\\n");
+        out.push(format!(
+            "Left out: {} of other work ({words}); --job NAME chooses the work.",
+            count(all, "session")
+        ));
+    }
+    if sessions.older > 0 {
+        out.push(format!("Left out: {} of the same devices.", count(sessions.older, "older session")));
+    }
+    if sessions.beyond_limit > 0 {
+        let more = count(sessions.beyond_limit, "older session");
+        out.push(format!("Not looked at: {more}; --limit 0 takes all."));
+    }
+    out
+}
+
+#[cfg(test)]
+fn example() -> SessionTable {
+    use model::report::Verdict;
+    use model::session_table::{Column, OtherWork};
+    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
+    let figure = |value: Option<f64>, verdict| {
+        let interval = value.map(|v| [0.97 * v, 1.03 * v]);
+        Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict })
+    };
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+        session: session.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        device: device.map(str::to_owned),
+        targets: vec!["/data".into()],
+        tags: tags.iter().map(|tag| (*tag).into()).collect(),
+        figures,
+    };
+    SessionTable {
+        rows_of: RowsOf::Sessions,
+        columns: vec![column("SEQ1M Q8T1 read", "MB/s"), column("RND4K Q1T1 read", "IOPS")],
+        rows: vec![
+            row("2", &["new"], Some("sda Disk"), vec![figure(Some(512.0), Verdict::Valid), None]),
+            row("1", &[], None, vec![figure(Some(86.0), Verdict::Suspect), figure(None, Verdict::Invalid)]),
+        ],
+        other_work: vec![OtherWork { title: "bench six".into(), sessions: 3 }],
+        older: 0,
+        beyond_limit: 2,
+    }
+}
+
+#[test]
+fn headings_stand_under_each_other_and_each_figure_has_its_mark() -> io::Result<()> {
+    let mut bytes = Vec::new();
+    write(&example(), Style::default(), &mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let expected = "\
+session  device    SEQ1M  RND4K
+                    Q8T1   Q1T1
+                    read   read
+                    MB/s   IOPS
+--------------------------------
+new      sda Disk    512      -
+1        /data     86.0*   void
+MB/s = 10^6 bytes/s; - = not measured; * = suspect; void = withheld, a finding
+  invalidates it.
+Left out: 3 sessions of other work (3 of bench six); --job NAME chooses the
+  work.
+Not looked at: 2 older sessions; --limit 0 takes all.
+";
+    assert_eq!(text, expected);
+    let by_device = SessionTable { rows_of: RowsOf::Devices, ..example() };
+    assert!(
+        table(&by_device).lines(80).0[5].starts_with("sda Disk  new"),
+        "{:?}",
+        table(&by_device).lines(80)
+    );
+    assert!(table(&example()).markdown().contains("| SEQ1M Q8T1 read MB/s |"));
+    let narrow = table(&example()).lines(20).0.join("\n");
+    assert!(narrow.contains("SEQ1M Q8T1 read MB/s") && !narrow.contains("Q8T1\n"), "{narrow}");
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Tables over many sessions, and those of one that show what matters most.
+//!
+//! For: which rows and columns stand in them, and that every format has them. Not for: their layout, which golden files hold.
+
+use crate::stage::{Outcome, Stage};
+use serde_json::Value;
+use std::path::Path;
+
+/// A run that is over at once, on a device that is none.
+const SIM: &str = "run --engine sim --time 20ms --warmup 0 --runs 3 --quiet";
+
+#[track_caller]
+fn say(stage: &Stage, words: &str) -> Outcome {
+    let out = stage.fathom(words, Path::new(""));
+    assert_eq!(out.code, Some(0), "{words}: {out:?}");
+    out
+}
+
+#[test]
+fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
+    let stage = Stage::beside_others();
+    assert!(say(&stage, "list --table").stdout.contains("fathom bench"));
+    for depth in [8, 4, 4] {
+        say(&stage, &format!("{SIM} --depth {depth}"));
+    }
+    say(&stage, "tag last newest");
+    let text = say(&stage, "list --table").stdout;
+    let heading: Vec<&str> = text.lines().take_while(|line| !line.starts_with("---")).collect();
+    assert!(heading[0].starts_with("session ") && heading.join(" ").contains("IOPS"), "{text}");
+    let rows: Vec<&str> = text.lines().skip(heading.len() + 1).take(2).collect();
+    assert!(rows[0].starts_with("newest ") && rows.iter().all(|row| row.contains("40,000")), "{text}");
+    assert!(text.contains("Left out: 1 session of other work"), "{text}");
+
+    let json: Value = serde_json::from_str(&say(&stage, "list --table --format json").stdout).unwrap();
+    assert_eq!(
+        (&json["rows_of"], json["rows"].as_array().unwrap().len()),
+        (&"sessions".into(), 2),
+        "{json:#}"
+    );
+    let figure = &json["rows"][1]["figures"][0];
+    assert_eq!((&figure["unit"], &figure["verdict"]), (&"IOPS".into(), &"VALID".into()), "{json:#}");
+    let csv = say(&stage, "list --table --format csv").stdout;
+    assert!(csv.starts_with("session,started,verdict,") && csv.lines().count() == 3, "{csv}");
+    let markdown = say(&stage, "list --table --format markdown").stdout;
+    assert!(markdown.starts_with("| session ") && markdown.contains("\n| :--"), "{markdown}");
+
+    // The selectors of a list choose its rows, and with them its columns.
+    let tagged: Value =
+        serde_json::from_str(&say(&stage, "list --table --tag newest --format json").stdout).unwrap();
+    assert_eq!(tagged["rows"].as_array().unwrap().len(), 1, "{tagged:#}");
+    let other = say(&stage, "list --table --job Q8T1").stdout;
+    assert!(other.contains("80,000") && !other.contains("Left out"), "{other}");
+    assert_eq!(stage.fathom("list --table=disks", Path::new("")).code, Some(2));
+}
+
+#[test]
+fn a_device_has_the_row_of_its_newest_session() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    for _ in 0..2 {
+        let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";
+        assert!(matches!(stage.fathom(words, &folder).code, Some(0 | 1)));
+    }
+    let json: Value =
+        serde_json::from_str(&say(&stage, "list --table=devices --format json").stdout).unwrap();
+    assert_eq!((json["rows"].as_array().unwrap().len(), &json["older"]), (1, &1.into()), "{json:#}");
+    let newest: Value = serde_json::from_str(&say(&stage, "list --limit 1 --format json").stdout).unwrap();
+    assert_eq!(json["rows"][0]["session"], newest[0]["id"]);
+    if let Some(device) = newest[0]["devices"][0]["name"].as_str() {
+        assert!(say(&stage, "list --table=devices").stdout.contains(device));
+    }
+}
+
+#[test]
+fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
+    let stage = Stage::beside_others();
+    say(&stage, "limit --engine sim:servers=1 --p99 500us --time 5s --warmup 100ms --seed 7 --quiet");
+    let json: Value = serde_json::from_str(&say(&stage, "show last --format json").stdout).unwrap();
+    let points = json["limit"]["points"].as_array().unwrap();
+    assert!(points.len() > 12, "{}", points.len());
+    let text = say(&stage, "show last").stdout;
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("MET  Highest load with p99 within 500 us: "), "{text}");
+    let rows = |text: &str| {
+        let behind = text.lines().skip_while(|line| !line.starts_with("---"));
+        behind.skip(1).take_while(|line| line.contains(" %")).count()
+    };
+    assert_eq!(rows(&text), 12, "{text}");
+    assert!(text.contains(&format!("12 of {} loads", points.len())), "{text}");
+    assert_eq!(rows(&say(&stage, "show last --verbose").stdout), points.len());
+    assert_eq!(say(&stage, "show last --brief --format markdown").stdout.lines().count(), 2 + 12);
+}
