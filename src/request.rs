@@ -4,6 +4,7 @@
 
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
+use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::Profile;
 use model::spec::JobSpec;
@@ -111,6 +112,8 @@ pub struct SweepSpec {
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
+    /// What cells are ranked by; what their work is about where nothing was said.
+    pub by: Option<Measure>,
     /// Time for an adaptive search in ns.
     pub budget: Option<u64>,
     /// Test type of Iometer.

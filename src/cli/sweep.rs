@@ -7,8 +7,9 @@ use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
 use crate::show::Showing;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser};
+use model::measure::Measure;
 use model::plan::Plan;
 use model::spec::axes::{AXES, Axes, Axis, find};
 use model::spec::cycle::{Cycle, Step};
@@ -34,6 +35,9 @@ pub struct Args {
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = WHAT)]
     preset: Option<String>,
+    /// What cells are ranked by, and maps show [default: iops where offsets are random, bandwidth where they are sequential]
+    #[arg(long, value_name = "MEASURE", value_parser = measures(), help_heading = WHAT)]
+    by: Option<Measure>,
     /// Test type of the preset iometer, in any case [default: NORMAL]
     #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
@@ -110,6 +114,12 @@ fn cycles() -> String {
     out
 }
 
+/// Takes what cells may be ranked by.
+fn measures() -> impl TypedValueParser<Value = Measure> {
+    let words = Measure::WORDS.iter().map(|(word, _, about)| PossibleValue::new(*word).help(*about));
+    PossibleValuesParser::new(words).try_map(|word| Measure::find(&word).ok_or("there is no such measure"))
+}
+
 fn presets() -> PossibleValuesParser {
     PossibleValuesParser::new(PRESETS.iter().map(|p| PossibleValue::new(p.name).help(p.about)))
 }
@@ -134,9 +144,23 @@ impl Args {
                 "{flag}: --preset {name} seeks no best cell, it measures each in its order; leave {flag} out"
             ));
         }
-        if axes.workers.len() > 1 || axes.depth.len() > 1 {
+        if let Some(by) = self.by {
             return refuse(format!(
-                "--preset {name} has one number of --workers and one --depth; type one each"
+                "--by {}: --preset {name} seeks no best cell, and prints what its program prints; leave --by out",
+                by.word()
+            ));
+        }
+        let surface = matches!(way, Way::UntilSlow { .. });
+        if axes.depth.len() > 1 || (axes.workers.len() > 1 && !surface) {
+            let workers = if surface { "" } else { "one number of --workers and " };
+            return refuse(format!("--preset {name} has {workers}one --depth; type one"));
+        }
+        if let Some(axis) = [("target", axes.target.len()), ("offset", axes.offset.len())]
+            .iter()
+            .find_map(|(axis, values)| (*values > 0).then_some(axis))
+        {
+            return refuse(format!(
+                "--preset {name} measures all of one place; leave --{axis} out, or sweep without the preset"
             ));
         }
         if matches!(way, Way::UntilSlow { .. }) && self.axes.names().contains(&"rw") {
@@ -164,6 +188,7 @@ impl Args {
                 || self.list_specs
                 || self.skipped
                 || self.pattern.is_some()
+                || self.by.is_some()
             {
                 return Err(Failure::Usage(format!(
                     "--resume {word}: the session says what is measured; leave everything else out"
@@ -184,6 +209,17 @@ impl Args {
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
         }
+        let mut places = self.places;
+        if !axes.target.is_empty() {
+            if let Some(place) = places.first() {
+                return Err(Failure::Usage(format!(
+                    "--target measures each of its places alone, and {} stands beside it; type all of them behind --target, or \
+                     none to use them all at once",
+                    model::name::shown(place)
+                )));
+            }
+            places = axes.target.iter().map(|path| model::name::path(path)).collect();
+        }
         let each = self.budget.is_none() && named.is_some_and(|p| p.way == Way::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {
@@ -192,11 +228,12 @@ impl Args {
             preset: named,
             memory: self.memory,
             exhaustive,
+            by: self.by,
             budget: self.budget,
             cycle: self.cycle,
             step: self.step,
         };
-        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), self.places);
+        let mut request = self.measuring.request(Work::Sweep(Box::new(spec)), places);
         if let Some(runs) = request.job.runs.filter(|_| !exhaustive) {
             return Err(Failure::Usage(format!(
                 "--runs {runs} goes with --exhaustive: otherwise the sweep decides how often it measures a cell; leave one of them out"

@@ -26,6 +26,8 @@ pub(super) struct Assignment {
     pub(super) targets: u32,
     /// How many the last one uses, where that is fewer.
     pub(super) of_last: Option<u32>,
+    /// Index of the one target that is used, where each is used alone.
+    pub(super) alone: Option<usize>,
 }
 
 /// The loads of a grid: each assignment at each depth.
@@ -45,6 +47,12 @@ pub(super) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Re
         )));
     }
     if said.preset.is_some_and(|p| p.name == IOMETER) {
+        if !axes.target.is_empty() {
+            return Err(Failure::Usage(
+                "--target: a test type of Iometer says itself which targets are used; name them as TARGETs"
+                    .into(),
+            ));
+        }
         let cpus = available_parallelism().map_or(1, NonZero::get);
         let cpus = u32::try_from(cpus).unwrap_or(MAX_WORKERS).min(MAX_WORKERS);
         let cycle = said.cycle.unwrap_or(Cycle::Normal);
@@ -61,8 +69,17 @@ pub(super) fn loads(said: &SweepSpec, targets: u32, origins: &mut Origins) -> Re
         )));
     }
     let workers = or(&axes.workers, || vec![1]);
-    let used = or(&axes.targets, || vec![targets]);
-    Ok(Loads { assignments: product(&workers, &used), depths: or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
+    let assignments = if axes.target.is_empty() {
+        product(&workers, &or(&axes.targets, || vec![targets]))
+    } else if axes.targets.is_empty() {
+        each_alone(&workers, axes.target.len())
+    } else {
+        return Err(Failure::Usage(
+            "--target measures each target alone, and --targets says how many are used at once; type one of them"
+                .into(),
+        ));
+    };
+    Ok(Loads { assignments, depths: or(&axes.depth, || vec![1, 2, 4, 8, 16]) })
 }
 
 fn or(said: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
@@ -70,9 +87,18 @@ fn or(said: &[u32], default: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
 }
 
 fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
-    let assignment =
-        |workers: u32| targets.iter().map(move |t| Assignment { workers, targets: *t, of_last: None });
+    let assignment = |workers: u32| {
+        targets.iter().map(move |t| Assignment { workers, targets: *t, of_last: None, alone: None })
+    };
     workers.iter().flat_map(|w| assignment(*w)).collect()
+}
+
+/// Each number of workers on each target alone.
+fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
+    let of = |workers: u32| {
+        (0..targets).map(move |at| Assignment { workers, targets: 1, of_last: None, alone: Some(at) })
+    };
+    workers.iter().flat_map(|w| of(*w)).collect()
 }
 
 /// The loads of a test type. Of what rises a flag may say the most, one number, or all values.
@@ -126,9 +152,9 @@ fn up_to(most: u32, step: Step) -> Vec<u32> {
 fn one_after_another(workers: u32, targets: u32, step: Step) -> Vec<Assignment> {
     let targets = targets.max(1);
     let assignment = |pairs: u32| match (pairs / targets, pairs % targets) {
-        (workers, 0) => Assignment { workers, targets, of_last: None },
-        (0, few) => Assignment { workers: 1, targets: few, of_last: None },
-        (full, few) => Assignment { workers: full + 1, targets, of_last: Some(few) },
+        (workers, 0) => Assignment { workers, targets, of_last: None, alone: None },
+        (0, few) => Assignment { workers: 1, targets: few, of_last: None, alone: None },
+        (full, few) => Assignment { workers: full + 1, targets, of_last: Some(few), alone: None },
     };
     up_to(workers.saturating_mul(targets), step).into_iter().map(assignment).collect()
 }
@@ -174,6 +200,7 @@ fn sweep(cycle: Cycle, step: Option<Step>) -> SweepSpec {
         preset: model::spec::presets::preset(IOMETER),
         memory: None,
         exhaustive: true,
+        by: None,
         budget: None,
         cycle: Some(cycle),
         step,

@@ -64,10 +64,10 @@ fn iops_doubles_upward_from_512_bytes_with_32_threads() {
     let stage = Stage::watching();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
-    assert_eq!(lines.first(), Some(&"randread 1 x 512 direct, sim, 32 workers"), "{list:?}");
+    assert_eq!(lines.first(), Some(&"randread 1 x 512 B direct, sim, 32 workers"), "{list:?}");
     assert!(lines.contains(&"randread 1 x 16M direct, sim, 32 workers"), "no cap of 64 MiB: {}", list.stdout);
     let sequential = stage.fathom("sweep --preset iops --engine sim --pattern sequential --list", nothing());
-    assert!(sequential.stdout.starts_with("read 1 x 512 direct"), "{}", sequential.stdout);
+    assert!(sequential.stdout.starts_with("read 1 x 512 B direct"), "{}", sequential.stdout);
     let out = stage.fathom("sweep --preset iops --engine sim --bs 512..4k --time 50ms --quiet", nothing());
     let lines: Vec<(u64, f64)> = out.stdout.lines().filter_map(line).collect();
     // Thirty-two threads, each one operation of 100 us at a time.
@@ -194,7 +194,7 @@ fn pts_goes_round_until_the_tracked_cell_is_steady() {
     for must in ["0/100", "65/35", "Steady state: reached", "no conformance is claimed"] {
         assert!(text.contains(must), "'{must}' is not in {text}");
     }
-    assert!(text.lines().any(|l| l.starts_with("4K    320,000  320,000")), "{text}");
+    assert!(text.lines().any(|l| l.starts_with("4K    valid    320,000  320,000")), "{text}");
 }
 
 #[test]
@@ -254,6 +254,28 @@ fn pts_goes_on_and_writes_over_what_is_new_alone() {
 }
 
 #[test]
+fn several_numbers_of_threads_make_a_surface() {
+    let stage = Stage::beside_others();
+    let words = "sweep --preset iops --engine sim --bs 4k,64k --workers 1,8 --time 50ms --seed 3 --quiet";
+    let out = stage.fathom(words, Path::new(""));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for must in [
+        " 1 threads:",
+        " 8 threads:",
+        "direct, sim: IOPS by size and workers",
+        "direct, sim: MB/s by size and workers",
+    ] {
+        assert!(out.stdout.contains(must), "'{must}' is not in {}", out.stdout);
+    }
+    let report = stage.show().report().0;
+    for cell in report["sweep"]["cells"].as_array().unwrap() {
+        let truth = 10_000.0 * cell["workers"].as_f64().unwrap();
+        let iops = cell["iops"].as_f64().unwrap();
+        assert!((iops / truth - 1.0).abs() < 0.1, "each worker does one in 100 us: {cell:#}");
+    }
+}
+
+#[test]
 fn what_does_not_go_with_an_order_is_refused() {
     let stage = Stage::watching();
     let folder = stage.folder("place");
@@ -261,7 +283,10 @@ fn what_does_not_go_with_an_order_is_refused() {
         ("--preset iops --rw randwrite", 2, "--pattern"),
         ("--preset iops --budget 5m", 2, "--budget"),
         ("--preset iops --exhaustive", 2, "--exhaustive"),
-        ("--preset iops --workers 1,2", 2, "--workers"),
+        ("--preset iops --depth 1,2", 2, "--depth"),
+        ("--preset iops --by p99", 2, "leave --by out"),
+        ("--preset iops --offset 0%,50%", 2, "leave --offset out"),
+        ("--preset pts --workers 1,2", 2, "one number of --workers"),
         ("--preset iops --runs 2", 2, "--runs"),
         ("--pattern random", 2, "--preset iops"),
         ("--preset pts --pattern random", 2, "--preset iops"),

@@ -145,7 +145,9 @@ fn workers_cycle_and_a_budget_searches() {
         (&"adaptive".into(), &4.into())
     );
     let text = stage.fathom(&words.replace(" --format json", " --verbose"), nothing());
-    for must in ["Workstation: 3 cells", "MB/s by workers and depth", "4 workers"] {
+    for must in
+        ["Workstation by IOPS: 3 cells", "IOPS by workers", "longest", "CPU", "1 worker ", "4 workers"]
+    {
         assert!(text.stdout.contains(must), "'{must}' is not in {}", text.stdout);
     }
 }

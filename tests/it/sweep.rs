@@ -66,6 +66,8 @@ fn every_axis_of_help_makes_cells() {
             "rw" => "read,write",
             "mix" => "100,70",
             "spec" => "database,file-server",
+            "target" => &format!("{},{}", places[0].display(), places[1].display()),
+            "offset" => "0%,50%",
             other => panic!("--{other}: two values of the new axis belong here"),
         };
         let work = match axis {
@@ -76,8 +78,11 @@ fn every_axis_of_help_makes_cells() {
             _ => "--bs 4k --rw read",
         };
         let depth = if axis == "depth" { "" } else { "--depth 8" };
-        let words = format!("sweep --list {work} {depth} --{axis} {values} {}", places[0].display());
-        let out = stage.fathom(&words, &places[1]);
+        // Places of an axis stand behind it.
+        let (one, other) = (places[0].display().to_string(), places[1].as_path());
+        let (one, other) = if axis == "target" { (String::new(), nothing()) } else { (one, other) };
+        let words = format!("sweep --list {work} {depth} --{axis} {values} {one}");
+        let out = stage.fathom(&words, other);
         let cells: std::collections::BTreeSet<&str> = out.stdout.lines().collect();
         assert_eq!((out.code, cells.len()), (Some(0), 2), "{words}: {out:?}");
     }
@@ -107,6 +112,104 @@ fn the_fastest_cell_of_a_known_device_wins_and_has_its_true_rate() {
     assert_eq!((report.verdict(), &report.0["headline"]["unit"]), ("VALID", &Value::from("MB/s")));
     let again = stage.show().report().0;
     assert_eq!(again["sweep"], *sweep, "a session shown again says the same");
+}
+
+#[test]
+fn the_measure_that_is_said_decides_who_wins() {
+    let stage = Stage::beside_others();
+    // Eight servers of 100 us each: what waits behind them has a longer latency, and no more operations come of it.
+    let words = SIM.replace("--engine sim", "--engine sim:servers=8");
+    let of = |more: &str| {
+        let out =
+            stage.fathom(&format!("{words} --rw randread --bs 4k,64k --depth 2,8,64 {more}"), nothing());
+        assert_eq!(out.code, Some(0), "{out:?}");
+        out.report().0
+    };
+    let bytes = of("--by bandwidth");
+    assert_eq!(bytes["sweep"]["winner"]["randread"]["block_bytes"], 65536, "{:#}", bytes["sweep"]["winner"]);
+    assert_eq!(bytes["headline"]["unit"], "MB/s");
+    let operations = of("");
+    assert_eq!(operations["sweep"]["works"][0]["by"], "iops", "what random work is about");
+    assert_eq!(operations["headline"]["unit"], "IOPS");
+    assert_eq!(
+        shape(&operations["sweep"]["cheapest"]["randread"]),
+        (4096, 8),
+        "{:#}",
+        operations["sweep"]["cheapest"]
+    );
+    let latency = of("--by p99 --exhaustive");
+    let winner = &latency["sweep"]["winner"]["randread"];
+    assert!(winner["depth"].as_u64() < Some(64), "{winner:#}");
+    assert!(winner["latency_interval_ns"].is_array(), "{winner:#}");
+    let (name, value) = (&latency["headline"]["name"], number(&latency["headline"]["value"]));
+    assert!(name.as_str().unwrap().starts_with("p99 of ") && latency["headline"]["unit"] == "us", "{name}");
+    assert!((90.0..400.0).contains(&value), "{value}");
+    let shown = stage.fathom("show last --verbose", nothing()).stdout;
+    assert!(shown.contains("p99 by size and depth"), "{shown}");
+}
+
+#[test]
+fn positions_are_shares_of_what_is_there() {
+    let stage = Stage::beside_others();
+    let file = stage.file("disk", 16);
+    let words = "sweep --offset 0%,50%,99% --rw read --bs 64k --depth 1 --time 50ms --exhaustive --quiet --format json";
+    let out = stage.fathom(words, &file);
+    let report = out.report().0;
+    let cells = report["sweep"]["cells"].as_array().unwrap();
+    let begins: Vec<u64> = cells.iter().map(|c| c["offset_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(begins, [0, 8 << 20, (16 << 20) * 99 / 100 / 4096 * 4096], "{out:?}");
+    for cell in cells {
+        let result = &report["results"][cell["result"].as_u64().unwrap() as usize];
+        let access = &result["job"]["phases"][0]["streams"][0]["access"];
+        assert_eq!(access["offset_bytes"], cell["offset_bytes"], "{access:#}");
+        assert!(number(&cell["mib_per_s"]) > 0.0, "{cell:#}");
+    }
+    assert!(
+        report["deductions"].as_array().unwrap().iter().any(|d| d["name"] == "rate by position"),
+        "{:#}",
+        report["deductions"]
+    );
+    let shown = stage.fathom("show last", nothing()).stdout;
+    assert!(shown.contains("MB/s by position") && shown.contains("█"), "{shown}");
+    // Bytes that lie beyond the end are no cell, and neither is a rest in which no block fits.
+    let skipped = stage.fathom("sweep --offset 4m,20m --rw read --bs 64k --depth 1 --skipped", &file);
+    assert_eq!(skipped.stdout.lines().count(), 1, "{skipped:?}");
+    assert!(skipped.stdout.contains("at 20 MiB") && skipped.stdout.contains("0 B are left"), "{skipped:?}");
+}
+
+#[test]
+fn zones_are_measured_from_the_first_byte_to_the_end() {
+    let stage = Stage::beside_others();
+    let list = stage.fathom("sweep --preset zones --engine sim --list", nothing());
+    let lines: Vec<&str> = list.stdout.lines().collect();
+    assert_eq!((list.code, lines.len()), (Some(0), 21), "{list:?}");
+    assert_eq!(lines[0], "read 8 x 1M direct, sim, at 0 %");
+    assert_eq!(lines[20], "read 8 x 1M direct, sim, at 99 %", "{lines:?}");
+}
+
+#[test]
+fn places_named_as_an_axis_are_measured_alone() {
+    let stage = Stage::beside_others();
+    let places = [stage.folder("one"), stage.folder("two")];
+    let both = format!("{},{}", places[0].display(), places[1].display());
+    let words = format!(
+        "sweep --target {both} --rw read --bs 64k --depth 1 --size 16m --time 50ms --exhaustive --quiet"
+    );
+    let report = stage.fathom(&format!("{words} --format json"), nothing()).report().0;
+    let cells = report["sweep"]["cells"].as_array().unwrap();
+    let on: Vec<&str> = cells.iter().map(|c| c["target"].as_str().unwrap()).collect();
+    assert_eq!(on, [places[0].to_str().unwrap(), places[1].to_str().unwrap()]);
+    for cell in cells {
+        let result = &report["results"][cell["result"].as_u64().unwrap() as usize];
+        let targets = &result["job"]["phases"][0]["streams"][0]["targets"];
+        assert_eq!(targets.as_array().map(Vec::len), Some(1), "{targets:#}");
+    }
+    let shown = stage.fathom("show last", nothing()).stdout;
+    assert!(shown.contains(&format!("  {}", places[1].display())), "{shown}");
+    let mixed = stage.fathom(&words, &places[0]);
+    assert!(mixed.code == Some(2) && mixed.stderr.contains("behind --target"), "{mixed:?}");
+    let counted = stage.fathom(&format!("{words} --targets 1,2"), nothing());
+    assert!(counted.code == Some(2) && counted.stderr.contains("type one of them"), "{counted:?}");
 }
 
 #[test]

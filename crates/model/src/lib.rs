@@ -27,6 +27,7 @@ pub mod kernel_files;
 pub mod ledger;
 pub mod load;
 pub mod machine;
+pub mod measure;
 pub mod name;
 pub mod not_measured;
 pub mod payload;

@@ -3,53 +3,21 @@
 //! For: the grid in the plan, and the part of the report that is about it. Not for: which cell comes next or which one wins
 //! (crate `analysis`), nor for which words make a grid ([`crate::spec::axes`]).
 
-use crate::job::Cache;
+use crate::measure::Measure;
 use crate::steadiness::{Estimate, Snia};
-use crate::units::show_block;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+mod setting;
+
+pub use setting::Setting;
 
 /// Share of a rate below which a difference is none: what is nearer to the best than this is as good.
 pub const SAME: f64 = 0.03;
 
 /// The word for a sweep that measures cells in their order.
 pub const IN_ORDER: &str = "in order";
-
-/// One setting of a grid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Setting {
-    /// Bytes per operation; of the largest where `spec` names the work.
-    pub block_bytes: u32,
-    /// Operations in flight per worker, and on each target.
-    pub depth: u32,
-    /// Threads.
-    pub workers: u32,
-    /// Engine with its options, as typed: `io_uring:sqpoll=1`.
-    pub engine: String,
-    /// What the target is opened with.
-    pub cache: Cache,
-    /// Order and direction: `read`, `randwrite`; empty where `spec` names the work.
-    pub rw: String,
-    /// Shares of directions where `rw` leaves them open: `70/30`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mix: Option<String>,
-    /// Operations submitted per call, where the grid says that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
-    /// What the preset calls its way through the page cache: `unbuffered-sequential`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    /// Name of the access specification that is done: `File Server`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spec: Option<String>,
-    /// How many of the named targets each worker uses, where there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub targets: Option<u32>,
-    /// How many the last worker uses, where that is fewer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub targets_of_last: Option<u32>,
-}
 
 /// The grid of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +34,9 @@ pub struct Grid {
     pub baselines: Vec<Baseline>,
     /// What decides which cell comes next.
     pub search: Search,
+    /// What the cells of each work are ranked by; by bytes per second where nothing stands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, Measure>,
 }
 
 /// A setting that is measured.
@@ -150,72 +121,12 @@ pub fn least_iops(workers: u32) -> u32 {
     (workers / 4).max(1)
 }
 
-impl Setting {
-    /// One worker with io_uring past the page cache, on one target.
-    pub fn plain(rw: &str, block_bytes: u32, depth: u32) -> Self {
-        Self {
-            block_bytes,
-            depth,
-            workers: 1,
-            engine: "io_uring".into(),
-            cache: Cache::Direct,
-            rw: rw.into(),
-            mix: None,
-            batch: None,
-            mode: None,
-            spec: None,
-            targets: None,
-            targets_of_last: None,
-        }
-    }
-
-    /// What is done, whatever the setting: cells of one work compete. `read`, `randrw 70/30`, `File Server`.
-    pub fn work(&self) -> String {
-        match (&self.spec, &self.mix) {
-            (Some(spec), _) => spec.clone(),
-            (None, Some(mix)) => format!("{} {mix}", self.rw),
-            (None, None) => self.rw.clone(),
-        }
-    }
-
-    /// Queues of `depth` operations: one for each target of each worker.
-    pub fn queues(&self) -> u64 {
-        let each = u64::from(self.targets.unwrap_or(1));
-        let last = self.targets_of_last.map_or(each, u64::from);
-        u64::from(self.workers.saturating_sub(1)).saturating_mul(each).saturating_add(last)
-    }
-
-    /// Bytes of its buffers.
-    pub fn memory_bytes(&self) -> u64 {
-        u64::from(self.block_bytes).saturating_mul(u64::from(self.depth)).saturating_mul(self.queues())
-    }
-
-    /// `8 x 512K`: operations in flight and their size, as the field writes it; `depth 8` where they have several.
-    pub fn shape(&self) -> String {
-        if self.spec.is_some() {
-            return format!("depth {}", self.depth);
-        }
-        format!("{} x {}", self.depth, show_block(u64::from(self.block_bytes)))
-    }
-
-    /// The rest of it: `direct, io_uring, 4 workers`.
-    pub fn way(&self) -> String {
-        let mut words =
-            vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
-        words.extend((self.workers > 1).then(|| format!("{} workers", self.workers)));
-        words.extend(self.targets.map(|t| if t == 1 { "1 target".into() } else { format!("{t} targets") }));
-        words.extend(self.targets_of_last.map(|t| format!("the last worker on {t}")));
-        words.extend(self.batch.map(|b| format!("batch {b}")));
-        words.join(", ")
-    }
-
-    /// All of it in a line: `read 8 x 512K direct, io_uring`.
-    pub fn words(&self) -> String {
-        format!("{} {} {}", self.work(), self.shape(), self.way())
-    }
-}
-
 impl Grid {
+    /// What the cells of a work are ranked by.
+    pub fn measure(&self, work: &str) -> Measure {
+        self.measures.get(work).copied().unwrap_or_default()
+    }
+
     /// The works, in the order of the grid.
     pub fn works(&self) -> Vec<String> {
         works(&self.cells)
@@ -345,7 +256,13 @@ pub struct CellFigures {
     pub iops: Option<f64>,
     /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and over rounds, which follow from one another.
     pub interval: Option<[f64; 2]>,
-    /// Mean latency of the same runs in ns; `None` where none is known, or where the cells compete.
+    /// 99th percentile of the latency in a typical one of the same runs, in ns; `None` where too few operations support one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<f64>,
+    /// 95 % interval of the latency that the cells are ranked by; `None` where they are ranked by a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_interval_ns: Option<[f64; 2]>,
+    /// Mean latency of the same runs in ns; `None` where none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_ns: Option<f64>,
     /// Longest latency of the same runs in ns, likewise.
@@ -361,11 +278,41 @@ pub struct CellFigures {
     pub result: Option<usize>,
 }
 
+impl CellFigures {
+    /// The number that it is ranked by.
+    pub fn value(&self, by: Measure) -> Option<f64> {
+        match by {
+            Measure::Iops => self.iops,
+            Measure::Bandwidth => self.mb_per_s,
+            Measure::P99 => self.latency_p99_ns,
+            Measure::Latency => self.latency_mean_ns,
+        }
+    }
+
+    /// The 95 % interval of that number.
+    pub fn interval_of(&self, by: Measure) -> Option<[f64; 2]> {
+        if by.is_latency() {
+            return self.latency_interval_ns;
+        }
+        // The interval is that of the same rate in other units.
+        let scale = self.value(by)? / self.mib_per_s?;
+        self.interval.map(|ends| ends.map(|end| end * scale))
+    }
+
+    /// CPU time of the workers by the time that passed: 1 is one CPU the whole time.
+    pub fn cpus(&self) -> Option<f64> {
+        Some(self.cpu_ns_per_mib? * self.mib_per_s? / 1e9)
+    }
+}
+
 /// How a work was decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
+    /// What its cells are ranked by.
+    #[serde(default)]
+    pub by: Measure,
     /// What is known of the winner.
     #[serde(default)]
     pub chosen: Chosen,
@@ -440,26 +387,4 @@ pub struct Reference {
     pub change: Estimate,
     /// Whether the target surely changed by more than 3 % meanwhile, so that early and late cells compare less.
     pub drifted: bool,
-}
-
-#[test]
-fn a_setting_reads_as_the_field_writes_it() {
-    let setting = Setting::plain("read", 512 << 10, 8);
-    assert_eq!(setting.words(), "read 8 x 512K direct, io_uring");
-    assert_eq!(setting.memory_bytes(), 4 << 20);
-    let spec = Setting {
-        spec: Some("File Server".into()),
-        rw: String::new(),
-        targets: Some(3),
-        targets_of_last: Some(1),
-        workers: 2,
-        ..setting.clone()
-    };
-    assert_eq!(
-        spec.words(),
-        "File Server depth 8 direct, io_uring, 2 workers, 3 targets, the last worker on 1"
-    );
-    assert_eq!(spec.memory_bytes(), 4 * (4 << 20));
-    let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
-    assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
 }

@@ -13,6 +13,7 @@ use model::job::{Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
 use model::spec::axes::{MAX_CELLS, names};
+use model::spec::offset::Offset;
 use model::spec::presets::{Mode, Way};
 use model::spec::{EngineSpec, JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::sweep::{Baseline, Cell, Setting, Skipped, works};
@@ -23,6 +24,20 @@ use model::units::{MIB, show_bytes};
 const YARDSTICKS: [(&str, u32); 2] = [("cp", 128 << 10), ("dd", 512)];
 /// Most bytes that they go over, once: what they read again would be in the page cache.
 const YARDSTICK_BYTES: u64 = 256 * MIB;
+
+/// What a position in percent is a multiple of, so that direct I/O can begin there.
+const POSITION_BYTES: u64 = 4096;
+
+/// Where a cell begins.
+#[derive(Clone, Copy)]
+struct Beginning {
+    /// Its first byte.
+    bytes: u64,
+    /// The same in percent, where it was said so.
+    percent: Option<u32>,
+    /// Bytes from there to the end.
+    left: u64,
+}
 
 /// A grid while it grows.
 pub(super) struct Growing<'a> {
@@ -48,6 +63,10 @@ struct Point<'a> {
     assignment: Assignment,
     /// Targets that are named.
     named: u32,
+    /// The path of the one that is used, where each is used alone.
+    target: Option<String>,
+    /// Where it begins, where that was said.
+    at: Option<Beginning>,
     batch: Option<u32>,
     /// Of an access specification the largest.
     bs: u32,
@@ -62,7 +81,8 @@ impl Growing<'_> {
         engine: &EngineSpec,
         entry: &'static Entry,
     ) -> Result<(), Failure> {
-        let axes = &self.said.axes;
+        let said = self.said;
+        let axes = &said.axes;
         let default = self.default_cache(entry);
         let writes = doing.writes();
         let modes: Vec<(Option<&'static Mode>, Cache)> = match self.said.preset {
@@ -82,9 +102,15 @@ impl Growing<'_> {
         };
         let Loads { assignments, depths } = &self.loads;
         let (assignments, depths) = (assignments.clone(), depths.clone());
-        let batches: Vec<Option<u32>> =
-            if axes.batch.is_empty() { vec![None] } else { axes.batch.iter().map(|b| Some(*b)).collect() };
-        let cells = modes.len() * sizes.len() * depths.len() * assignments.len() * batches.len();
+        let batches = or_none(&axes.batch);
+        let offsets = or_none(&axes.offset);
+        // What is about one cell beside its size and depth.
+        let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
+            .iter()
+            .flat_map(|a| offsets.iter().map(move |at| (*a, *at)))
+            .flat_map(|(a, at)| batches.iter().map(move |batch| (a, at, *batch)))
+            .collect();
+        let cells = modes.len() * sizes.len() * depths.len() * ways.len();
         if self.cells.len() + self.skipped.len() + cells > MAX_CELLS {
             return Err(Failure::Usage(format!(
                 "the grid has more than {MAX_CELLS} cells; type fewer values of one of --{}",
@@ -93,29 +119,56 @@ impl Growing<'_> {
         }
         let named = (self.targets.len() as u32).max(1);
         for (mode, cache) in modes {
-            for assignment in &assignments {
-                for batch in &batches {
-                    for bs in &sizes {
-                        for depth in &depths {
-                            let (assignment, batch, bs, depth) = (*assignment, *batch, *bs, *depth);
-                            self.add(&Point {
-                                doing,
-                                mode,
-                                cache,
-                                engine,
-                                entry,
-                                assignment,
-                                named,
-                                batch,
-                                bs,
-                                depth,
-                            });
-                        }
-                    }
+            for (assignment, offset, batch) in &ways {
+                let (assignment, batch) = (*assignment, *batch);
+                let at = offset.map(|offset| self.beginning(offset, assignment));
+                let target = assignment.alone.and_then(|at| axes.target.get(at)).cloned();
+                for (bs, depth) in sizes.iter().flat_map(|bs| depths.iter().map(move |d| (*bs, *d))) {
+                    let target = target.clone();
+                    self.add(&Point {
+                        doing,
+                        mode,
+                        cache,
+                        engine,
+                        entry,
+                        assignment,
+                        named,
+                        target,
+                        at,
+                        batch,
+                        bs,
+                        depth,
+                    });
                 }
             }
         }
         Ok(())
+    }
+
+    /// The targets of a cell; none where nothing is touched.
+    fn used(&self, assignment: Assignment) -> &[TargetFacts] {
+        let used = match assignment.alone {
+            Some(at) => self.targets.get(at..=at),
+            None => self.targets.get(..(assignment.targets as usize).min(self.targets.len())),
+        };
+        used.unwrap_or_default()
+    }
+
+    /// Where a cell begins. A share is one of the smallest of its targets, so that each has as much behind it.
+    fn beginning(&self, said: Offset, assignment: Assignment) -> Beginning {
+        let size = self.base.phases.first().and_then(|p| p.streams.first()).and_then(|s| s.size);
+        let there =
+            |t: &TargetFacts| if t.role == Role::Made { size.unwrap_or(target::MADE_BYTES) } else { t.bytes };
+        let there = self.used(assignment).iter().map(there).min();
+        let there = there.unwrap_or(size.unwrap_or(target::MADE_BYTES));
+        let (bytes, percent) = match said {
+            Offset::Bytes(bytes) => (bytes, None),
+            Offset::Percent(percent) => {
+                let bytes = (u128::from(there) * u128::from(percent) / 100) as u64;
+                (bytes / POSITION_BYTES * POSITION_BYTES, Some(percent))
+            }
+        };
+        Beginning { bytes, percent, left: there.saturating_sub(bytes) }
     }
 
     /// How files are opened where nobody says: as the engine likes it best, but not in a way that a place does not know.
@@ -170,9 +223,11 @@ impl Growing<'_> {
         if let Some(size) = size.filter(|s| *s < bs) {
             return Some(format!("only {} are touched", show_bytes(size)));
         }
+        if let Some(at) = point.at.filter(|at| at.left < bs) {
+            return Some(format!("only {} are left behind {}", show_bytes(at.left), show_bytes(at.bytes)));
+        }
         let until_slow = self.said.preset.is_some_and(|p| matches!(p.way, Way::UntilSlow { .. }));
-        let mut used =
-            self.targets.iter().take(point.assignment.targets as usize).filter(|_| entry.moves_bytes);
+        let mut used = self.used(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or((t.role != Role::Made).then_some(t.bytes)) == Some(bs);
         if until_slow && used.clone().any(is_all) {
             return Some("one such block is all there is".into());
@@ -187,12 +242,13 @@ impl Growing<'_> {
             let used = self.targets.iter().take(count as usize);
             used.map(|t| name::text(&t.path)).collect()
         };
-        let Assignment { workers, targets, of_last } = point.assignment;
+        let Assignment { workers, targets, of_last, .. } = point.assignment;
+        let mine = self.used(point.assignment).iter();
+        let mine: Vec<String> = mine.filter(|_| targets < point.named).map(|t| name::text(&t.path)).collect();
         for PhaseSpec { streams, .. } in &mut job.phases {
             for stream in &mut *streams {
-                if targets < point.named {
-                    stream.target = first(targets);
-                }
+                stream.target.clone_from(&mine);
+                self.begin(stream, point);
             }
             // What the last worker does is a stream of its own.
             if let (Some(few), Some(stream)) = (of_last, streams.first_mut()) {
@@ -210,9 +266,24 @@ impl Growing<'_> {
         job
     }
 
+    /// Lets a stream begin where its cell does, and go no further than there is.
+    fn begin(&self, stream: &mut StreamSpec, point: &Point) {
+        let Some(at) = point.at else { return };
+        stream.offset = Some(at.bytes);
+        // A file that is made has its size from there, whatever lies before the beginning.
+        if self.used(point.assignment).iter().all(|t| t.role != Role::Made) {
+            stream.size = stream.size.map(|size| size.min(at.left));
+        }
+    }
+
     /// What well-known programs do, for works that these do too: they read a file that is not cached, and write one that is new.
     pub(super) fn baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
+        // They begin at the first byte of one target: beside others they would say nothing.
+        let axes = &self.said.axes;
+        if !axes.target.is_empty() || !axes.offset.is_empty() {
+            return Vec::new();
+        }
         let Some(entry) = engines::find("sync") else { return Vec::new() };
         let mut out = Vec::new();
         for work in works(&self.cells) {
@@ -228,8 +299,10 @@ impl Growing<'_> {
                     cache: Cache::Buffered,
                     engine: &engine,
                     entry,
-                    assignment: Assignment { workers: 1, targets: 1, of_last: None },
+                    assignment: Assignment { workers: 1, targets: 1, of_last: None, alone: None },
                     named,
+                    target: None,
+                    at: None,
                     batch: None,
                     bs,
                     depth: 1,
@@ -262,11 +335,15 @@ impl Growing<'_> {
     fn yardstick_bytes(&self, bs: u32) -> Option<u64> {
         let stream = self.base.phases.first().and_then(|p| p.streams.first())?;
         let target = self.targets.first()?;
-        let left = target.bytes.saturating_sub(stream.offset.unwrap_or(0));
-        let there = if target.role == Role::Made { target::MADE_BYTES } else { left };
+        let there = if target.role == Role::Made { target::MADE_BYTES } else { target.bytes };
         let bytes = stream.size.unwrap_or(there).min(YARDSTICK_BYTES) / u64::from(bs) * u64::from(bs);
         (bytes > 0).then_some(bytes)
     }
+}
+
+/// The values of an axis, or that nothing is said of it.
+fn or_none<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
+    if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
 
 /// Why a cell cannot be measured at a target.
@@ -293,7 +370,7 @@ fn hindrance_of(target: &TargetFacts, point: &Point) -> Option<String> {
 
 impl Point<'_> {
     fn setting(&self) -> Setting {
-        let Assignment { workers, targets, of_last } = self.assignment;
+        let Assignment { workers, targets, of_last, alone } = self.assignment;
         let (rw, mix, spec) = match self.doing {
             Doing::Plain(rw, mix) => (rw.word().into(), mix.map(Mix::words), None),
             Doing::Named(spec) => (String::new(), None, Some(spec.name.clone())),
@@ -309,8 +386,11 @@ impl Point<'_> {
             batch: self.batch,
             mode: self.mode.map(|m| m.name.into()),
             spec,
-            targets: (self.named > 1).then_some(targets),
+            targets: (self.named > 1 && alone.is_none()).then_some(targets),
             targets_of_last: of_last,
+            target: self.target.clone(),
+            offset_bytes: self.at.map(|at| at.bytes),
+            offset_percent: self.at.and_then(|at| at.percent),
         }
     }
 

@@ -7,9 +7,12 @@ use crate::failure::Failure;
 use crate::plan::origins::Origins;
 use crate::request::{Request, SweepSpec};
 use model::job::{Kind, Mix};
+use model::measure::Measure;
 use model::plan::Role;
+use model::spec::presets::Preset;
 use model::spec::specs::Spec;
 use model::spec::{LineSpec, Rw};
+use std::collections::BTreeMap;
 
 /// What is done.
 pub(super) enum Doing {
@@ -91,7 +94,46 @@ fn idle(request: &Request, key: &str, used: bool, cure: &str) -> Result<(), Fail
     )))
 }
 
+/// What the cells of each work are ranked by. Cells in order are not ranked.
+pub(super) fn measures(
+    said: &SweepSpec,
+    works: &[Doing],
+    origins: &mut Origins,
+) -> BTreeMap<String, Measure> {
+    if said.preset.is_some_and(Preset::is_in_order) {
+        return BTreeMap::new();
+    }
+    let all: BTreeMap<String, Measure> =
+        works.iter().map(|doing| (doing.name(), said.by.unwrap_or(doing.measure()))).collect();
+    let mut words: Vec<&str> = Vec::new();
+    for measure in all.values().map(|m| m.word()) {
+        if !words.contains(&measure) {
+            words.push(measure);
+        }
+    }
+    origins.fixed("--by", &words.join(", "), if said.by.is_some() { "command line" } else { "default" });
+    all
+}
+
 impl Doing {
+    /// What it is called, as [`Setting::work`](model::sweep::Setting::work) says it.
+    fn name(&self) -> String {
+        match self {
+            Self::Plain(rw, Some(mix)) => format!("{} {}", rw.word(), mix.words()),
+            Self::Plain(rw, None) => rw.word().into(),
+            Self::Named(spec) => spec.name.clone(),
+        }
+    }
+
+    /// What it is about: operations where offsets are random, bytes where they are in order.
+    fn measure(&self) -> Measure {
+        let random = match self {
+            Self::Plain(rw, _) => rw.is_random(),
+            Self::Named(spec) => spec.lines.iter().any(|line| line.random > 0.0),
+        };
+        if random { Measure::Iops } else { Measure::Bandwidth }
+    }
+
     /// Whether anything may be changed.
     pub(super) fn writes(&self) -> bool {
         match self {

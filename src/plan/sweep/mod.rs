@@ -18,6 +18,7 @@ use cell::Growing;
 use engine::engines::Entry;
 use machine::root::Root;
 use model::job::Cache;
+use model::measure::Measure;
 use model::plan::Role;
 use model::spec::axes::{AXES, Axes};
 use model::spec::limits::MIN_TIME_NS;
@@ -67,6 +68,7 @@ pub(in crate::plan) fn grid(
     let targets = if entries.iter().any(|e| e.moves_bytes) { look(request, root)? } else { Vec::new() };
     let loads = cycle::loads(said, (targets.len() as u32).max(1), origins)?;
     let works = doing::works(request, said, &targets, origins)?;
+    let measures = doing::measures(said, &works, origins);
     let memory_bytes = memory_cap(said, memory, origins);
     let base = base(request, said, &targets);
     let mut growing = Growing {
@@ -107,7 +109,7 @@ pub(in crate::plan) fn grid(
     let search = schedule::search(said, (jobs, finals, runs), &growing, request, origins)?;
     let Growing { specs, cells, skipped, .. } = growing;
     let preset = said.preset.map(|p| p.name.to_owned());
-    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search } })
+    Ok(GridJobs { specs, grid: Grid { preset, cells, skipped, baselines, search, measures } })
 }
 
 /// Most bytes of a cell's buffers: the cap of the searches, or what the machine has where a preset knows none.
@@ -148,7 +150,9 @@ fn base(request: &Request, said: &SweepSpec, targets: &[TargetFacts]) -> JobSpec
     for phase in &mut job.phases {
         let whole = phase.time.unwrap_or(said.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
         let in_order = said.preset.is_some_and(Preset::is_in_order);
-        let parts = if said.exhaustive || in_order { 1 } else { PIECES };
+        // A percentile takes many operations, and pieces of its time have few.
+        let whole_at_once = said.exhaustive || in_order || said.by == Some(Measure::P99);
+        let parts = if whole_at_once { 1 } else { PIECES };
         phase.time = Some((whole / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }

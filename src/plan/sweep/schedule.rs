@@ -12,6 +12,7 @@ use analysis::strategy::sweep::REFERENCE_EVERY;
 use model::spec::presets::Rounds;
 use model::sweep::{Cell, Grid, Search, Until};
 use model::units::{minutes, show_block, show_bytes, show_ns};
+use std::collections::BTreeMap;
 
 /// Longest search unless said otherwise: what the original takes for its 285 cells.
 const BUDGET_NS: u64 = 300_000_000_000;
@@ -52,6 +53,7 @@ pub(super) fn in_order(
         skipped,
         baselines: Vec::new(),
         search: Search::InOrder(until),
+        measures: BTreeMap::new(),
     };
     Ok(GridJobs { specs, grid })
 }

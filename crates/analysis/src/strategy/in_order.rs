@@ -6,6 +6,7 @@
 use super::sample::Sample;
 use crate::stats::sample;
 use crate::stats::snia;
+use model::spec::axes::SIZES;
 use model::steadiness::Snia;
 use model::sweep::{Grid, Until, Variable, least_iops};
 
@@ -37,7 +38,15 @@ impl<'g> InOrder<'g> {
         if self.is_over() {
             return None;
         }
-        self.jobs.get(self.samples.len() % self.jobs.len()).copied()
+        match self.until {
+            Until::Slow => self.open().next(),
+            Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
+        }
+    }
+
+    /// Cells that are measured once and were not yet.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.too_slow(*job).is_none())
     }
 
     fn is_over(&self) -> bool {
@@ -45,7 +54,7 @@ impl<'g> InOrder<'g> {
             return true;
         }
         match self.until {
-            Until::Slow => self.samples.len() >= self.jobs.len() || self.slow().is_some(),
+            Until::Slow => self.open().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
                 let whole = self.samples.len().is_multiple_of(self.jobs.len());
                 let enough = match bytes {
@@ -57,24 +66,24 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// The run of the first cell that was too slow for larger ones to be measured, and its operations per second.
-    pub(crate) fn slow(&self) -> Option<(&Sample, f64)> {
+    /// The first cell that was too slow for larger ones like this one to be measured, and its operations per second: it differs
+    /// from it in nothing but the size.
+    fn too_slow(&self, job: usize) -> Option<(usize, f64)> {
         if self.until != Until::Slow {
             return None;
         }
+        let series = (SIZES.without)(self.grid.setting(job)?);
         self.samples.iter().find_map(|sample| {
-            let setting = self.grid.setting(sample.job)?;
+            let setting = self.grid.setting(sample.job).filter(|s| (SIZES.without)(s) == series)?;
             let iops = sample.bytes_per_s? / f64::from(setting.block_bytes.max(1));
-            (iops <= f64::from(least_iops(setting.workers))).then_some((sample, iops))
+            (iops <= f64::from(least_iops(setting.workers))).then_some((sample.job, iops))
         })
     }
 
-    /// Cells that are left out because of [`Self::slow`].
-    pub(crate) fn left_out(&self) -> &[usize] {
-        match self.slow() {
-            Some(_) => self.jobs.get(self.samples.len()..).unwrap_or_default(),
-            None => &[],
-        }
+    /// Cells that are left out, each with the one that was too slow and its operations per second.
+    pub(crate) fn left_out(&self) -> Vec<(usize, (usize, f64))> {
+        let unseen = self.jobs.iter().filter(|job| self.times(**job) == 0);
+        unseen.filter_map(|job| Some((*job, self.too_slow(*job)?))).collect()
     }
 
     /// Complete rounds.
@@ -152,15 +161,14 @@ impl<'g> InOrder<'g> {
             return 0;
         }
         let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
-        let all = self.jobs.len().saturating_mul(self.rounds_at_most());
-        (all.saturating_sub(self.samples.len()) as u64).saturating_mul(each)
-    }
-
-    fn rounds_at_most(&self) -> usize {
-        match self.until {
-            Until::Slow => 1,
-            Until::Rounds { rounds_at_most, .. } => rounds_at_most as usize,
-        }
+        let left = match self.until {
+            Until::Slow => self.open().count(),
+            Until::Rounds { rounds_at_most, .. } => {
+                let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
+                all.saturating_sub(self.samples.len())
+            }
+        };
+        (left as u64).saturating_mul(each)
     }
 
     /// Where it is, in words.

@@ -4,6 +4,7 @@
 
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream};
+use model::measure::Measure;
 use model::record::attempts::{self, Attempt};
 use model::record::{Record, Run, RunEnd, RunEnding};
 
@@ -20,6 +21,8 @@ pub struct Sample {
     pub cpu_ns_per_byte: Option<f64>,
     /// Mean and longest latency within the window in ns; `None` where nothing completed there.
     pub latency_ns: Option<(f64, u64)>,
+    /// 99th percentile of the same in ns; `None` where too few operations support one.
+    pub p99_ns: Option<u64>,
     /// What it wrote, in bytes, whether that counted as operations of the window or not.
     pub written_bytes: u64,
     /// Time that it took with everything around it, in ns.
@@ -42,13 +45,15 @@ impl Sample {
         let sync = if waits { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);
         let whole = end.ending == RunEnding::Complete && moved > 0.0;
+        let latencies = latencies(end);
         let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
         Self {
             job: index,
             bytes_per_s: seconds.filter(|s| whole && *s > 0.0).map(|s| moved / s),
             bytes_per_operation: (whole && operations > 0.0).then(|| moved / operations),
             cpu_ns_per_byte: (whole && cpu > 0.0).then(|| cpu / moved),
-            latency_ns: latency(end).filter(|_| whole),
+            latency_ns: latencies.mean_ns().zip(latencies.max_ns()).filter(|_| whole),
+            p99_ns: latencies.supported_quantile_ns(0.99).filter(|_| whole),
             written_bytes: end
                 .streams
                 .iter()
@@ -57,6 +62,17 @@ impl Sample {
                 .sum(),
             took_ns,
         }
+    }
+
+    /// The logarithm of the number that cells are ranked by, the better the higher; `None` where the run has none.
+    pub fn score(&self, by: Measure) -> Option<f64> {
+        let log = match by {
+            Measure::Iops => (self.bytes_per_s? / self.bytes_per_operation?).ln(),
+            Measure::Bandwidth => self.bytes_per_s?.ln(),
+            Measure::P99 => -(self.p99_ns? as f64).ln(),
+            Measure::Latency => -self.latency_ns?.0.ln(),
+        };
+        Some(log).filter(|log| log.is_finite())
     }
 }
 
@@ -108,12 +124,12 @@ pub(super) fn timed(tries: &[Try]) -> Vec<Sample> {
     counting.map(sample).collect()
 }
 
-/// Mean and longest latency of all operations but syncs.
-fn latency(end: &RunEnd) -> Option<(f64, u64)> {
+/// Latencies of all operations but syncs.
+fn latencies(end: &RunEnd) -> Histogram {
     let mut all = Histogram::new();
     let kinds = end.streams.iter().flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync);
     kinds.for_each(|(_, k)| all.merge(&k.latency));
-    all.mean_ns().zip(all.max_ns())
+    all
 }
 
 /// Whether completed writes of a stream may still be in memory alone.

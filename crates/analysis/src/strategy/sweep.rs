@@ -16,6 +16,7 @@ pub use race::{Closed, FEWEST_REPEATS, FRESH, Lane, Race, Rivals};
 use race::{Noise, TWICE};
 
 use super::sample::Sample;
+use model::measure::Measure;
 use model::payload::split_mix;
 use model::sweep::{Grid, Search as How, Setting};
 
@@ -38,20 +39,20 @@ pub struct Search<'g> {
 impl<'g> Search<'g> {
     /// A search of which nothing is done.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
-        let lane = |job: usize| {
+        let lane = |job: usize, by: Measure| {
             let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
-            Lane::new(job, memory)
+            Lane::new(job, memory, by)
         };
-        let race = |work: String| Race {
-            lanes: grid.jobs_of(&work).into_iter().map(lane).collect(),
-            baselines: grid
-                .baselines
-                .iter()
-                .filter(|y| y.setting.work() == work)
-                .map(|y| lane(y.job))
-                .collect(),
-            closed: None,
-            work,
+        let race = |work: String| {
+            let by = grid.measure(&work);
+            let baselines = grid.baselines.iter().filter(|y| y.setting.work() == work);
+            Race {
+                lanes: grid.jobs_of(&work).into_iter().map(|job| lane(job, by)).collect(),
+                baselines: baselines.map(|y| lane(y.job, by)).collect(),
+                closed: None,
+                by,
+                work,
+            }
         };
         let races = grid.works().into_iter().map(race).collect();
         Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0 }

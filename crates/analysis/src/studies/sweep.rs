@@ -7,10 +7,11 @@ use crate::findings::CaseAnswers;
 use crate::stats::interval;
 use crate::stats::student;
 use crate::stats::welch::Shift;
-use crate::strategy::sample::samples;
+use crate::strategy::sample::{Sample, samples};
 use crate::strategy::sweep::{Lane, Race, Search};
 use choice::choice;
 use model::job::Pattern;
+use model::measure::Measure;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
@@ -29,6 +30,7 @@ const FEWEST_LOOKS: usize = 4;
 
 mod choice;
 mod in_order;
+mod position;
 
 /// The part of the report.
 pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
@@ -71,18 +73,31 @@ pub(super) fn sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> S
 
 /// Figures of a cell: from its fresh runs where it was measured beside a winner, else from all.
 fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let logs = lane.map_or(&[][..], Lane::told_by);
-    let rates: Vec<f64> = logs.iter().map(|l| l.exp()).collect();
-    let mean = interval::mean(&rates);
+    let told = lane.map_or(&[][..], Lane::told);
+    let over_runs = |of: fn(&Sample) -> Option<f64>| {
+        let values: Vec<f64> = told.iter().filter_map(of).collect();
+        // What only some runs have is no figure of all of them.
+        interval::mean(&values).filter(|_| values.len() == told.len())
+    };
+    let mean = over_runs(|s| s.bytes_per_s);
+    let latency = over_runs(|s| Some(s.latency_ns?.0));
+    let p99 = over_runs(|s| Some(s.p99_ns? as f64));
+    let by = match lane.map(Lane::by) {
+        Some(Measure::P99) => p99,
+        Some(Measure::Latency) => latency,
+        Some(Measure::Iops | Measure::Bandwidth) | None => None,
+    };
     let mib = |v: f64| v / MIB as f64;
     CellFigures {
         mib_per_s: mean.map(|m| mib(m.value)),
         mb_per_s: mean.map(|m| m.value / 1e6),
         iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
-        latency_mean_ns: None,
-        latency_max_ns: None,
-        runs: logs.len(),
+        latency_p99_ns: p99.map(|m| m.value),
+        latency_interval_ns: by.and_then(|m| m.interval),
+        latency_mean_ns: latency.map(|m| m.value),
+        latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
+        runs: told.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -94,7 +109,7 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     let winner = race.winner();
     let choice = choice(grid, race);
     let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
-    let by_winner = |lane: &Lane| ratio(winner?.told_by(), lane.told_by());
+    let by_winner = |lane: &Lane| ratio(race.by, winner?.told_by(), lane.told_by());
     let losses = race.baselines.iter().filter_map(|lane| {
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
         Some(Loss { name, cell: of(lane)?, by_winner: by_winner(lane) })
@@ -106,6 +121,7 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
     let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
+        by: shown_by(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
         sentence: choice.sentence,
@@ -114,28 +130,46 @@ fn work(grid: &Grid, race: &Race, cells: &[CellFigures], of: impl Fn(&Lane) -> O
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| knees(b, &mine)),
+        knees: best.map_or_else(Vec::new, |b| knees(race.by, b, &mine)),
     }
 }
 
-/// One rate by another; `None` where one has fewer than three runs.
-fn ratio(base: &[f64], other: &[f64]) -> Option<Estimate> {
-    let shift = Shift::new(base, other)?;
-    Some(Estimate { value: shift.delta.exp(), interval: shift.interval().map(f64::exp) })
+/// What a work is told by. Earlier versions ranked by bytes per second, which is the same order where all operations have one size.
+fn shown_by(grid: &Grid, work: &str) -> Measure {
+    if let Some(said) = grid.measures.get(work) {
+        return *said;
+    }
+    let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
+    let first = mine().next();
+    let one_size = mine().all(|s| Some(s.block_bytes) == first.map(|f| f.block_bytes));
+    let random = first.is_some_and(|s| s.spec.is_some() || s.rw.starts_with("rand"));
+    if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
 
-/// From where on the axes that rise gain nothing.
-fn knees(winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+/// One value by another; `None` where one has fewer than three runs.
+fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
+    let shift = Shift::new(base, other)?;
+    let (value, [low, high]) = (shift.delta, shift.interval());
+    // The better of two latencies has the higher score and the lower value.
+    let (value, interval) = if by.is_latency() { (-value, [-high, -low]) } else { (value, [low, high]) };
+    Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
+}
+
+/// From where on the axes that rise gain nothing in rate; how low a latency is rises with most of them, and has none.
+fn knees(by: Measure, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
+    if by.is_latency() {
+        return Vec::new();
+    }
     let scales = AXES.iter().filter_map(|axis| Some((axis.name, axis.scale?)));
-    scales.filter_map(|(name, scale)| knee(name, scale, winner, cells)).collect()
+    scales.filter_map(|(name, scale)| knee((name, scale), by, winner, cells)).collect()
 }
 
 /// From where on an axis gains nothing, everything else as the winner has it.
-fn knee(axis: &str, scale: Scale, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
+fn knee((axis, scale): (&str, Scale), by: Measure, winner: &Setting, cells: &[&CellFigures]) -> Option<Knee> {
     let fixed = (scale.without)(winner);
     let along = cells.iter().filter(|c| (scale.without)(&c.setting) == fixed);
     let mut points: Vec<(u32, f64)> =
-        along.filter_map(|c| Some(((scale.of)(&c.setting)?, c.mib_per_s?))).collect();
+        along.filter_map(|c| Some(((scale.of)(&c.setting)?, c.value(by)?))).collect();
     points.sort_by_key(|p| p.0);
     let at = (0..points.len()).find(|at| {
         let most = points[*at..].iter().map(|p| p.1).fold(0.0, f64::max);
@@ -155,7 +189,7 @@ fn knee(axis: &str, scale: Scale, winner: &Setting, cells: &[&CellFigures]) -> O
 }
 
 /// A line through the logarithms of the reference's rates over the time of the sweep.
-fn reference(grid: &Grid, job: usize, runs: &[crate::strategy::sample::Sample]) -> Option<Reference> {
+fn reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for run in runs {
@@ -256,30 +290,33 @@ pub(crate) fn headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let Some((cell, result)) = best(sweep, results).zip(first(sweep, results)) else {
         return nothing;
     };
-    let stream = result.job.phases.first().and_then(|p| p.streams.first());
-    let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
-    let one_size =
-        sweep.is_in_order() || sweep.cells.iter().all(|c| c.setting.block_bytes == cell.setting.block_bytes);
-    let per_mib = cell.iops.zip(cell.mib_per_s).map(|(iops, mib)| iops / mib);
-    let (unit, scale) = match per_mib.filter(|_| random && one_size) {
-        Some(operations) => ("IOPS", operations),
-        None => ("MB/s", MIB as f64 / 1e6),
-    };
-    let name = match &cell.setting.spec {
-        Some(spec) => format!("{spec}, {}", result.true_name),
-        None => result.true_name.clone(),
+    let by = quoted_by(sweep, cell, result);
+    let spec = cell.setting.spec.iter().map(|spec| format!("{spec}, "));
+    let what = by.is_latency().then(|| format!("{} of ", by.heading()));
+    let (unit, scale) = match by {
+        Measure::P99 | Measure::Latency => ("us", 1e-3),
+        rate => (rate.heading(), 1.0),
     };
     Headline {
-        name,
-        value: cell.mib_per_s.filter(|_| !result.void).map(|v| v * scale),
+        name: what.into_iter().chain(spec).chain([result.true_name.clone()]).collect(),
+        value: cell.value(by).filter(|_| !result.void).map(|v| v * scale),
         unit: unit.into(),
-        interval: cell.interval.filter(|_| !result.void).map(|i| i.map(|v| v * scale)),
+        interval: cell.interval_of(by).filter(|_| !result.void).map(|i| i.map(|v| v * scale)),
     }
 }
 
-/// What several works say together: from which size on it does not matter that offsets are random.
+/// What a cell is quoted by: what its work is ranked by, and in order, where none is, what its access is about.
+fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
+    let name = cell.setting.work();
+    let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
+    let stream = result.job.phases.first().and_then(|p| p.streams.first());
+    let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
+    work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
+}
+
+/// What several cells say together: from which size on it does not matter that offsets are random, and what the position does.
 pub(crate) fn deduce(sweep: &Sweep) -> Vec<Deduction> {
-    let mut out = Vec::new();
+    let mut out: Vec<Deduction> = sweep.works.iter().filter_map(|w| position::cost(sweep, w)).collect();
     for (sequential, random) in [("read", "randread"), ("write", "randwrite")] {
         out.extend(cost_of_random(sweep, sequential, random));
     }

@@ -6,6 +6,7 @@
 use super::cycle::Step;
 use super::limits::{MAX_BLOCK_BYTES, MAX_DEPTH, MAX_TARGETS, MAX_WORKERS};
 use super::number::{count, shown, size};
+use super::offset::{Offset, positions};
 use super::specs::{self, Spec};
 use super::{EngineSpec, Rw, order, parsers};
 use crate::job::{Cache, Mix};
@@ -40,6 +41,10 @@ pub struct Axes {
     pub spec: Vec<Spec>,
     /// How many of the named targets are used, the first ones.
     pub targets: Vec<u32>,
+    /// Targets, each used alone.
+    pub target: Vec<String>,
+    /// Where a cell begins on its target.
+    pub offset: Vec<Offset>,
 }
 
 /// One axis.
@@ -168,7 +173,7 @@ pub const AXES: &[Axis] = &[
         name: "spec",
         value: "NAMES",
         about: "Access specifications instead of rw, mix and bs, such as file-server,4k-oltp, or classics, iometer, all",
-        set: |a, t, _| put(&mut a.spec, named(t)),
+        set: |a, t, _| put(&mut a.spec, several(t, specs::named)),
         words: |a| joined(&a.spec, |spec| spec.name.clone()),
         scale: None,
     },
@@ -179,6 +184,22 @@ pub const AXES: &[Axis] = &[
         set: |a, t, _| put(&mut a.targets, numbers(t, |t| count(t, 1, MAX_TARGETS as u32))),
         words: |a| joined(&a.targets, u32::to_string),
         scale: Some(TARGETS),
+    },
+    Axis {
+        name: "target",
+        value: "PATHS",
+        about: "Directories, files or block devices, each measured alone, such as /mnt/a,/mnt/b, instead of TARGETs used at once",
+        set: |a, t, _| put(&mut a.target, list(t, parsers::path)),
+        words: |a| a.target.join(","),
+        scale: None,
+    },
+    Axis {
+        name: "offset",
+        value: "POSITIONS",
+        about: "First byte that may be touched, in percent of what is there or in bytes, such as 0%,50%,99%, 0%..90%+10%, 0%..99%/12 or 4g [default: 0]",
+        set: |a, t, _| put(&mut a.offset, several(t, positions)),
+        words: |a| joined(&a.offset, |at| at.words()),
+        scale: None,
     },
 ];
 
@@ -235,12 +256,15 @@ fn add<T: PartialEq>(out: &mut Vec<T>, value: T, said: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Specifications between commas; a word may mean several.
-fn named(text: &str) -> Result<Vec<Spec>, String> {
+/// Values between commas, of which a word may mean several.
+fn several<T: PartialEq>(
+    text: &str,
+    meant: impl Fn(&str) -> Result<Vec<T>, String>,
+) -> Result<Vec<T>, String> {
     let mut out = Vec::new();
     for piece in text.split(',') {
-        for spec in specs::named(piece)? {
-            add(&mut out, spec, piece)?;
+        for value in meant(piece)? {
+            add(&mut out, value, piece)?;
         }
     }
     Ok(out)
@@ -309,12 +333,15 @@ fn lists_and_doubling_ranges_mix() {
         ("engine", "io_uring:iopoll,sqpoll=1,libaio"),
         ("targets", "1..4+2,8..64*4"),
         ("spec", "database,4K OLTP"),
+        ("target", "/mnt/a,b"),
+        ("offset", "0%..20%+10%,4g"),
     ] {
         find(axis).and_then(|a| a.say(&mut axes, text, known)).unwrap_or_else(|e| panic!("{axis}: {e}"));
     }
     assert_eq!(axes.bs, [512, 4096, 8192, 16384, 32768]);
     assert_eq!(axes.targets, [1, 3, 4, 8, 32, 64]);
     assert_eq!(axes.spec.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["Database", "4K OLTP"]);
+    assert_eq!((axes.target.len(), axes.offset.len()), (2, 4));
     assert_eq!(axes.depth, [1, 2, 4, 6]);
     assert_eq!(axes.rw, [Rw::Read, Rw::Randwrite]);
     assert_eq!((axes.mix.len(), axes.engine.len()), (2, 2));
@@ -341,6 +368,8 @@ fn what_is_no_axis_says_what_to_type() {
         ("spec", "idle"),
         ("spec", "classics,database"),
         ("targets", "0"),
+        ("target", "a,a"),
+        ("offset", "0%,0%..20%+10%"),
         ("colour", "red"),
     ] {
         let said = find(axis).and_then(|a| a.say(&mut Axes::default(), bad, known));

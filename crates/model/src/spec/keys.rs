@@ -213,7 +213,7 @@ pub const KEYS: &[Key] = &[
         Group::Where,
         "SIZE",
         "First byte that may be touched [default: 0]",
-        &[Run, Limit, Sweep],
+        &[Run, Limit],
         Set::Stream(|s, t| put(&mut s.offset, size(t, 0, u64::MAX))),
     )
     .elsewhere(&[diskspd("B", "1G", same)]),

@@ -13,6 +13,7 @@ pub mod limits;
 pub mod line;
 pub mod meant;
 pub mod number;
+pub mod offset;
 pub mod order;
 pub mod parsers;
 pub mod presets;

@@ -82,7 +82,7 @@ pub struct Mode {
 /// program of that name by Benjamin Schweizer, <https://github.com/cxcv/iops>; of `pts` and its kin: SNIA Solid State Storage
 /// Performance Test Specification 2.0 (shares, sizes, minutes, rounds). That leaves threads and depth to the user; ours are in
 /// the table.
-pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
+pub const PRESETS: &[Preset] = &[CCSIO, IOPS, ITS_SPECS, ZONES, PTS, PTS_THROUGHPUT, PTS_LATENCY, PTS_WSAT];
 
 const IOPS: Preset = Preset {
     name: "iops",
@@ -190,6 +190,16 @@ const ITS_SPECS: Preset = Preset {
     name: IOMETER,
     about: "Iometer: access specifications (--spec) x a test type (--cycle) over workers, targets and outstanding I/Os",
     said: &[("spec", "classics")],
+    modes: &[],
+    size_bytes: 1024 * MIB,
+    way: Way::Each,
+};
+
+/// The zones of a spinning disk: what is outside passes more bytes in a turn. Eight in flight hide what lies between operations.
+const ZONES: Preset = Preset {
+    name: "zones",
+    about: "Zones: sequential reads of 1M at 21 positions, from the first byte of a disk to its end",
+    said: &[("rw", "read"), ("bs", "1m"), ("depth", "8"), ("cache", "direct"), ("offset", "0%..95%+5%,99%")],
     modes: &[],
     size_bytes: 1024 * MIB,
     way: Way::Each,

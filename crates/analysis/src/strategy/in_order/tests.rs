@@ -10,7 +10,14 @@ fn grid(sizes: &[u32], workers: u32, until: Until) -> Grid {
         ..Setting::plain("randread", block_bytes, 1)
     };
     let cells = sizes.iter().enumerate().map(|(job, bs)| Cell { setting: setting(*bs), job }).collect();
-    Grid { preset: None, cells, skipped: Vec::new(), baselines: Vec::new(), search: Search::InOrder(until) }
+    Grid {
+        preset: None,
+        cells,
+        skipped: Vec::new(),
+        baselines: Vec::new(),
+        search: Search::InOrder(until),
+        measures: std::collections::BTreeMap::new(),
+    }
 }
 
 fn sample(job: usize, bytes_per_s: Option<f64>) -> Sample {
@@ -39,7 +46,7 @@ fn one_round_goes_through_all_cells_in_their_order() {
     let grid = grid(&[512, 1024, 2048], 32, Until::Slow);
     let sweep = whole(&grid, Until::Slow, |_, _| Some(1e9));
     assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
-    assert!(sweep.slow().is_none() && sweep.left_out().is_empty() && sweep.window().is_none());
+    assert!(sweep.left_out().is_empty() && sweep.window().is_none());
 }
 
 #[test]
@@ -48,17 +55,31 @@ fn a_cell_of_a_quarter_of_the_threads_a_second_is_the_last() {
     let grid32 = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 32, Until::Slow);
     let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
     let sweep = whole(&grid32, Until::Slow, |job, _| at(if job == 1 { 8.0 } else { 9.0 }, job));
-    assert_eq!(sweep.slow().map(|(s, iops)| (s.job, iops)), Some((1, 8.0)));
-    assert_eq!(sweep.left_out(), [2, 3]);
+    assert_eq!(sweep.left_out(), [(2, (1, 8.0)), (3, (1, 8.0))]);
     let sweep = whole(&grid32, Until::Slow, |job, _| at(8.1, job));
-    assert!(sweep.slow().is_none());
+    assert!(sweep.left_out().is_empty());
     // One thread: one operation a second.
     let alone = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 1, Until::Slow);
     let sweep = whole(&alone, Until::Slow, |job, _| at(if job == 2 { 1.0 } else { 2.0 }, job));
-    assert_eq!(sweep.left_out(), [3]);
+    assert_eq!(sweep.left_out(), [(3, (2, 1.0))]);
     // A cell that failed says nothing about larger ones.
     let sweep = whole(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
     assert_eq!((sweep.samples.len(), sweep.left_out().len()), (4, 0));
+}
+
+#[test]
+fn each_number_of_threads_ends_on_its_own() {
+    let cells = |workers: u32, from: usize| {
+        let of = grid(&[1 << 20, 2 << 20, 4 << 20], workers, Until::Slow).cells;
+        of.into_iter().map(move |c| Cell { job: c.job + from, ..c })
+    };
+    let both = Grid { cells: cells(32, 0).chain(cells(4, 3)).collect(), ..grid(&[], 1, Until::Slow) };
+    let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
+    // Of 32 threads eight a second are too few, of four they are not.
+    let sweep = whole(&both, Until::Slow, |job, _| at(if job == 0 { 8.0 } else { 2.0 }, job % 3));
+    assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
+    assert_eq!(sweep.left_out(), [(1, (0, 8.0)), (2, (0, 8.0))]);
+    assert_eq!(sweep.left_ns(5), 0);
 }
 
 #[test]

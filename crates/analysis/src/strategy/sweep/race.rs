@@ -4,6 +4,7 @@
 
 use super::super::sample::Sample;
 use crate::stats::student;
+use model::measure::Measure;
 use model::sweep::SAME;
 
 /// What is supposed of the noise of a cell's runs before any was repeated, and how many repeats that counts for.
@@ -28,14 +29,14 @@ pub struct Lane {
     pub job: usize,
     /// Bytes of its buffers.
     pub(super) memory: u64,
-    /// Logarithms of its rates while the race was open.
+    /// What its runs are ranked by.
+    by: Measure,
+    /// Scores of its runs while the race was open: logarithms, the better the higher.
     pub logs: Vec<f64>,
     /// Those after it was closed.
     pub fresh: Vec<f64>,
-    /// Bytes of a mean operation in the runs of `logs` and `fresh` each: an access specification draws its sizes.
-    drawn: [Vec<f64>; 2],
-    /// CPU times per byte of all its runs.
-    cpu: Vec<f64>,
+    /// The runs of `logs` and of `fresh`.
+    runs: [Vec<Sample>; 2],
     /// A run of it failed, and it is out.
     pub(super) failed: bool,
 }
@@ -45,6 +46,8 @@ pub struct Lane {
 pub struct Race {
     /// What its cells have in common and do, as [`Setting::work`](model::sweep::Setting::work) says it.
     pub work: String,
+    /// What its cells are ranked by.
+    pub by: Measure,
     /// Its cells.
     pub lanes: Vec<Lane>,
     /// Settings of well-known programs, which are measured when the race is closed.
@@ -73,18 +76,18 @@ pub struct Rivals {
 
 impl Lane {
     /// A cell of which nothing was measured.
-    pub(super) fn new(job: usize, memory: u64) -> Self {
-        Self { job, memory, ..Self::default() }
+    pub(super) fn new(job: usize, memory: u64, by: Measure) -> Self {
+        Self { job, memory, by, ..Self::default() }
     }
 
     pub(super) fn take(&mut self, sample: &Sample, closed: bool) {
-        match sample.bytes_per_s.map(f64::ln).filter(|l| l.is_finite()) {
-            Some(log) if closed => self.fresh.push(log),
-            Some(log) => self.logs.push(log),
-            None => self.failed = true,
-        }
-        self.drawn[usize::from(closed)].extend(sample.bytes_per_operation.filter(|b| *b > 0.0));
-        self.cpu.extend(sample.cpu_ns_per_byte.filter(|c| c.is_finite()));
+        let Some(score) = sample.score(self.by) else {
+            self.failed = true;
+            return;
+        };
+        let scores = if closed { &mut self.fresh } else { &mut self.logs };
+        scores.push(score);
+        self.runs[usize::from(closed)].push(*sample);
     }
 
     pub(super) fn tries(&self) -> usize {
@@ -95,7 +98,7 @@ impl Lane {
         mean(&self.logs)
     }
 
-    /// The runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
+    /// Scores of the runs that its figures are told by: fresh ones where it has them all, since it was not chosen for those.
     pub fn told_by(&self) -> &[f64] {
         if self.is_told_by_fresh() { &self.fresh } else { &self.logs }
     }
@@ -104,15 +107,24 @@ impl Lane {
         self.fresh.len() >= FRESH || self.logs.is_empty()
     }
 
-    /// Bytes of a mean operation in those runs; `None` where none of them has one.
-    pub fn bytes_per_operation(&self) -> Option<f64> {
-        let drawn = &self.drawn[usize::from(self.is_told_by_fresh())];
-        (!drawn.is_empty()).then(|| mean(drawn))
+    /// What its runs are ranked by.
+    pub fn by(&self) -> Measure {
+        self.by
     }
 
-    /// Mean CPU time per byte in ns; `None` where no run says.
+    /// The runs that its figures are told by.
+    pub fn told(&self) -> &[Sample] {
+        &self.runs[usize::from(self.is_told_by_fresh())]
+    }
+
+    /// Bytes of a mean operation in those runs, since an access specification draws its sizes; `None` where none of them has one.
+    pub fn bytes_per_operation(&self) -> Option<f64> {
+        mean_of(self.told(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
+    }
+
+    /// Mean CPU time per byte of all its runs in ns; `None` where no run says.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
-        (!self.cpu.is_empty()).then(|| mean(&self.cpu))
+        mean_of(self.runs.iter().flatten(), |s| s.cpu_ns_per_byte.filter(|c| c.is_finite()))
     }
 
     fn cpu_or_worst(&self) -> f64 {
@@ -329,6 +341,15 @@ fn repeats(lanes: &[Lane]) -> (f64, f64) {
 
 fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { f64::NEG_INFINITY } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The mean of what those runs have that have it.
+fn mean_of<'s>(
+    runs: impl IntoIterator<Item = &'s Sample>,
+    of: impl Fn(&Sample) -> Option<f64>,
+) -> Option<f64> {
+    let values: Vec<f64> = runs.into_iter().filter_map(of).collect();
+    (!values.is_empty()).then(|| mean(&values))
 }
 
 fn squares(values: &[f64]) -> f64 {

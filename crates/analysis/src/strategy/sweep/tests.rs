@@ -2,6 +2,7 @@
 
 use super::*;
 use model::sweep::{Baseline, Cell, SAME, Setting};
+use std::collections::BTreeMap;
 
 /// What a run of an exhaustive search takes, and one of an adaptive search, with what is around them.
 const WHOLE_NS: u64 = 1_120_000_000;
@@ -25,7 +26,14 @@ fn grid(works: &[&str], search: How) -> Grid {
             }
         }
     }
-    Grid { preset: None, cells, skipped: Vec::new(), baselines: Vec::new(), search }
+    Grid {
+        preset: None,
+        cells,
+        skipped: Vec::new(),
+        baselines: Vec::new(),
+        search,
+        measures: BTreeMap::new(),
+    }
 }
 
 fn quarter(grid: &Grid) -> How {

@@ -4,6 +4,7 @@
 //! ([`crate::strategy::sweep`]).
 
 use crate::strategy::sweep::{FEWEST_REPEATS, Race, Rivals};
+use model::measure::Measure;
 use model::sweep::{Chosen, Grid, SAME, Search as How, Setting};
 use model::units::{show_count, show_share};
 
@@ -38,11 +39,15 @@ pub(super) fn choice(grid: &Grid, race: &Race) -> Choice {
 
 fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
     if let Some(fall) = race.fall() {
-        let lost = show_share(-fall.exp_m1());
+        let change = if race.by.is_latency() {
+            format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
+        } else {
+            format!("the winner gave {} less", show_share(-fall.exp_m1()))
+        };
         return (
             Chosen::CannotTell,
             format!(
-                "the winner gave {lost} less afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
+                "{change} afterwards than while it was chosen, so the target changes; sweep again when it is quiet"
             ),
         );
     }
@@ -55,14 +60,14 @@ fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
             ),
         );
     }
-    let same = show_share(SAME);
+    let better = race.by.better_by(&show_share(SAME));
     match (rivals.open, grid.search) {
-        (0, _) => (Chosen::Fastest, format!("no other cell is more than {same} faster (99 % confidence)")),
+        (0, _) => (Chosen::Fastest, format!("no other cell is {better} (99 % confidence)")),
         (open, How::Adaptive { .. }) => {
-            (Chosen::Tied, format!("the time was up, and {} may be more than {same} faster", others(open)))
+            (Chosen::Tied, format!("the time was up, and {} may be {better}", others(open)))
         }
         (open, How::Exhaustive | How::InOrder(_)) => {
-            (Chosen::Tied, format!("{} may be more than {same} faster", others(open)))
+            (Chosen::Tied, format!("{} may be {better}", others(open)))
         }
     }
 }
@@ -70,6 +75,10 @@ fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
 /// Why there is no winner.
 fn unfinished(race: &Race) -> String {
     match race.closed {
+        Some(_) if race.by == Measure::P99 => {
+            "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
+                .into()
+        }
         Some(_) => "no cell could be measured".into(),
         None => "the search was not ended; `fathom sweep --resume last` goes on with it".into(),
     }

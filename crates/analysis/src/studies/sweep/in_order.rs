@@ -6,6 +6,7 @@ use super::knees;
 use crate::findings::CaseAnswers;
 use crate::strategy::in_order::InOrder;
 use crate::strategy::sample::{Sample, samples};
+use model::measure::Measure;
 use model::plan::Role;
 use model::record::Record;
 use model::sweep::{
@@ -17,14 +18,17 @@ use std::collections::BTreeMap;
 
 pub(super) fn sweep(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
     let order = InOrder::after(grid, until, &samples(record));
-    let left_out = |job: usize| order.left_out().contains(&job);
+    let late = order.left_out();
+    let left_out = |job: usize| late.iter().any(|(late, _)| *late == job);
     let measured = grid.cells.iter().filter(|c| !left_out(c.job));
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| figures(&c.setting, &order, c.job, result_of(c.job))).collect();
-    let why = order.slow().and_then(|(sample, iops)| Some(too_slow(grid.setting(sample.job)?, iops)));
-    let late = grid.cells.iter().filter(|c| left_out(c.job));
-    let late = late.map(|c| Skipped { setting: c.setting.clone(), why: why.clone().unwrap_or_default() });
+    let late = late.iter().filter_map(|(job, (slow, iops))| {
+        let why = too_slow(grid.setting(*slow)?, *iops);
+        Some(Skipped { setting: grid.setting(*job)?.clone(), why })
+    });
+    let late: Vec<Skipped> = late.collect();
     let works = if until == Until::Slow { works(grid, &cells, answered) } else { Vec::new() };
     Sweep {
         search: IN_ORDER.into(),
@@ -65,6 +69,8 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
         mb_per_s: rate.map(|r| r / 1e6),
         iops: rate.map(|r| r / f64::from(setting.block_bytes.max(1))),
         interval: None,
+        latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
+        latency_interval_ns: None,
         latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
         latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),
         runs: told.iter().filter(|s| s.bytes_per_s.is_some()).count(),
@@ -84,6 +90,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
         let first = mine.first().map(|c| c.setting.clone());
         Work {
             sentence: format!("{} cells were measured once each.", mine.len()),
+            by: if name.starts_with("rand") { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
             decided: false,
@@ -92,7 +99,7 @@ fn works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Wo
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: first.as_ref().map_or_else(Vec::new, |first| knees(first, &mine)),
+            knees: first.as_ref().map_or_else(Vec::new, |first| knees(Measure::Bandwidth, first, &mine)),
         }
     };
     grid.works().into_iter().map(of).collect()

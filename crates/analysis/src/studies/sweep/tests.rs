@@ -42,6 +42,7 @@ fn record(cells: &[(u32, u64)]) -> Record {
         skipped: vec![too_much],
         baselines: vec![cp],
         search: How::Exhaustive,
+        measures: BTreeMap::new(),
     });
     record
 }
@@ -162,6 +163,8 @@ fn a_grid_that_a_file_made_up_still_has_a_report() {
 #[test]
 fn random_costs_nothing_from_some_size_on() {
     let cell = |bs: u32, rw: &str, rate: f64| CellFigures {
+        latency_p99_ns: None,
+        latency_interval_ns: None,
         latency_mean_ns: None,
         latency_max_ns: None,
         setting: Setting { block_bytes: bs, ..setting(8, rw) },

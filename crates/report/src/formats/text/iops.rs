@@ -3,23 +3,36 @@
 //! For: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
 //! benchmarking", listings 3 and 4), then latencies, the device's count and the limit of each size. Not for: other sweeps.
 
+use super::map::{self, Marks};
 use super::sweep::skipped;
 use crate::page::{Page, device, mark, percentile};
 use crate::table::Table;
 use model::finding::{Outcome, Severity};
+use model::measure::Measure;
 use model::report::{Measured, Report};
 use model::sweep::{CellFigures, Sweep};
 use model::units::{show_block, show_rate};
 
-const HEADINGS: [&str; 8] = ["size", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
+const HEADINGS: [&str; 9] =
+    ["size", "threads", "verdict", "IOPS", "MB/s", "p50", "p99", "device IOPS", "limited by"];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 5] = [6, 4, 7, 3, 5];
+const LEAVING: [usize; 5] = [7, 5, 8, 4, 6];
 
 pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
-    for line in lines(report, sweep) {
-        out.line(&line);
+    let threads = threads(sweep);
+    for workers in &threads {
+        for line in lines(report, sweep, *workers) {
+            out.line(&line);
+        }
+        out.line("");
     }
-    out.line("");
+    if threads.len() > 1 {
+        let void = |c: &CellFigures| c.result.and_then(|at| report.results.get(at)).is_none_or(|r| r.void);
+        let cells: Vec<&CellFigures> = sweep.cells.iter().filter(|c| !void(c)).collect();
+        for measure in [Measure::Iops, Measure::Bandwidth] {
+            map::show(out, &cells, measure, Marks::default());
+        }
+    }
     let table = table(report, sweep);
     if !table.is_empty() {
         out.table_of(&table);
@@ -32,9 +45,16 @@ pub(super) fn show(out: &mut Page, report: &Report, sweep: &Sweep) {
     out.line("");
 }
 
-/// The program's own lines.
-fn lines(report: &Report, sweep: &Sweep) -> Vec<String> {
-    let threads = sweep.cells.first().map_or(0, |c| c.setting.workers);
+/// The numbers of threads, in the order of the grid.
+fn threads(sweep: &Sweep) -> Vec<u32> {
+    let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
+    all.dedup();
+    all
+}
+
+/// The program's own lines with so many threads.
+fn lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
+    let mine = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
     let place = sweep.place.as_ref().map_or_else(
         || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
         |place| {
@@ -42,11 +62,11 @@ fn lines(report: &Report, sweep: &Sweep) -> Vec<String> {
             format!("{}, {value:6.2} {unit}B", place.path)
         },
     );
-    let numbers: Vec<Result<f64, String>> = sweep.cells.iter().map(|c| number(report, c)).collect();
+    let numbers: Vec<Result<f64, String>> = mine().map(|c| number(report, c)).collect();
     // The article has its numbers in a column as wide as the widest.
     let widest = numbers.iter().flatten().map(|iops| format!("{iops:.1}").len()).max().unwrap_or(0).max(6);
     let mut out = vec![format!("{place}, {threads} threads:")];
-    for (cell, number) in sweep.cells.iter().zip(numbers) {
+    for (cell, number) in mine().zip(numbers) {
         let bytes = cell.setting.block_bytes;
         out.push(match number {
             Ok(iops) => line(bytes, iops, widest),
@@ -107,20 +127,23 @@ fn scaled(mut value: f64, base: f64) -> (f64, &'static str) {
 
 /// The same numbers with what that program does not tell.
 pub(super) fn table(report: &Report, sweep: &Sweep) -> Table {
-    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true);
+    let mut table = Table::new(&HEADINGS, &LEAVING).aligned(2, true);
+    let several = threads(sweep).len() > 1;
     let measured = sweep.cells.iter().filter(|c| c.iops.is_some());
     let with_results = measured.filter_map(|c| Some((c, report.results.get(c.result?)?)));
     for (cell, result) in with_results.filter(|(_, r)| !r.void) {
-        table.add(detail(cell, result));
+        table.add(detail(cell, result, several));
     }
     table
 }
 
-fn detail(cell: &CellFigures, result: &Measured) -> [String; HEADINGS.len()] {
+/// A row; the threads where they differ.
+fn detail(cell: &CellFigures, result: &Measured, several: bool) -> [String; HEADINGS.len()] {
     let figures = result.read.as_ref().or(result.write.as_ref());
     let at = |p: &str| figures.map_or_else(|| "-".into(), |f| percentile(&f.latency_ns, p));
     [
         show_block(u64::from(cell.setting.block_bytes)),
+        if several { cell.setting.workers.to_string() } else { String::new() },
         mark(result).into(),
         cell.iops.map_or_else(|| "-".into(), show_rate),
         cell.mb_per_s.map_or_else(|| "-".into(), show_rate),

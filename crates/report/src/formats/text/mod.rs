@@ -12,6 +12,7 @@ mod iops;
 mod layers;
 mod ledger;
 mod limit;
+mod map;
 mod pages;
 pub(super) mod plan;
 mod pts;

@@ -2,58 +2,43 @@
 //!
 //! For: a report about a grid; it stands in place of the table of results. Not for: other reports.
 
+use super::map::{self, Marks};
 use crate::page::{Page, half_width, mark, supported};
 use crate::table::Table;
 use model::finding::{Finding, Outcome, Severity};
+use model::measure::Measure;
 use model::report::Report;
-use model::spec::axes::{self, Scale};
+use model::spec::presets::IOMETER;
 use model::steadiness::Estimate;
-use model::sweep::{CellFigures, Chosen, Setting, Sweep, Work};
-use model::units::{show_bytes, show_count, show_ns};
+use model::sweep::{CellFigures, Chosen, Loss, Setting, Sweep, Work};
+use model::units::{show_bytes, show_ns, show_share};
 
-const HEADINGS: [&str; 8] =
-    ["", "setting", "verdict", "MB/s", "±95 %", "memory", "CPU/MiB", "against the fastest"];
+const HEADINGS: [&str; 13] = [
+    "",
+    "setting",
+    "verdict",
+    "IOPS",
+    "MB/s",
+    "±95 %",
+    "p99",
+    "mean",
+    "longest",
+    "CPU",
+    "memory",
+    "CPU/MiB",
+    "against the fastest",
+];
 /// Columns that leave where there is no room, the first of them first.
-const LEAVING: [usize; 2] = [6, 5];
-/// Shades of a map, from a small share of the best to all of it.
-const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// Most maps of a work: one per way through the page cache, mostly.
-const MAPS: usize = 4;
-/// Widest map in columns.
-const MOST_COLUMNS: usize = 10;
-/// Columns of the terminal that a column of a map takes, and the names of its rows.
-const MAP_COLUMN: usize = 9;
-const MAP_ROW: usize = 8;
+const LEAVING: [usize; 8] = [11, 10, 2, 5, 9, 8, 7, 4];
 /// Reasons for skipping that are told; `--skipped` and the JSON have all.
 const REASONS: usize = 4;
+/// Rows of a work that are shown where each of its cells has one; `--verbose` has all.
+const MOST_ROWS: usize = 24;
 
-/// One side of a map.
-#[derive(Clone, Copy)]
-struct Side {
-    name: &'static str,
-    scale: Scale,
-}
+/// What stands below a table of all cells.
+const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, 100 % is one CPU the whole time.";
 
-const SIZE: Side = Side { name: "size", scale: axes::SIZES };
-const DEPTH: Side = Side { name: "depth", scale: axes::DEPTHS };
-const WORKERS: Side = Side { name: "workers", scale: axes::WORKERS };
-const TARGETS: Side = Side { name: "targets", scale: axes::TARGETS };
-/// Where workers get one target after another.
-const QUEUES: Side = Side {
-    name: "targets of all workers",
-    scale: Scale {
-        of: |s| Some(u32::try_from(s.queues()).unwrap_or(u32::MAX)),
-        show: |v| v.to_string(),
-        without: |s| Setting { workers: 1, targets: None, targets_of_last: None, ..s.clone() },
-    },
-};
-
-impl Side {
-    /// Where a setting is on it: on one target, where it names none.
-    fn of(self, setting: &Setting) -> u32 {
-        (self.scale.of)(setting).unwrap_or(1)
-    }
-}
+type Row = [String; HEADINGS.len()];
 
 pub(super) fn show(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {
@@ -103,34 +88,88 @@ pub(super) fn table(sweep: &Sweep, report: &Report) -> Table {
     all
 }
 
-/// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs.
-fn rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<[String; HEADINGS.len()]> {
+/// Whether each cell is an answer of its own, and not only the best: the loads of a test type, positions, targets.
+fn tells_each(sweep: &Sweep) -> bool {
+    let apart = |s: &Setting| s.offset_bytes.is_some() || s.target.is_some();
+    sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| apart(&c.setting))
+}
+
+/// A row for each cell of a work, by what sets it apart from the others.
+fn each_row(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
+    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let parts = |c: &CellFigures| -> Vec<String> {
+        let way = c.setting.way();
+        // One worker needs no word but beside several.
+        let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
+        let words = way.split(", ").map(str::to_owned).chain(alone);
+        std::iter::once(c.setting.shape()).chain(words).collect()
+    };
+    let common = |part: &String| mine.len() > 1 && mine.iter().all(|c| parts(c).contains(part));
+    let winner = sweep.winner.get(&work.name);
+    let row = |cell: &&CellFigures| {
+        let is_best = winner.is_some_and(|w| w.setting == cell.setting);
+        // What was measured again at the end is told by that.
+        let cell = winner.filter(|_| is_best).unwrap_or(cell);
+        let apart: Vec<String> = parts(cell).into_iter().filter(|part| !common(part)).collect();
+        let name = if is_best { best_word(work) } else { "" };
+        let mut row = row(name, cell, work.by, "", report);
+        row[1] = apart.join(", ");
+        row[3] = cell.iops.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Iops)));
+        row[4] = cell.mb_per_s.map_or_else(none, |v| supported(v, cell.interval_of(Measure::Bandwidth)));
+        row[7] = cell.latency_mean_ns.map_or_else(none, show_ns);
+        row[8] = cell.latency_max_ns.map_or_else(none, |ns| show_ns(ns as f64));
+        row[9] = cell.cpus().map_or_else(none, show_share);
+        (row[10], row[11]) = (String::new(), String::new());
+        row
+    };
+    mine.iter().map(row).collect()
+}
+
+/// Rows of a work: the best, the cheapest where that is another one, and settings of well-known programs; or all of its cells.
+fn rows(sweep: &Sweep, work: &Work, report: &Report) -> Vec<Row> {
+    if tells_each(sweep) {
+        return each_row(sweep, work, report);
+    }
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else { return Vec::new() };
     let against = |estimate: &Option<Estimate>| estimate.as_ref().map(by).unwrap_or_default();
-    let mut rows = vec![row(if only.is_some() { "" } else { best_word(work.chosen) }, winner, "", report)];
+    let by = work.by;
+    let mut rows = vec![row(if only.is_some() { "" } else { best_word(work) }, winner, by, "", report)];
     if let Some(cheapest) = sweep.cheapest.get(&work.name).filter(|c| c.setting != winner.setting) {
-        rows.push(row("cheapest", cheapest, &against(&work.cheapest_by_winner), report));
+        rows.push(row("cheapest", cheapest, by, &against(&work.cheapest_by_winner), report));
     }
     let of_programs = work.baselines.iter();
-    rows.extend(of_programs.map(|l| row(&format!("as {}", l.name), &l.cell, &against(&l.by_winner), report)));
+    let of_program = |l: &Loss| row(&format!("as {}", l.name), &l.cell, by, &against(&l.by_winner), report);
+    rows.extend(of_programs.map(of_program));
     rows
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
-    out.prose("", "  ", &format!("{}: {word}{}", work.name, work.sentence));
+    // Bytes per second are what sequential work is about, and need no word.
+    let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
+    let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
+    out.prose("", "  ", &format!("{}{by}: {word}{}", work.name, work.sentence));
     let only = sweep.only_cell(&work.name);
     let Some(winner) = sweep.winner.get(&work.name).or(only) else {
         out.line("");
         return;
     };
-    if sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting) {
+    if !tells_each(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting) {
         out.line("  No cell that costs less looks as fast.");
     }
     let mut table = Table::new(&HEADINGS, &LEAVING).aligned(1, true).aligned(2, true);
-    table.add_all(rows(sweep, work, report));
+    let mut rows = rows(sweep, work, report);
+    let has = rows.len();
+    rows.truncate(if all { has } else { MOST_ROWS });
+    table.add_all(rows);
     out.table_of(&table);
+    if has > MOST_ROWS && !all {
+        out.line(&format!("  {} more rows: --verbose shows them.", has - MOST_ROWS));
+    }
+    if tells_each(sweep) {
+        out.prose("  ", "    ", EACH_LEGEND);
+    }
     if !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
         out.prose("  ", "    ", &format!("{}: {}.", names.join(", "), half(&work.name)));
@@ -144,11 +183,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.prose("  ", "    ", &knee.sentence);
     }
     out.line("");
-    if !all {
-        return;
-    }
     let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    maps(out, &mine, winner, sweep.cheapest.get(&work.name));
+    // Positions are told to be seen as a line.
+    if all || mine.iter().any(|c| c.setting.offset_bytes.is_some()) {
+        // Where each cell is an answer nobody asks which of them is cheap.
+        let cheapest = sweep.cheapest.get(&work.name).filter(|_| !tells_each(sweep)).map(|c| &c.setting);
+        map::show(out, &mine, work.by, Marks { best: Some(&winner.setting), cheapest });
+    }
 }
 
 /// Which half of a copy a baseline does.
@@ -161,8 +202,12 @@ fn half(work: &str) -> &'static str {
 }
 
 /// What the first row of the table is called: what was not shown to be the fastest is only the best that was seen.
-fn best_word(chosen: Chosen) -> &'static str {
-    if chosen == Chosen::Fastest { "fastest" } else { "best seen" }
+fn best_word(work: &Work) -> &'static str {
+    match work.chosen {
+        Chosen::Fastest if work.by.is_latency() => "lowest",
+        Chosen::Fastest => "fastest",
+        _ => "best seen",
+    }
 }
 
 /// The true name of a result, where a finding gave it another than was asked for: the sentences of those are not shown.
@@ -173,22 +218,38 @@ fn renamed(report: &Report, at: usize) -> Option<&str> {
     report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
 
-fn row(name: &str, cell: &CellFigures, against: &str, report: &Report) -> [String; HEADINGS.len()] {
-    let none = || "-".to_owned();
+fn none() -> String {
+    "-".into()
+}
+
+/// The number that it is ranked by, and beside IOPS or a latency the rates.
+fn row(name: &str, cell: &CellFigures, by: Measure, against: &str, report: &Report) -> Row {
     let result = cell.result.and_then(|at| report.results.get(at));
-    // The interval is that of the same rate in other units.
-    let per_mib = cell.mb_per_s.zip(cell.mib_per_s).map_or(1.0, |(mb, mib)| mb / mib);
-    let interval = cell.interval.map(|ends| ends.map(|end| end * per_mib));
-    [
-        name.to_owned(),
-        format!("{} {}", cell.setting.shape(), cell.setting.way()),
-        result.map_or("", |r| mark(r)).into(),
-        cell.mb_per_s.map_or_else(none, |rate| supported(rate, interval)),
-        half_width(cell.mib_per_s.unwrap_or(0.0), cell.interval),
-        show_bytes(cell.memory_bytes),
-        cell.cpu_ns_per_mib.map_or_else(none, show_ns),
-        against.to_owned(),
-    ]
+    let interval = cell.interval_of(by);
+    let told = |measure: Measure| {
+        let interval = if measure == by { interval } else { cell.interval_of(measure) };
+        cell.value(measure).map_or_else(none, |v| {
+            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
+        })
+    };
+    let mut row: Row = std::array::from_fn(|_| String::new());
+    name.clone_into(&mut row[0]);
+    row[1] = format!("{} {}", cell.setting.shape(), cell.setting.way());
+    result.map_or("", |r| mark(r)).clone_into(&mut row[2]);
+    if by != Measure::Bandwidth {
+        row[3] = told(Measure::Iops);
+    }
+    row[4] = told(Measure::Bandwidth);
+    row[5] = half_width(cell.value(by).unwrap_or(0.0), interval);
+    match by {
+        Measure::P99 => row[6] = told(by),
+        Measure::Latency => row[7] = told(by),
+        Measure::Iops | Measure::Bandwidth => {}
+    }
+    row[10] = show_bytes(cell.memory_bytes);
+    row[11] = cell.cpu_ns_per_mib.map_or_else(none, show_ns);
+    against.clone_into(&mut row[12]);
+    row
 }
 
 /// `-2.1 % (-3.0 to -1.2)`.
@@ -202,109 +263,6 @@ fn changed(share: f64, [low, high]: [f64; 2]) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
-}
-
-/// A map for each setting of everything else, the winner's first. Ways that are measured as one have one.
-fn maps(out: &mut Page, cells: &[&CellFigures], winner: &CellFigures, cheapest: Option<&CellFigures>) {
-    let sides = sides(cells);
-    let way = |c: &CellFigures| (sides.1.scale.without)(&(sides.0.scale.without)(&c.setting)).way();
-    let mut ways: Vec<(Vec<String>, Vec<&CellFigures>)> = Vec::new();
-    for name in std::iter::once(winner).chain(cells.iter().copied()).map(way) {
-        if ways.iter().any(|(known, _)| known.contains(&name)) {
-            continue;
-        }
-        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == name).collect();
-        let results = |all: &[&CellFigures]| all.iter().map(|c| c.result).collect::<Vec<_>>();
-        match ways.iter_mut().find(|(_, known)| results(known) == results(&these)) {
-            Some((known, _)) => known.push(name),
-            None => ways.push((vec![name], these)),
-        }
-    }
-    for (names, these) in ways.iter().take(MAPS) {
-        map(out, &names.join("; "), sides, these, winner, cheapest);
-    }
-    if ways.len() > MAPS {
-        out.line(&format!("  {} more maps are in the JSON, as cells.", ways.len() - MAPS));
-        out.line("");
-    }
-}
-
-/// What the rows and the columns of maps are: sizes and depths; of an access specification what was gone through.
-fn sides(cells: &[&CellFigures]) -> (Side, Side) {
-    if cells.iter().all(|c| c.setting.spec.is_none()) {
-        return (SIZE, DEPTH);
-    }
-    if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
-        return (QUEUES, DEPTH);
-    }
-    let through: Vec<Side> =
-        [TARGETS, WORKERS, DEPTH].into_iter().filter(|side| axis(cells, *side).len() > 1).collect();
-    let (rows, columns) = match through.as_slice() {
-        [.., rows, columns] => (*rows, *columns),
-        [side] if side.name != DEPTH.name => (*side, DEPTH),
-        _ => (WORKERS, DEPTH),
-    };
-    // There is no end to rows.
-    if axis(cells, columns).len() > MOST_COLUMNS { (columns, rows) } else { (rows, columns) }
-}
-
-fn map(
-    out: &mut Page,
-    way: &str,
-    (of_rows, of_columns): (Side, Side),
-    cells: &[&CellFigures],
-    winner: &CellFigures,
-    cheapest: Option<&CellFigures>,
-) {
-    let mut columns = axis(cells, of_columns);
-    let rows = axis(cells, of_rows);
-    if columns.len() * rows.len() < 2 {
-        return;
-    }
-    let has = columns.len();
-    columns.truncate(MOST_COLUMNS.min(out.width().saturating_sub(MAP_ROW) / MAP_COLUMN).max(1));
-    let head =
-        columns.iter().fold(String::new(), |head, c| head + &format!("{:>9}", (of_columns.scale.show)(*c)));
-    out.line(&format!("  {way}: MB/s by {} and {}", of_rows.name, of_columns.name));
-    out.line(&format!("  {:>6}{head}", ""));
-    let best = winner.mb_per_s.unwrap_or(0.0);
-    let is = |c: &CellFigures, other: Option<&CellFigures>| other.is_some_and(|o| o.setting == c.setting);
-    for row in &rows {
-        let mut line = format!("  {:>6}", (of_rows.scale.show)(*row));
-        for column in &columns {
-            let at =
-                |c: &&&CellFigures| (of_rows.of(&c.setting), of_columns.of(&c.setting)) == (*row, *column);
-            let Some(cell) = cells.iter().find(at) else {
-                line += &format!("{:>9}", "");
-                continue;
-            };
-            let mark = match cell {
-                c if is(c, Some(winner)) => '*',
-                c if is(c, cheapest) => '=',
-                c => shade(c.mb_per_s.unwrap_or(0.0), best),
-            };
-            let value = cell.mb_per_s.map_or_else(|| "-".into(), show_count);
-            line += &format!(" {mark}{value:>7}");
-        }
-        out.line(line.trim_end());
-    }
-    if columns.len() < has {
-        out.line(&format!("  {} more columns are in the JSON, as cells", has - columns.len()));
-    }
-    out.line("  * best, = cheapest setting with similar speed; shades are shares of the best");
-    out.line("");
-}
-
-fn axis(cells: &[&CellFigures], side: Side) -> Vec<u32> {
-    let mut all: Vec<u32> = cells.iter().map(|c| side.of(&c.setting)).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-fn shade(value: f64, best: f64) -> char {
-    let share = if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 };
-    SHADES.get((share * SHADES.len() as f64) as usize).or(SHADES.last()).copied().unwrap_or(' ')
 }
 
 /// What was not measured, by reason.
@@ -326,47 +284,7 @@ pub(super) fn skipped(out: &mut Page, sweep: &Sweep) {
 }
 
 #[test]
-fn shades_go_from_nothing_to_all() {
-    assert_eq!((shade(0.0, 100.0), shade(50.0, 100.0), shade(100.0, 100.0)), (' ', '▒', '█'));
-    assert_eq!((shade(1.0, 0.0), shade(f64::NAN, 1.0)), (' ', ' '));
+fn a_change_has_its_sign_and_its_interval() {
     assert_eq!(percent(-0.021), "-2.1 %");
-}
-
-#[cfg(test)]
-fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
-    let spec = Some("Database".into());
-    let setting = Setting { workers, spec, targets, ..Setting::plain("", 4096, depth) };
-    CellFigures {
-        setting,
-        mib_per_s: None,
-        mb_per_s: None,
-        iops: None,
-        interval: None,
-        latency_mean_ns: None,
-        latency_max_ns: None,
-        runs: 0,
-        memory_bytes: 0,
-        cpu_ns_per_mib: None,
-        result: None,
-    }
-}
-
-#[test]
-fn the_sides_of_a_map_are_what_was_gone_through() {
-    let named = |all: &[CellFigures]| {
-        let (rows, columns) = sides(&all.iter().collect::<Vec<_>>());
-        (rows.name, columns.name)
-    };
-    assert_eq!(named(&[cell(2, None, 1), cell(2, None, 8)]), ("workers", "depth"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 1)]), ("targets", "depth"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(1, Some(2), 1)]), ("targets", "workers"));
-    assert_eq!(named(&[cell(2, Some(1), 1), cell(2, Some(2), 8)]), ("targets", "depth"));
-    let mut last = cell(2, Some(2), 1);
-    last.setting.targets_of_last = Some(1);
-    assert_eq!(named(&[cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
-    let many: Vec<CellFigures> = (1..=16).map(|depth| cell(1, None, depth)).collect();
-    assert_eq!(named(&many), ("depth", "workers"), "rows have no end");
-    let mut plain = cell(1, None, 1);
-    plain.setting.spec = None;
-    assert_eq!(named(&[plain]), ("size", "depth"));
+    assert_eq!(changed(0.091, [-0.16, 0.418]), "+9.1 % (-16.0 to +41.8)");
 }
