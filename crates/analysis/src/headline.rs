@@ -4,7 +4,8 @@
 //! results ([`crate::verdict`]) and which of them are quoted ([`crate::studies`]), nor what a curve or a grid comes to.
 
 use crate::findings::CaseAnswers;
-use crate::{limiter, studies, verdict};
+use crate::verdict::{self, Reasoned};
+use crate::{limiter, studies};
 use model::finding::Finding;
 use model::load::LoadCurve;
 use model::record::Record;
@@ -16,9 +17,7 @@ use model::sweep::Sweep;
 pub(crate) struct First {
     pub(crate) answer: Option<Answer>,
     pub(crate) headline: Headline,
-    pub(crate) verdict: Verdict,
-    /// Why, in a sentence.
-    pub(crate) reason: String,
+    pub(crate) verdict: Reasoned,
     pub(crate) counts: Counts,
     pub(crate) limiter: Limiter,
 }
@@ -57,7 +56,7 @@ impl Judged<'_> {
         let first = curve.rests_on.first().and_then(|at| self.results.get(*at));
         let mut words = self.concluded(headline, first, quoted);
         if words.headline.value.is_none() {
-            (words.verdict, words.reason) = (Verdict::Invalid, curve.sentence.clone());
+            words.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
         }
         // A load below the capacity is limited by nothing but itself; the closed loop is limited by something.
         First { limiter: limited(self.of_headline_job()), ..words }
@@ -69,22 +68,21 @@ impl Judged<'_> {
         let first = studies::first_of_grid(grid, self.results);
         let mut words = self.concluded(headline, first, quoted);
         if first.is_none() {
-            (words.verdict, words.reason) = studies::undecided(grid);
+            let (verdict, reason) = studies::undecided(grid);
+            words.verdict = Reasoned::new(verdict, reason);
         }
-        if let (Verdict::Valid, Some(why)) = (words.verdict, studies::unsteady(grid)) {
-            (words.verdict, words.reason) = (Verdict::Suspect, why);
+        if let (Verdict::Valid, Some(why)) = (words.verdict.verdict, studies::unsteady(grid)) {
+            words.verdict = Reasoned::new(Verdict::Suspect, why);
         }
         words
     }
 
     /// The words about a result, in the company of those that are quoted too.
     fn concluded(&self, headline: Headline, first: Option<&Measured>, quoted: &[&Measured]) -> First {
-        let (verdict, reason) = verdict::verdict(first, quoted, self.acting);
         First {
             answer: None,
             headline,
-            verdict,
-            reason,
+            verdict: verdict::verdict(first, quoted, self.acting),
             counts: verdict::counts(quoted),
             limiter: limited(first),
         }

@@ -93,7 +93,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
     for result in &mut results {
-        result.verdict = verdict::of(result, &acting).0;
+        result.verdict = verdict::of(result, &acting).verdict;
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
@@ -107,8 +107,9 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     deductions.extend(studies::deduce(&study, &results));
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
-        verdict: first.verdict,
-        verdict_reason: first.reason,
+        verdict: first.verdict.verdict,
+        verdict_reason: first.verdict.reason,
+        verdict_by: first.verdict.by,
         counts: first.counts,
         answer: gate::answer(&gates).or(first.answer),
         gates,

@@ -40,43 +40,58 @@ pub(crate) fn headline(record: &Record, answered: &[CaseAnswers], results: &[Mea
     Headline { name: result.true_name.clone(), value, unit: unit.into(), interval }
 }
 
+/// A verdict and why.
+#[derive(Debug)]
+pub(crate) struct Reasoned {
+    pub(crate) verdict: Verdict,
+    /// In one sentence.
+    pub(crate) reason: String,
+    /// The check whose answer the sentence tells.
+    pub(crate) by: Option<CheckId>,
+}
+
+impl Reasoned {
+    /// For a reason that no check gave.
+    pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
+        Self { verdict, reason, by: None }
+    }
+}
+
 /// The verdict on what is quoted: the worst of it, with the one sentence that says why. `first` is what is told of where others
 /// are as bad.
-pub(crate) fn verdict(
-    first: Option<&Measured>,
-    quoted: &[&Measured],
-    findings: &[Finding],
-) -> (Verdict, String) {
-    let nothing = || (Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
+pub(crate) fn verdict(first: Option<&Measured>, quoted: &[&Measured], findings: &[Finding]) -> Reasoned {
+    let nothing =
+        || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| r.verdict).max()) else { return nothing() };
     let told = std::iter::once(first).chain(quoted.iter().copied()).find(|r| r.verdict == worst);
     told.map_or_else(nothing, |result| of(result, findings))
 }
 
 /// The verdict on one result, with the one sentence that says why.
-pub(crate) fn of(result: &Measured, findings: &[Finding]) -> (Verdict, String) {
+pub(crate) fn of(result: &Measured, findings: &[Finding]) -> Reasoned {
     let about_it: Vec<&Finding> = findings.iter().filter(|f| f.about.contains(&result.name)).collect();
     let worst = |severity| {
         about_it.iter().find(|f| f.outcome == Outcome::Finding && f.severity == Some(severity)).copied()
     };
     if let Some(f) = worst(Severity::Void) {
-        return (Verdict::Invalid, reason(f, "voids"));
+        return found(Verdict::Invalid, f, "voids");
     }
     if result.total.is_none() {
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
-        return (Verdict::Invalid, format!("{} has no number: {why}.", result.name));
+        return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
     if let Some(f) = worst(Severity::Rename) {
-        return (Verdict::Suspect, reason(f, "renames"));
+        return found(Verdict::Suspect, f, "renames");
     }
     if let Some(f) = worst(Severity::Biased) {
-        return (Verdict::Suspect, reason(f, "biases"));
+        return found(Verdict::Suspect, f, "biases");
     }
     let unasked = |f: &&&Finding| MUST_BE_ASKED.contains(&f.id) && f.outcome == Outcome::NotChecked;
     if let Some(f) = about_it.iter().find(unasked) {
-        return (Verdict::Suspect, format!("{}: {}.", about(&f.about), f.sentence));
+        let reason = format!("{}: {}.", about(&f.about), f.sentence);
+        return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    (Verdict::Valid, "No check found anything that changes what the number means.".into())
+    Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
 /// How many of the quoted results hold.
@@ -129,8 +144,10 @@ fn no_operation() -> String {
     "no operation completed within a measured window".into()
 }
 
-fn reason(finding: &Finding, verb: &str) -> String {
-    format!("{} {} {verb} {}: {}", finding.id, finding.name, about(&finding.about), finding.sentence)
+fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
+    let Finding { id, name, sentence, .. } = finding;
+    let reason = format!("{id} {name} {verb} {}: {sentence}", about(&finding.about));
+    Reasoned { verdict, reason, by: Some(*id) }
 }
 
 /// The exit code that a report asks for: 1 where a finding voids a result that is quoted or renames the headline, unless the
@@ -209,6 +226,7 @@ fn a_void_finding_takes_value_and_interval_away() {
         (Verdict::Invalid, None, None)
     );
     assert!(report.results[0].void && report.verdict_reason.contains("A04"));
+    assert_eq!(report.verdict_by, Some(CheckId::A04));
     assert_eq!(exit_code(&report), 1);
     assert_eq!(exit_code(&judged(&holes, &[CheckId::A04])), 0);
 }
@@ -271,7 +289,7 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
     assert_eq!(counts(&[&other]).sentence, None);
     // The worst is told, the headline first where it is as bad.
     assert_eq!(
-        verdict(Some(&first), &[&first, &other], &[]).0,
+        verdict(Some(&first), &[&first, &other], &[]).verdict,
         Verdict::Valid,
         "by the findings, of which there are none"
     );

@@ -5,6 +5,7 @@
 
 use crate::annotations::Annotations;
 pub use crate::answer::{Answer, AnswerWord};
+use crate::check_id::CheckId;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::gate::Gate;
@@ -40,6 +41,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.
     pub verdict_reason: String,
+    /// The check whose answer that sentence tells; `None` where it tells none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict_by: Option<CheckId>,
     /// How many of the results that are quoted have which verdict.
     #[serde(default)]
     pub counts: Counts,

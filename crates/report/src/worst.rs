@@ -4,7 +4,7 @@
 
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
-use model::report::Report;
+use model::report::{Limiter, Report, Verdict};
 use std::collections::BTreeSet;
 
 /// Findings that are told.
@@ -24,6 +24,24 @@ fn acting(findings: Vec<Finding>) -> Vec<Finding> {
     }
     out.sort_by_key(|f| (f.accepted, f.severity));
     out
+}
+
+/// Why the verdict is no better, for above the table: where neither the answer nor a finding that is shown below it tells that.
+pub(crate) fn reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
+    let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
+    let below = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let told = answered || shown.iter().any(below);
+    (report.verdict != Verdict::Valid && !told).then_some(report.verdict_reason.as_str())
+}
+
+/// What limits the headline, with the evidence, or the check whose finding, shown below, is that evidence.
+pub(crate) fn limited(report: &Report, shown: &[Finding]) -> String {
+    let Limiter { name, sentence, .. } = &report.limiter;
+    let below = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    match shown.iter().find(below) {
+        Some(f) => format!("Limited by: {name} ({} below).", f.id),
+        None => format!("Limited by: {name}. {sentence}"),
+    }
 }
 
 /// The first of those of a report.

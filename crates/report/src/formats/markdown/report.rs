@@ -6,7 +6,7 @@
 use super::{code, fenced};
 use crate::command::{self, how_to_see_all};
 use crate::format::{Detail, Style};
-use crate::formats::text::report::{ending, headline, reason, table};
+use crate::formats::text::report::{ending, headline, table};
 use crate::page::{mark, supported};
 use crate::prose::prose;
 use crate::table::{Table, escaped};
@@ -36,8 +36,9 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
 
 fn page(report: &Report, all: bool) -> String {
     let mut out = first_line(report);
-    let limiter = format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence);
-    let reason = reason(report).map(str::to_owned);
+    let shown = if all { worst::told(report) } else { worst::first(report) };
+    let limiter = worst::limited(report, &shown);
+    let reason = worst::reason(report, &shown).map(str::to_owned);
     for words in reason.into_iter().chain(ending(report)).chain([limiter]) {
         out += &format!("\n{}\n", escaped(&words));
     }
@@ -53,7 +54,7 @@ fn page(report: &Report, all: bool) -> String {
         let words = format!("Against {}, measured again in turns: {sentence}", against.session);
         out += &format!("\n**{}** {}\n", answer.word(), escaped(&words));
     }
-    let items = if all { every_answer(report) } else { most_important(report) };
+    let items = if all { every_answer(report, &shown) } else { most_important(report, &shown) };
     if !items.is_empty() {
         out += &format!("\n{}", items.concat());
     }
@@ -71,17 +72,17 @@ fn first_line(report: &Report) -> String {
     out + &format!("**{}** {}{}\n", report.verdict.word(), escaped(&counted), escaped(&number))
 }
 
-fn most_important(report: &Report) -> Vec<String> {
-    let mut items: Vec<String> = worst::first(report).iter().map(|f| item(f, report.results.len())).collect();
+fn most_important(report: &Report, shown: &[Finding]) -> Vec<String> {
+    let mut items: Vec<String> = shown.iter().map(|f| item(f, report.results.len())).collect();
     if let Some(rest) = worst::rest(report) {
         items.push(format!("- {rest}: {}\n", code(&how_to_see_all(report))));
     }
     items
 }
 
-fn every_answer(report: &Report) -> Vec<String> {
-    let found = worst::told(report).into_iter().filter(|f| f.outcome != Outcome::Holds);
-    found.map(|f| item(&f, report.results.len())).collect()
+fn every_answer(report: &Report, shown: &[Finding]) -> Vec<String> {
+    let found = shown.iter().filter(|f| f.outcome != Outcome::Holds);
+    found.map(|f| item(f, report.results.len())).collect()
 }
 
 /// `- **A01 CACHE\_SERVED** (rename): ... -> ...`

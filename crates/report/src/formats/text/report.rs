@@ -8,6 +8,8 @@ use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
 use crate::page::Page;
 use crate::table::Table;
+use crate::worst;
+use model::finding::Finding;
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
@@ -20,7 +22,10 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         return out.write(to);
     }
     let all = style.detail == Detail::All;
-    head(&mut out, report);
+    // Of hundreds of rows only what is worth reading; the JSON has it all.
+    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
+    let shown = if all { worst::told(less.as_ref().unwrap_or(report)) } else { worst::first(report) };
+    head(&mut out, report, &shown);
     study(&mut out, report, all);
     if let Some(against) = &report.against {
         rerun::show(&mut out, against);
@@ -32,7 +37,7 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         ledger::show(&mut out, &report.results);
     }
     if all {
-        everything(&mut out, report);
+        everything(&mut out, report, less.as_ref());
     } else {
         findings::show_first(&mut out, report, &how_to_see_all(report));
         short_foot(&mut out, report);
@@ -70,18 +75,17 @@ fn study(out: &mut Page, report: &Report, all: bool) {
 }
 
 /// What stands below the study where all is shown.
-fn everything(out: &mut Page, report: &Report) {
-    // Of hundreds of rows only what is worth reading; the JSON has it all.
-    let less = matches!(report.study, Studied::Interfaces(_)).then(|| api::worth_reading(report));
+fn everything(out: &mut Page, report: &Report, less: Option<&Report>) {
     if less.is_none() {
         deductions(out, report);
     }
-    let shown = less.as_ref().unwrap_or(report);
+    let shown = less.unwrap_or(report);
     findings::show(out, shown);
     foot(out, shown);
 }
 
-fn head(out: &mut Page, report: &Report) {
+/// The first words. What a finding says that is shown below the table stands there alone.
+fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
@@ -101,20 +105,14 @@ fn head(out: &mut Page, report: &Report) {
         }
         None => out.prose(&format!("{verdict}  "), "    ", &format!("{}: {number}", report.headline.name)),
     }
-    if let Some(reason) = reason(report) {
+    if let Some(reason) = worst::reason(report, shown) {
         out.prose("  ", "  ", reason);
     }
     if let Some(words) = ending(report) {
         out.prose("  ", "  ", &words);
     }
-    out.prose("  ", "  ", &format!("Limited by: {}. {}", report.limiter.name, report.limiter.sentence));
+    out.prose("  ", "  ", &worst::limited(report, shown));
     out.line("");
-}
-
-/// Why the verdict is no better, where the answer has not said that.
-pub(in crate::formats) fn reason(report: &Report) -> Option<&str> {
-    let said = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
-    (report.verdict != Verdict::Valid && !said).then_some(report.verdict_reason.as_str())
 }
 
 /// How it ended, where not as planned.
