@@ -8,7 +8,7 @@ use analysis::Judging;
 use analysis::compare::{Options, compare_each, compare_sides};
 use model::comparison::{Answer, Comparisons, Gate, Passing};
 use model::name;
-use model::report::{FORMAT, Report};
+use model::report::{CountsAs, FORMAT, Report};
 use report::{Detail, Format, Style};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -61,13 +61,14 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
 }
 
 /// 1 where a side is surely slower by more than is allowed; 2 where one cannot be compared, which nobody could do; 4 where a gate
-/// could not tell; else 0.
+/// could not tell and the user does not say what that counts as; else 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
-    match gate.map(|gate| gate.outcome) {
-        Some(Passing::Failed) => ExitCode::from(1),
+    match gate.map(|gate| (gate.outcome, gate.counts_as)) {
+        Some((Passing::Failed, _)) => ExitCode::from(1),
         _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
-        Some(Passing::Undecided) => ExitCode::from(4),
-        Some(Passing::Passed) | None => ExitCode::SUCCESS,
+        Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
+        Some((Passing::Undecided, None)) => ExitCode::from(4),
+        Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,
     }
 }
 

@@ -72,6 +72,7 @@ fn fathom() -> ExitCode {
 
 fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let meant = plan::plan(request)?;
+    show::check_gated(&meant.0, showing)?;
     if showing.explain {
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::explain(meant, recipe, showing.format);
@@ -125,7 +126,9 @@ fn again(file: &Path, showing: &show::Showing) -> Result<ExitCode, Failure> {
     let mut spared = Spared::default();
     spared.add(file, "the session itself");
     let outlets = show::outlets(showing, spared)?;
-    judge(&session::read(file)?, Some(file), showing, &outlets, None)
+    let record = session::read(file)?;
+    show::check_gated(&record.header.plan, showing)?;
+    judge(&record, Some(file), showing, &outlets, None)
 }
 
 fn judge(

@@ -4,6 +4,7 @@
 
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
+use model::gate::Slower;
 use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::Profile;
@@ -34,6 +35,8 @@ pub struct Request {
     pub hook: Option<Hook>,
     /// Word for the earlier session whose jobs are to be measured again beside these.
     pub against: Option<String>,
+    /// By how much these may be slower than those.
+    pub fail_if_slower: Option<Slower>,
     /// Whether the session stays in the history.
     pub keep: bool,
     /// The device that should be below every target: its name, path or serial number.

@@ -14,7 +14,7 @@ use model::machine::Machine;
 use model::name;
 use model::plan::Plan;
 use model::record::Record;
-use model::report::Report;
+use model::report::{CountsAs, Report};
 use model::spec::presets::preset;
 use report::{Detail, Format, Style};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,8 @@ pub struct Showing {
     pub quiet: bool,
     /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
+    /// What an answer that cannot be told counts as.
+    pub inconclusive: Option<CountsAs>,
 }
 
 impl Showing {
@@ -53,6 +55,7 @@ impl Showing {
             detail: Detail::default(),
             quiet: true,
             explain: false,
+            inconclusive: None,
         }
     }
 
@@ -65,11 +68,26 @@ impl Showing {
 pub fn judge(record: &Record, file: Option<&Path>, words: Annotations, showing: &Showing) -> Report {
     let judging = Judging {
         accept: showing.accept.clone(),
+        inconclusive: showing.inconclusive,
         session: file.map(name::text),
         words,
         version: env!("CARGO_PKG_VERSION").into(),
     };
     analysis::judge(record, &judging)
+}
+
+/// Refuses what was said about gates where there is none.
+///
+/// # Errors
+/// A usage failure that names the flag.
+pub fn check_gated(plan: &Plan, showing: &Showing) -> Result<(), Failure> {
+    if showing.inconclusive.is_none() || plan.is_gated() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "--inconclusive says what a condition counts as that cannot be told, and there is none; type --fail-if too when you measure, or leave it out"
+            .into(),
+    ))
 }
 
 /// Where a report goes beside standard output, decided before anything is measured.

@@ -1,6 +1,7 @@
 //! `fathom bench`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
@@ -30,6 +31,10 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    slower: SlowerArgs,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
 }
 
@@ -46,9 +51,10 @@ impl Args {
         let profile = self.profile.as_deref().and_then(profile::find);
         let mut request = self.measuring.request(Work::Profile(profile), self.target);
         request.against = self.against;
+        request.fail_if_slower = self.slower.slower();
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.showing.showing(self.explain)?))
+        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
     }
 }

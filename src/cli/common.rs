@@ -1,5 +1,6 @@
 //! Flags that several commands share.
 
+use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, SAFETY};
 use super::unknown;
 use crate::failure::Failure;
@@ -193,6 +194,7 @@ impl Measuring {
             destroy: self.destroy.iter().map(model::name::text).collect(),
             hook: self.test_hook.map(Into::into),
             against: None,
+            fail_if_slower: None,
             keep: !self.no_history,
             expect_device: self.expect_device,
         }
@@ -200,6 +202,11 @@ impl Measuring {
 }
 
 impl ShowingArgs {
+    /// The same with what an answer that cannot be told counts as.
+    pub(super) fn gated(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
+        Ok(Showing { inconclusive: inconclusive.counts_as(), ..self.showing(explain)? })
+    }
+
     pub(super) fn showing(self, explain: bool) -> Result<Showing, Failure> {
         for path in &self.output {
             if report::by_extension::<Report>(path).is_none() && !output::is_stream(path) {
@@ -223,6 +230,7 @@ impl ShowingArgs {
             detail: detail(self.brief, self.verbose),
             quiet: self.quiet,
             explain,
+            inconclusive: None,
         })
     }
 }

@@ -1,14 +1,13 @@
 //! `fathom compare`: its flags.
 
 use super::common::{brief_is_known, detail, formats_of};
+use super::gates::{InconclusiveArgs, SlowerArgs, share};
 use super::headings::{OUTPUT, WHAT};
 use crate::compare::Request;
 use crate::failure::Failure;
-use analysis::compare::{Options, RegressionThreshold};
-use clap::ValueEnum;
+use analysis::compare::Options;
 use clap::builder::PossibleValuesParser;
 use model::comparison::Comparison;
-use model::spec::number;
 use report::Format;
 
 /// Tell whether B is faster than A, slower, the same, or whether that cannot be told.
@@ -23,7 +22,7 @@ use report::Format;
 /// settle it. INCOMPARABLE: numbers of different work, and what differs.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told. Of several the worst decides."
+    after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told, unless --inconclusive says what that counts as. Of several the worst decides."
 )]
 pub struct Args {
     /// Baseline
@@ -35,12 +34,10 @@ pub struct Args {
     /// session against one, else 1 %
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
     margin: Option<f64>,
-    /// Exit with 1 where B is surely slower by more than this, in percent; CANNOT TELL does not fail
-    #[arg(long, value_name = "PERCENT", help_heading = OUTPUT, value_parser = share)]
-    fail_if_slower: Option<f64>,
-    /// Which numbers count for --fail-if-slower
-    #[arg(long, value_enum, help_heading = OUTPUT, default_value = "headline", requires = "fail_if_slower")]
-    fail_on: Which,
+    #[command(flatten)]
+    slower: SlowerArgs,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
     /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
     #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
     accept: Option<String>,
@@ -55,38 +52,29 @@ pub struct Args {
     brief: bool,
 }
 
-/// The words of `--fail-on`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
-    /// The number that the answer is about
-    Headline,
-    /// Every number
-    All,
-}
-
 impl Args {
     /// What was said.
     ///
     /// # Errors
-    /// [`Failure::Usage`] where --brief is asked of a format that has no short form.
+    /// [`Failure::Usage`] where --brief is asked of a format that has no short form, or a flag is about a gate that was not asked.
     pub fn request(self) -> Result<Request, Failure> {
         brief_is_known(self.brief, self.format, std::iter::empty())?;
-        let all = self.fail_on == Which::All;
+        let (fail_if_slower, inconclusive) = (self.slower.slower(), self.inconclusive.counts_as());
+        if inconclusive.is_some() && fail_if_slower.is_none() {
+            return Err(Failure::Usage(
+                "--inconclusive says what a gate counts as that cannot be told; type --fail-if-slower too, or leave it out"
+                    .into(),
+            ));
+        }
         let options = Options {
             margin: self.margin,
             accept_differences: self.accept.is_some(),
-            fail_if_slower: self.fail_if_slower.map(|share| RegressionThreshold { share, all }),
+            fail_if_slower,
+            inconclusive,
             version: env!("CARGO_PKG_VERSION").into(),
+            ..Options::default()
         };
         let detail = detail(self.brief, self.verbose);
         Ok(Request { a: self.a, others: self.b, options, format: self.format, detail })
-    }
-}
-
-/// A share in percent, as a share. The whole of it would be no limit at all.
-fn share(text: &str) -> Result<f64, String> {
-    match number::share(text)? {
-        percent if percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("'{text}' is all of it; type less than 100, such as 5%")),
     }
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod explain;
 mod export;
 mod first_steps;
+mod gates;
 mod headings;
 mod import;
 mod job_file;
@@ -40,7 +41,7 @@ pub use sweep::{Said as SweepSaid, again as sweep_again};
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a condition of --fail-if is broken; 2 usage; 3 the machine refused; 4 whether one is broken cannot be told; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a condition of --fail-if is broken; 2 usage; 3 the machine refused; 4 whether one is broken cannot be told, unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.

@@ -1,6 +1,7 @@
 //! `fathom recipe`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use super::job_file;
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
 }
 
@@ -61,7 +64,7 @@ impl Args {
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
         job_file::take(&mut request, &said, source, job.map_err(|trouble| job_file::pointed(&trouble))?)?;
-        Ok(Some((request, self.showing.showing(self.explain)?)))
+        Ok(Some((request, self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `fathom run`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Measure one workload, from flags or from a job file.
 ///
 /// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that says one (fathom's own in TOML, or fio's), or that ends in .toml or .fio; beside it only
-/// --runs, --precision, --until, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
+/// --runs, --precision, --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
@@ -33,6 +34,10 @@ pub struct Args {
     /// Print what would be measured, with the origin of every setting, and stop
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
+    #[command(flatten)]
+    slower: SlowerArgs,
+    #[command(flatten)]
+    inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
 }
@@ -55,6 +60,7 @@ impl Args {
         let said = self.measuring.said().to_vec();
         let mut request = self.measuring.request(Work::Job, targets);
         request.against = self.against;
+        request.fail_if_slower = self.slower.slower();
         let file = files.into_iter().find_map(|file| Some((language(&file)?, file)));
         if let Some((language, file)) = file {
             let job = read(&file, language)?;
@@ -69,7 +75,7 @@ impl Args {
                 return Err(Failure::Usage(problem.in_flags()));
             }
         }
-        Ok((request, self.showing.showing(self.explain)?))
+        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
     }
 }
 

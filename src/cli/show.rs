@@ -1,6 +1,7 @@
 //! `fathom show`: its flags.
 
 use super::common::ShowingArgs;
+use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use crate::failure::Failure;
 use crate::history;
@@ -16,6 +17,8 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
 }
 
@@ -25,6 +28,6 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn showing(self) -> Result<(PathBuf, Showing), Failure> {
-        Ok((history::find(&self.session)?, self.showing.showing(self.explain)?))
+        Ok((history::find(&self.session)?, self.showing.gated(self.explain, &self.inconclusive)?))
     }
 }

@@ -1,10 +1,11 @@
-//! Conditions of `--fail-if`: whether there is what they are about.
+//! Conditions: whether there is what `--fail-if` and `--fail-if-slower` are about, and a condition where something is said about one.
 //!
 //! For: refusing before anything is measured what could never be told. Not for: deciding a condition (crate `analysis`).
 
 use super::origins::Origins;
 use crate::failure::Failure;
-use model::gate::{Condition, Limit};
+use crate::request::Request;
+use model::gate::{Condition, Limit, Slower};
 use model::job::Job;
 use model::spec::JobSpec;
 
@@ -24,6 +25,29 @@ pub(super) fn conditions(
     }
     let words = |said: &Vec<Condition>| said.iter().map(Condition::words).collect::<Vec<_>>().join(",");
     origins.note("--fail-if", spec.fail_if.as_ref(), |said| words(said));
+    Ok(said)
+}
+
+/// By how much it may be slower than the earlier session beside it.
+///
+/// # Errors
+/// A usage failure where no earlier session is measured beside it, or `--settle` has no condition.
+pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
+    let said = request.fail_if_slower;
+    if said.is_some() && request.against.is_none() {
+        return Err(Failure::Usage(
+            "--fail-if-slower compares with an earlier session, and none is measured beside this one; type --against SESSION too, or `fathom compare A B --fail-if-slower 5%` for two that are there"
+                .into(),
+        ));
+    }
+    let gated = said.is_some() || request.job.fail_if.is_some();
+    if request.job.settle == Some(true) && !gated {
+        return Err(Failure::Usage(
+            "--settle measures until a condition can be told, and there is none; type --fail-if 'p99>10ms' or the like too, or leave it out"
+                .into(),
+        ));
+    }
+    origins.note("--fail-if-slower", said, Slower::words);
     Ok(said)
 }
 

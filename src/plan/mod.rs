@@ -76,6 +76,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let (runs, strategy) = repeats::repeats(&study, &request.job, &mut origins);
     let fail_if = gate::conditions(&request.job, &jobs, &mut origins)?;
+    let fail_if_slower = gate::slower(request, &mut origins)?;
     let against = request
         .against
         .as_deref()
@@ -101,6 +102,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         strategy,
         attempts: repeats::attempts(&request.job, &mut origins),
         fail_if,
+        fail_if_slower,
         seed,
         seed_again,
         cold,

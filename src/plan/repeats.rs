@@ -1,6 +1,6 @@
 //! Repeats: how often each job is measured, or what decides that.
 //!
-//! For: `--runs`, `--precision`, `--until`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
+//! For: `--runs`, `--precision`, `--until`, `--settle`, `--max-runs` and `--attempts` with their defaults. Not for: what of them goes together (crate
 //! `model`, where the spec is checked) nor deciding while measuring (crate `analysis`).
 
 use super::origins::Origins;
@@ -17,6 +17,8 @@ const LIMIT_RUNS: u32 = 3;
 const API_RUNS: u32 = 3;
 /// Times an exhaustive search measures each cell unless said otherwise: the fewest that have an interval.
 pub(super) const CELL_RUNS: u32 = 3;
+/// Times the first runs that `--settle` measures at most.
+const SETTLED_WITHIN: u32 = 10;
 /// Rounds after which a device that is not steady is left alone, as in the specification of the SNIA.
 const ROUNDS: u32 = 25;
 
@@ -46,6 +48,13 @@ fn of_workloads(spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
         (RUNS, "default")
     };
     let runs = origins.choose_from("--runs", spec.runs, default, from, words);
+    if spec.settle == Some(true) {
+        origins.note("--settle", Some(()), |()| "once more, where the first runs cannot tell".into());
+        let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
+        let at_most =
+            origins.choose_from("--max-runs", spec.max_runs, most, "default: ten times --runs", words);
+        return (runs, Strategy::Settle { at_most });
+    }
     let Some(share) = spec.precision else { return (runs, Strategy::Fixed) };
     origins.note("--precision", Some(share), |share| format!("{} % to either side", share * 100.0));
     let twice = runs.saturating_mul(2).min(MAX_RUNS);

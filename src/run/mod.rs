@@ -22,6 +22,7 @@ use crate::live::{Left, Live};
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
+use analysis::Judging;
 use analysis::cost::time_left;
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::workers::Workers;
@@ -158,9 +159,31 @@ impl Bench {
         if let Study::Sweep(_) = self.plan.study {
             return self.sweep(earlier);
         }
+        let ended = self.runs_from(0)?;
+        let first = self.plan.runs;
+        match self.runs_that_settle().filter(|_| ended == RunEnding::Complete) {
+            Some(runs) => {
+                // From here on it is as any plan of so many.
+                (self.plan.runs, self.plan.strategy) = (runs, Strategy::Fixed);
+                self.runs_from(first)
+            }
+            None => Ok(ended),
+        }
+    }
+
+    /// Runs in all of each job that should tell what those so far could not, where that is asked.
+    fn runs_that_settle(&self) -> Option<u32> {
+        let Strategy::Settle { .. } = self.plan.strategy else { return None };
+        // What cannot be read back now is told when all is read.
+        let record = self.session.record().ok()?;
+        strategy::settle::runs(&analysis::judge(&record, &Judging::default()), &self.plan)
+    }
+
+    /// All runs that the plan still has, those before this one being done.
+    fn runs_from(&mut self, from: u32) -> Result<RunEnding, Failure> {
         // What this machine refuses counts as done.
-        let refused = self.refused.iter().flat_map(|job| (0..self.plan.runs).map(move |n| (*job, n)));
-        self.done = refused.map(|(job, n)| Summary::refused(job, n)).collect();
+        let refused = self.refused.iter().flat_map(|job| (from..self.plan.runs).map(move |n| (*job, n)));
+        self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
         let budget = Budget::of(&self.plan);
         while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
             if self.stopped() {

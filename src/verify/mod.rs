@@ -156,6 +156,7 @@ fn request(asked: &Options, work: &Meant) -> Request {
         destroy: destroy.into_iter().collect(),
         hook: None,
         against: None,
+        fail_if_slower: None,
         keep: false,
         expect_device: None,
     }

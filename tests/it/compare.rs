@@ -39,7 +39,13 @@ fn what_cannot_be_told_does_not_pass_a_gate() {
     let stage = Stage::new();
     let once = ["a.json", "b.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
     let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
-    assert!(out.code == Some(4) && out.stdout.starts_with("CANNOT TELL"), "{out:?}");
+    assert!(out.code == Some(4) && out.stdout.starts_with("INCONCLUSIVE  Whether it is slower"), "{out:?}");
+    for (word, code) in [("pass", 0), ("fail", 1)] {
+        let words = format!("--fail-if-slower 5% --inconclusive {word}");
+        let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), &words);
+        let first = format!("INCONCLUSIVE (counts as {})  Whether", word.to_uppercase());
+        assert!(out.code == Some(code) && out.stdout.starts_with(&first), "{out:?}");
+    }
 }
 
 #[test]
@@ -95,9 +101,13 @@ fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
     let back = compare(&stage, eight, four, "--accept E14 --fail-if-slower 5%");
     assert_eq!(back.code, Some(1), "{back:?}");
     assert!(
-        back.stdout.starts_with("SLOWER  ") && back.stdout.contains("Slower by more than 5.0 %"),
+        back.stdout.starts_with("FAIL  Slower by more than 5.0 %") && back.stdout.contains("\nSLOWER  "),
         "{back:?}"
     );
+    // What cannot be compared is no gate that cannot be told.
+    let apart = compare(&stage, four, eight, "--fail-if-slower 5% --inconclusive pass");
+    assert!(apart.code == Some(2) && apart.stdout.starts_with("INCOMPARABLE  "), "{apart:?}");
+    assert!(!apart.stdout.contains("cannot be told"), "{apart:?}");
 }
 
 #[test]
@@ -226,7 +236,7 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
     let sentence = comparison["sentence"].as_str().unwrap();
     assert!(sentence.contains("limits blkio.throttle.read_iops_device"), "{sentence}");
     let back = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5%");
-    assert!(back.code == Some(0) && back.stdout.starts_with("FASTER  "), "{back:?}");
+    assert!(back.code == Some(0) && back.stdout.starts_with("PASS  "), "{back:?}");
     // Of all numbers some cannot be told, which does not pass either.
     let all = compare(&stage, &reports[1], &reports[0], "--fail-if-slower 5% --fail-on all");
     assert!(matches!(all.code, Some(0 | 4)), "{all:?}");
@@ -259,6 +269,8 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
     refused(a, b, "--margin much", "percent");
     refused(a, b, "--fail-if-slower 100%", "less than 100");
     refused(a, b, "--fail-on all", "--fail-if-slower");
+    refused(a, b, "--inconclusive pass", "--fail-if-slower");
+    refused(a, b, "--fail-if-slower 5% --inconclusive perhaps", "fail");
     refused(a, b, "--accept A01", "E14");
     refused(a, b, "--format html", "markdown");
     refused(a, "", "", "<B>");

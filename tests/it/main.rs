@@ -21,6 +21,7 @@ mod fidelity;
 mod fio;
 mod fio_out;
 mod foreign;
+mod gates;
 mod group;
 mod history;
 mod honesty;

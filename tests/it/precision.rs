@@ -118,11 +118,14 @@ fn wrong_words_are_refused_with_what_to_type() {
         ("run --engine sim --precision 0", "such as 2.5%"),
         ("run --engine sim --precision wide", "such as 2.5%"),
         ("run --engine sim --until bored", "type steady"),
-        ("run --engine sim --max-runs 9", "--precision or --until steady"),
+        ("run --engine sim --max-runs 9", "--precision, --until steady or --settle"),
         ("run --engine sim --precision 5% --until steady", "type one of them"),
         ("run --engine sim --until steady --runs 9", "--max-runs"),
         ("run --engine sim --precision 5% --runs 3", "--runs 5"),
         ("bench --precision 5% --max-runs 4", "--max-runs 5"),
+        ("run --engine sim --settle", "--fail-if"),
+        ("run --engine sim --settle --fail-if iops<5 --runs 4", "--runs 5"),
+        ("run --engine sim --settle --fail-if iops<5 --precision 5%", "type one of them"),
         ("run --engine sim --against nothing-of-that-name", "neither a file"),
     ] {
         let out = stage.fathom(words, Path::new(""));

@@ -4,17 +4,22 @@
 //! ([`crate::verdict`]).
 //!
 //! PASS needs the one-sided 95 % bound of the number within the limit, FAIL the other bound beyond it. The runs are what varies,
-//! each one value; operations within a run resemble each other too much to count by themselves.
+//! each one value; operations within a run resemble each other too much to count by themselves. Where a condition may be asked twice,
+//! of the first runs and of as many more as these ask for ([`crate::strategy::settle`]), each time errs half as often.
 
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
 use crate::stats::interval::FEWEST_RUNS;
+use crate::stats::sample_size::fewest;
 use crate::stats::student;
+use crate::stats::welch::POWER;
 use model::check_id::CheckId;
+use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::gate::{Condition, Gate, Limit};
 use model::job::{Kind, Phase};
+use model::plan::Strategy;
 use model::record::Record;
 use model::report::{Answer, AnswerWord, Figures, Measured};
 use model::spec::limits::FEWEST_GATED_RUNS;
@@ -22,10 +27,14 @@ use model::units::{show_count, show_share};
 
 /// How sure each bound is.
 const SURE: f64 = 0.95;
+/// The same where it may be asked twice, so that both times together are that sure.
+const SURE_EACH_TIME: f64 = 1.0 - (1.0 - SURE) / 2.0;
 /// Operations that lie beyond a percentile that is worth naming.
 const BEYOND: f64 = 10.0;
 /// Most runs that are advised.
 const MOST_RUNS: u32 = 1_000;
+/// Which word decides where there are several.
+const WORST_FIRST: [AnswerWord; 3] = [AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Pass];
 /// Gates that a sentence names; of more it says how many.
 const NAMED: usize = 3;
 /// What says that a number is of memory, or that what was made stable is not. Whatever it is within, it is no pass of the storage.
@@ -50,12 +59,13 @@ pub(crate) fn gates(
     acting: &[Finding],
 ) -> Vec<Gate> {
     let mut all = Vec::new();
+    let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
         let about = |name: &str| condition.result.as_deref().is_none_or(|said| said == name);
         let before = all.len();
         for (of, result) in answered.iter().zip(results).filter(|(_, r)| about(&r.name)) {
             for limit in limits(condition, &of.case) {
-                all.push(Gated { condition, limit, case: &of.case, result, acting }.gate());
+                all.push(Gated { condition, limit, settles, case: &of.case, result, acting }.gate());
             }
         }
         if all.len() == before {
@@ -109,6 +119,8 @@ fn unit(limit: &Limit) -> &'static str {
 struct Gated<'a> {
     condition: &'a Condition,
     limit: Limit,
+    /// Whether it may be asked twice.
+    settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
     acting: &'a [Finding],
@@ -140,7 +152,7 @@ impl Gated<'_> {
             }),
         };
         let seen = seen.ok().filter(|_| !self.result.void);
-        Gate {
+        let gate = Gate {
             condition: self.condition.words(),
             result: self.result.name.clone(),
             number: self.limit.number(),
@@ -149,10 +161,16 @@ impl Gated<'_> {
             value: seen.as_ref().map(|s| s.value),
             bounds: seen.as_ref().map(|s| s.bounds),
             runs: self.result.runs.len() as u32,
-            runs_needed: seen.and_then(|s| s.runs_needed).filter(|_| word == AnswerWord::Inconclusive),
+            runs_needed: seen.and_then(|s| s.runs_needed),
             word,
             sentence,
-        }
+        };
+        Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
+    }
+
+    /// How sure each bound has to be.
+    fn sure(&self) -> f64 {
+        if self.settles { SURE_EACH_TIME } else { SURE }
     }
 
     /// `sync p99 of etcd`.
@@ -188,7 +206,7 @@ impl Gated<'_> {
             return Err(self.too_few());
         }
         let none = || "a run has no rate".to_owned();
-        Ok(Estimate { together, ..over_runs(&values, self.limit.value()).ok_or_else(none)? })
+        Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
     }
 
     /// Why runs have no such percentile.
@@ -251,7 +269,10 @@ impl Gated<'_> {
             }
             (false, false, _) => {
                 let more = match seen.runs_needed {
-                    Some(runs) => format!("about {runs} runs would settle it (--runs {runs})"),
+                    Some(runs) if self.settles => {
+                        format!("about {runs} runs would settle it (--max-runs {runs})")
+                    }
+                    Some(runs) => format!("about {runs} runs would settle it (--settle, or --runs {runs})"),
                     None => "more runs would not settle it soon".into(),
                 };
                 (
@@ -300,7 +321,7 @@ impl Gated<'_> {
             shares.push(longer as f64 / latency.count() as f64);
             slow = slow.saturating_add(longer);
         }
-        let (mean, half) = mean_and_half(&shares)?;
+        let (mean, half) = mean_and_half(&shares, self.sure())?;
         let least = (mean - half).max(0.0);
         if least <= 1.0 - rank(percentile) || (slow as f64) < BEYOND {
             return None;
@@ -341,31 +362,33 @@ fn longer(phase: &Phase, factor: f64) -> Option<u64> {
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// Mean of some values and half of the interval that leaves 5 % beyond each end.
-fn mean_and_half(values: &[f64]) -> Option<(f64, f64)> {
+/// Mean of some values and half of the interval of which each end is so sure.
+fn mean_and_half(values: &[f64], sure: f64) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = student::quantile(SURE, n - 1.0)? * (variance / n).sqrt();
+    let half = student::quantile(sure, n - 1.0)? * (variance / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
 }
 
 /// On logarithms, since runs vary by factors.
-fn over_runs(values: &[f64], limit: f64) -> Option<Estimate> {
+fn over_runs(values: &[f64], limit: f64, sure: f64) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
-    let (mean, half) = mean_and_half(&logs)?;
+    let (mean, half) = mean_and_half(&logs, sure)?;
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
-    let deviation = half * n.sqrt() / student::quantile(SURE, n - 1.0)?;
-    let settles = |runs: &u32| {
-        let runs = f64::from(*runs);
-        student::quantile(SURE, runs - 1.0)
-            .is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
+    let deviation = half * n.sqrt() / student::quantile(sure, n - 1.0)?;
+    let settles = |runs: u32| {
+        let runs = f64::from(runs);
+        let quantile = |rank| student::quantile(rank, runs - 1.0);
+        let both = quantile(sure).zip(quantile(POWER)).map(|(bound, power)| bound + power);
+        both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
-    let runs_needed = (values.len() as u32 + 1..=MOST_RUNS).find(settles);
+    let more = values.len() as u32 + 1;
+    let runs_needed = fewest(more, MOST_RUNS, settles).filter(|runs| *runs >= more);
     bounds.iter().all(|b| b.is_finite()).then(|| Estimate {
         value: mean.exp(),
         bounds,
@@ -374,10 +397,20 @@ fn over_runs(values: &[f64], limit: f64) -> Option<Estimate> {
     })
 }
 
+/// The answer with that of the gate between this session and an earlier one beside it.
+pub(crate) fn with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
+    let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
+    let said: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
+    let word = WORST_FIRST.into_iter().find(|word| said.iter().any(|a| a.word == *word));
+    // An answer of another kind, to a question that is no condition, stays where no gate is.
+    let Some(word) = word else { return said.into_iter().next() };
+    let told: Vec<String> = said.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
+    Some(Answer { word, sentence: told.join(" ") })
+}
+
 /// What all conditions come to: one that is broken decides, then one that cannot be told; `None` where none was said.
 pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
-    let order = [AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Pass];
-    let word = order.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
+    let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let told: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
     let more = told.len().saturating_sub(NAMED);
     let mut sentence = told.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
@@ -388,111 +421,6 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
 }
 
 #[cfg(test)]
-use crate::{Judging, exit_code, fixture::Fixture, judge};
+mod simulation;
 #[cfg(test)]
-use model::report::Report;
-
-/// An honest record of so many runs, with conditions.
-#[cfg(test)]
-fn judged(fixture: &Fixture, conditions: &str, accept: &[CheckId]) -> Report {
-    let mut record = fixture.record();
-    record.header.plan.fail_if = model::spec::gate::conditions(conditions).unwrap();
-    judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
-}
-
-#[cfg(test)]
-fn word(report: &Report) -> Option<AnswerWord> {
-    report.answer.as_ref().map(|a| a.word)
-}
-
-#[cfg(test)]
-fn eight() -> Fixture {
-    Fixture { runs: 8, ..Fixture::honest() }
-}
-
-#[test]
-fn bounds_within_pass_beyond_fail_and_between_are_not_told() {
-    let p99 = judged(&eight(), "p99>10s", &[]).gates[0].value.unwrap();
-    for (limit, expected, code) in [(p99 * 1.5, AnswerWord::Pass, 0), (p99 / 1.5, AnswerWord::Fail, 1)] {
-        let report = judged(&eight(), &format!("p99>{}ns", limit as u64), &[]);
-        assert_eq!((word(&report), exit_code(&report)), (Some(expected), code), "{:?}", report.answer);
-        assert!(report.gates[0].bounds.is_some() && report.gates[0].runs == 8);
-    }
-    let report = judged(&eight(), "iops<1", &[]);
-    assert_eq!(word(&report), Some(AnswerWord::Pass));
-    let report = judged(&eight(), "iops<1,mb/s<100000", &[]);
-    assert_eq!(
-        (word(&report), exit_code(&report)),
-        (Some(AnswerWord::Fail), 1),
-        "one that is broken decides"
-    );
-    assert_eq!(report.gates.len(), 2);
-    assert_eq!(judged(&eight(), "read.p50>1h", &[]).gates[0].number, "read p50");
-}
-
-#[test]
-fn what_is_missing_is_no_pass() {
-    let few = Fixture { runs: 5, ..Fixture::honest() };
-    let report = judged(&few, "p99>1h", &[]);
-    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 4));
-    assert!(report.gates[0].sentence.contains("--runs 8"), "{}", report.gates[0].sentence);
-    let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-    let report = judged(&thin, "p99>1h", &[]);
-    assert_eq!(word(&report), Some(AnswerWord::Inconclusive));
-    assert!(report.gates[0].sentence.contains("--time") && report.gates[0].value.is_none());
-    for unknown in ["other: p99>1h", "sync.p99>1h"] {
-        assert_eq!(word(&judged(&eight(), unknown, &[])), Some(AnswerWord::Inconclusive), "{unknown}");
-    }
-    let void = Fixture { hole_share: 1.0, ..eight() };
-    let report = judged(&void, "p99>1h", &[]);
-    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 1));
-}
-
-#[test]
-fn a_slow_device_fails_with_fewer_operations_than_its_percentile_takes() {
-    let thin = Fixture { runs: 8, ops: 500, ..Fixture::honest() };
-    let report = judged(&thin, "p99>1ns", &[]);
-    assert_eq!((word(&report), report.gates[0].value), (Some(AnswerWord::Fail), None));
-    assert!(
-        report.gates[0].sentence.contains("100 % of the reads took longer"),
-        "{}",
-        report.gates[0].sentence
-    );
-}
-
-#[test]
-fn the_page_cache_passes_only_where_that_is_accepted() {
-    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..eight() };
-    let report = judged(&cached, "p99>1h", &[]);
-    assert_eq!((word(&report), exit_code(&report)), (Some(AnswerWord::Inconclusive), 1));
-    assert!(report.gates[0].sentence.contains("--accept A01"), "{}", report.gates[0].sentence);
-    let accepted = judged(&cached, "p99>1h", &[CheckId::A01]);
-    assert_eq!((word(&accepted), exit_code(&accepted)), (Some(AnswerWord::Pass), 0));
-    let slow = judged(&cached, "p99>1ns", &[]);
-    assert_eq!(word(&slow), Some(AnswerWord::Fail), "slow all the same");
-}
-
-#[test]
-fn near_the_limit_it_says_how_many_runs_would_settle_it() {
-    let values = [9.0e6, 10.0e6, 11.0e6, 9.5e6, 10.5e6, 9.2e6, 10.9e6, 10.1e6];
-    let seen = over_runs(&values, 10.2e6).unwrap();
-    assert!(seen.bounds[0] < 10.2e6 && seen.bounds[1] > 10.2e6);
-    assert!(seen.runs_needed.is_some_and(|runs| (20..1_000).contains(&runs)), "{:?}", seen.runs_needed);
-    assert!(over_runs(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
-    // t(7 degrees, one side 95 %) = 1.894579.
-    let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
-    let (mean, half) = mean_and_half(&logs).unwrap();
-    let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
-    assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
-    assert_eq!(over_runs(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
-}
-
-#[test]
-fn a_forged_condition_never_panics() {
-    for percentile in ["", "100", "x"] {
-        let mut record = eight().record();
-        let limit = Limit::Latency { kind: Some(Kind::Read), percentile: percentile.into(), at_most_ns: 0 };
-        record.header.plan.fail_if = vec![Condition { result: None, limit }];
-        assert_ne!(word(&judge(&record, &Judging::default())), Some(AnswerWord::Pass), "{percentile}");
-    }
-}
+mod tests;

@@ -56,7 +56,7 @@ use model::check_id::CheckId;
 use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{FORMAT, Measured, Producer, Report, Verdict};
+use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
 use model::study::Studied;
 
 /// What the judge must be told beside the record.
@@ -64,6 +64,8 @@ use model::study::Studied;
 pub struct Judging {
     /// Findings that the user accepts.
     pub accept: Vec<CheckId>,
+    /// What a condition that cannot be told counts as.
+    pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,
     /// What the user says about it.
@@ -76,9 +78,18 @@ pub struct Judging {
 /// others.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     let sides = record.header.plan.against.as_ref().zip(rerun::sides(record));
-    let Some((earlier, (own, again))) = sides else { return conclude(record, options) };
-    let mut report = conclude(&own, options);
-    report.against = Some(rerun::against(earlier, &report, conclude(&again, options)));
+    let mut report = match sides {
+        Some((earlier, (own, again))) => {
+            let mut report = conclude(&own, options);
+            let against = rerun::against(earlier, &record.header.plan, &report, conclude(&again, options));
+            report.answer = gate::with_slower(report.answer, against.beside.gate.as_ref());
+            report.against = Some(against);
+            report
+        }
+        None => conclude(record, options),
+    };
+    let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
+    report.counts_as = options.inconclusive.filter(|_| is_open);
     report
 }
 
@@ -112,6 +123,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         verdict_by: first.verdict.by,
         counts: first.counts,
         answer: gate::answer(&gates).or(first.answer),
+        counts_as: None,
         gates,
         limiter: first.limiter,
         headline: first.headline,

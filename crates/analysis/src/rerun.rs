@@ -4,8 +4,8 @@
 //! reports are compared (`compare`).
 
 use crate::compare::margin::MARGIN;
-use crate::compare::{Options, compare};
-use model::plan;
+use crate::compare::{Options, Runs, compare};
+use model::plan::{self, Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{Report, Rerun};
 #[cfg(test)]
@@ -14,16 +14,22 @@ use model::study::Study;
 
 /// What the sides come to against each other. Whoever names the earlier session knows what he changed since, so other work is
 /// no reason not to compare; that of then and now is the same. What comes and goes meets both sides of what was measured in turns.
-pub(crate) fn against(earlier: &plan::Rerun, own: &Report, again: Report) -> Rerun {
+pub(crate) fn against(earlier: &plan::Rerun, plan: &Plan, own: &Report, again: Report) -> Rerun {
     let asked = |accept_differences, margin| Options {
         accept_differences,
         margin,
         version: own.fathom.version.clone(),
         ..Options::default()
     };
+    let settles = matches!(plan.strategy, Strategy::Settle { .. });
+    let beside = Options {
+        fail_if_slower: plan.fail_if_slower,
+        runs: if settles { Runs::Settling } else { Runs::InTurns },
+        ..asked(true, Some(MARGIN))
+    };
     Rerun {
         session: earlier.session.clone(),
-        beside: compare(&again, own, &asked(true, Some(MARGIN))),
+        beside: compare(&again, own, &beside),
         since: compare(&earlier.then, &again, &asked(false, None)),
         again: Box::new(again),
     }

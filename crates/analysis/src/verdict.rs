@@ -8,7 +8,7 @@ use crate::studies;
 use model::check_id::CheckId;
 use model::finding::{Finding, Outcome, Severity};
 use model::record::Record;
-use model::report::{AnswerWord, Counts, Headline, Measured, QuotedRate, Report, Verdict};
+use model::report::{AnswerWord, Counts, CountsAs, Headline, Measured, QuotedRate, Report, Verdict};
 use model::study::Studied;
 use model::units::show_count;
 
@@ -152,12 +152,12 @@ fn found(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
 
 /// The exit code that a report asks for: 1 where a finding voids a result that is quoted or renames the headline, unless the
 /// user accepted every finding that does, where there is no number to quote, and where a condition is broken; 4 where it cannot be told
-/// whether one is; else 0.
+/// whether one is, unless the user says what that counts as; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     let found = of_findings(report);
-    match report.answer.as_ref().map(|a| a.word) {
-        Some(AnswerWord::Fail) => 1,
-        Some(AnswerWord::Inconclusive) if found == 0 => 4,
+    match (report.answer.as_ref().map(|a| a.word), report.counts_as) {
+        (Some(AnswerWord::Fail), _) | (Some(AnswerWord::Inconclusive), Some(CountsAs::Fail)) => 1,
+        (Some(AnswerWord::Inconclusive), None) if found == 0 => 4,
         _ => found,
     }
 }

@@ -15,6 +15,27 @@ pub struct Answer {
     pub sentence: String,
 }
 
+/// What `INCONCLUSIVE` counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CountsAs {
+    /// Exit code 0.
+    #[serde(rename = "PASS")]
+    Pass,
+    /// Exit code 1.
+    #[serde(rename = "FAIL")]
+    Fail,
+}
+
+impl CountsAs {
+    /// What stands behind the word.
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::Pass => " (counts as PASS)",
+            Self::Fail => " (counts as FAIL)",
+        }
+    }
+}
+
 /// What a question about settings, loads or interfaces can be answered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AnswerWord {

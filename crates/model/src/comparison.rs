@@ -3,6 +3,7 @@
 //! For: the value that every format renders. Not for: computing it (crate `analysis`), nor laying it out (crate `report`).
 //! Ratios and intervals are B by A: 0.9 is a tenth less. `null` means not known; zero means zero.
 
+use crate::answer::{AnswerWord, CountsAs};
 use crate::finding::Finding;
 use crate::producer::Producer;
 use crate::verdict::Verdict;
@@ -160,6 +161,10 @@ pub struct Metric {
     pub ratio: f64,
     /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
+    /// Each of these ends by itself holds with 95 % confidence: a gate compares one of them with its limit. `None` with fewer than
+    /// three runs on a side, and in reports of before.
+    #[serde(default)]
+    pub bounds: Option<[f64; 2]>,
     /// Share below which a difference is of no interest.
     pub margin: f64,
     /// Largest difference between sessions of one side, as a share: what no change at all makes here. `None` where each
@@ -188,6 +193,12 @@ pub struct Gate {
     pub outcome: Passing,
     /// Which numbers, in one sentence.
     pub sentence: String,
+    /// Runs in all on each side that would settle it four times of five, where it cannot be told and a thousand would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_needed: Option<u32>,
+    /// What a gate that cannot be told counts as for the exit code, where `--inconclusive` says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_as: Option<CountsAs>,
 }
 
 /// What a gate comes to.
@@ -200,6 +211,17 @@ pub enum Passing {
     Undecided,
     /// Surely slower by more than the limit.
     Failed,
+}
+
+impl Passing {
+    /// The word of every gate.
+    pub fn word(self) -> AnswerWord {
+        match self {
+            Self::Passed => AnswerWord::Pass,
+            Self::Undecided => AnswerWord::Inconclusive,
+            Self::Failed => AnswerWord::Fail,
+        }
+    }
 }
 
 /// What a side is called, by its place among all: `A`, `B`, ..., `Z`, `A2`, ...

@@ -1,13 +1,32 @@
 //! Gates: what a result has to reach, and what came of it.
 //!
-//! For: a condition as it was said with `--fail-if`, kept in the plan, and its outcome in a report. Not for: reading one from text
-//! ([`crate::spec::gate`]), deciding it (crate `analysis`), nor gates between two sides ([`crate::comparison::Gate`]).
+//! For: a condition as it was said with `--fail-if` or `--fail-if-slower`, kept in the plan, and the outcome of the former in a report. Not
+//! for: reading one from text ([`crate::spec::gate`]), deciding it (crate `analysis`), nor the outcome between two sides
+//! ([`crate::comparison::Gate`]).
 
 use crate::answer::AnswerWord;
 use crate::job::Kind;
 use crate::units::{show_ns, show_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// By how much the other side of a comparison may be slower.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slower {
+    /// As a share: 0.05.
+    pub by: f64,
+    /// Whether every number counts, instead of the headline alone.
+    #[serde(default)]
+    pub all: bool,
+}
+
+impl Slower {
+    /// As it is typed: `5% --fail-on all`.
+    pub fn words(&self) -> String {
+        let on = if self.all { " --fail-on all" } else { "" };
+        format!("{}%{on}", (self.by * 1e6).round() / 1e4)
+    }
+}
 
 /// Under which condition a measurement fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +98,14 @@ impl Limit {
     }
 }
 
+impl Gate {
+    /// Whether it cannot be told since the number is too near to its limit, so that more runs would tell.
+    pub fn is_near(&self) -> bool {
+        let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
+        self.word == AnswerWord::Inconclusive && between
+    }
+}
+
 impl Condition {
     /// As it is typed: `sync.p99>10ms`.
     pub fn words(&self) -> String {
@@ -117,16 +144,24 @@ pub struct Gate {
     pub limit: f64,
     /// What was measured: the mean of the runs on a logarithmic scale; `None` where there are too few operations to say.
     pub value: Option<f64>,
-    /// Between these it lies: each bound holds with 95 % confidence. `None` where there are too few runs or operations.
+    /// Between these it lies: each bound holds with 95 % confidence, with `--settle` over both times that it is asked. `None` where there
+    /// are too few runs or operations.
     pub bounds: Option<[f64; 2]>,
     /// Runs that it rests on.
     pub runs: u32,
-    /// Runs that would settle it, where it cannot be told and a thousand would.
+    /// Runs in all that would settle it four times of five, where it is too near to the limit to tell and a thousand would.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL` or `INCONCLUSIVE`.
     pub word: AnswerWord,
     /// Why, in a sentence.
     pub sentence: String,
+}
+
+#[test]
+fn a_share_is_written_as_it_is_typed() {
+    let words = |by: f64, all| Slower { by, all }.words();
+    assert_eq!([words(0.05, false), words(0.025, true)], ["5%", "2.5% --fail-on all"]);
+    assert_eq!(words(0.07, false), "7%", "no digits of the machine's");
 }
 
 #[test]

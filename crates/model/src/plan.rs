@@ -4,7 +4,7 @@
 //! Not for: what happened.
 
 use crate::Known;
-use crate::gate::Condition;
+use crate::gate::{Condition, Slower};
 use crate::identity::Identity;
 use crate::job::{Create, Job, Stream};
 pub use crate::ledger::{ComparedLayer, LayerComparison};
@@ -39,6 +39,9 @@ pub struct Plan {
     /// Under which conditions it fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
+    /// By how much the workloads of this session may be slower than those of the earlier one beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Id of the session before on one of the targets, where it had this very seed: offsets drawn at random are the same again.
@@ -102,6 +105,11 @@ impl<'de> Deserialize<'de> for Plan {
 }
 
 impl Plan {
+    /// Whether a condition is asked of it.
+    pub fn is_gated(&self) -> bool {
+        !self.fail_if.is_empty() || self.fail_if_slower.is_some()
+    }
+
     /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
     pub fn is_paired(&self) -> bool {
         self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Interfaces(_))
@@ -139,6 +147,11 @@ pub enum Strategy {
     /// Until the rates of the last runs of each job are steady; the runs before are its way there.
     Steady {
         /// Runs after which it ends, whatever it has reached.
+        at_most: u32,
+    },
+    /// As often as the plan says, and where its conditions cannot be told then, once as many times more as should tell them.
+    Settle {
+        /// Runs after which it ends, whatever can be told.
         at_most: u32,
     },
     /// First job: the capacity in a closed loop. Second job: an open loop at loads up to that, then at those between which the

@@ -4,7 +4,7 @@
 //! `null` means not known or not supported by enough operations; zero means zero.
 
 use crate::annotations::Annotations;
-pub use crate::answer::{Answer, AnswerWord};
+pub use crate::answer::{Answer, AnswerWord, CountsAs};
 use crate::check_id::CheckId;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
@@ -34,6 +34,9 @@ pub struct Report {
     /// The answer, where a question was asked: which setting, which load, which interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+    /// What `INCONCLUSIVE` counts as for the exit code, where that is the answer and `--inconclusive` says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_as: Option<CountsAs>,
     /// What came of each condition of `--fail-if`; empty where none was said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,

@@ -3,7 +3,7 @@
 //! For: cells that text and Markdown share. Not for: how a table looks.
 
 use crate::table::Table;
-use model::comparison::{Answer, Comparison, Metric, Pair, Source};
+use model::comparison::{Answer, Comparison, Gate, Metric, Pair, Passing, Source};
 use model::units::{show_change, show_share};
 
 /// Headings, the first and the last column being words.
@@ -13,6 +13,13 @@ const HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "vis
 pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
                                  visible: the smallest difference usually detected; runs: about so many on each \
                                  side would settle it.";
+
+/// The gate as it is answered first; `None` where a side cannot be compared and none failed, so that there is nothing to pass or fail.
+pub(crate) fn asked(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
+    let gate = gate?;
+    let told = gate.outcome == Passing::Failed || answers.all(|answer| answer != Answer::Incomparable);
+    told.then_some(gate)
+}
 
 type Row = [String; HEADINGS.len()];
 

@@ -1,38 +1,60 @@
 //! The gate: whether B is slower than A by more than is allowed.
 //!
-//! For: the answer that a pipeline acts on. Not for: the exit code, nor whether the two may be compared.
+//! For: the answer that a pipeline acts on, and how many runs would give one. Not for: the exit code, nor whether the two may be
+//! compared.
+//!
+//! It passes where the one-sided 95 % bound is within the limit, and fails where the number is surely worse and the other bound beyond
+//! the limit. Where a gate may be asked twice, of the first runs and of as many more as these ask for, each time is as sure as
+//! both ends of a 95 % interval, so that both together err no more often.
 
-use super::RegressionThreshold;
+use super::{Options, Runs};
+use crate::stats::welch::{ALLOWED, Shift};
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
+use model::gate::Slower;
 use model::units::{show_change, show_share};
 
 /// Numbers that a sentence names; of more it says how many.
 const NAMED: usize = 3;
 
+/// A number held against the limit.
+struct Held {
+    outcome: Passing,
+    /// The number in words.
+    told: String,
+    /// Runs on each side that would tell.
+    runs_needed: Option<u32>,
+}
+
 /// Holds the headline, or every number, against the limit.
-pub(super) fn gate(pairs: &[Pair], limit: &RegressionThreshold) -> Gate {
-    let mut held: Vec<(Passing, String)> = Vec::new();
+pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
+    let mut held: Vec<Held> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
-        held.extend(pair.metrics.iter().take(some).map(|m| (passing(m, limit.share), told(pair, m))));
+        held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
         if pair.refused.is_some() {
-            held.push((Passing::Undecided, format!("{} is not compared", pair.name)));
+            let told = format!("{} is not compared", pair.name);
+            held.push(Held { outcome: Passing::Undecided, told, runs_needed: None });
         }
     }
-    let outcome = held.iter().map(|(passing, _)| *passing).max().unwrap_or(Passing::Undecided);
-    let names: Vec<String> = held.into_iter().filter(|(p, _)| *p == outcome).map(|(_, told)| told).collect();
-    let by = show_share(limit.share);
+    let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
+    held.retain(|h| h.outcome == outcome);
+    let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
+    let runs_needed = needed.and_then(|all| all.into_iter().max());
+    let names: Vec<String> = held.into_iter().map(|h| h.told).collect();
+    let by = show_share(limit.by);
     let sentence = match outcome {
         Passing::Failed => format!("Slower by more than {by}: {}.", listed(&names)),
         Passing::Undecided if names.is_empty() => {
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         Passing::Undecided => {
-            format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names))
+            let told = format!("Whether it is slower by more than {by} cannot be told: {}.", listed(&names));
+            told + &settled(runs_needed, options.runs)
         }
         Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
     };
-    Gate { limit: limit.share, outcome, sentence }
+    let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
+    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as }
 }
 
 /// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
@@ -44,8 +66,51 @@ pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
     Some(Gate { sentence: sentences.collect::<Vec<_>>().join(" "), ..(*worst).clone() })
 }
 
-fn passing(metric: &Metric, limit: f64) -> Passing {
-    let Some([low, high]) = metric.interval else { return Passing::Undecided };
+/// What would settle it, and what to type.
+fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
+    let Some(needed) = runs_needed else { return String::new() };
+    let how = match runs {
+        Runs::Apart => {
+            "; what measured B measures as many of both in turns with --against A, --fail-if-slower and --settle"
+        }
+        Runs::InTurns => "; --settle measures them",
+        Runs::Settling => "; --max-runs allows them",
+    };
+    format!(" About {needed} runs on each side would settle it{how}.")
+}
+
+fn holds(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> Held {
+    let outcome = passing(metric, limit, runs);
+    let needed = || {
+        let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+        let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
+        let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
+        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, tail(runs))?;
+        // What these runs could not show takes more of them, whatever their variation says.
+        Some(needed.max(a.len().min(b.len()) as u32 + 1))
+    };
+    let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
+    Held { outcome, told: told(pair, metric, runs), runs_needed }
+}
+
+/// Chance of being wrong that each bound may have.
+fn tail(runs: Runs) -> f64 {
+    match runs {
+        Runs::Apart | Runs::InTurns => ALLOWED,
+        Runs::Settling => ALLOWED / 2.0,
+    }
+}
+
+/// The ends of which each by itself is as sure as a gate has to be.
+fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
+    match runs {
+        Runs::Apart | Runs::InTurns => metric.bounds,
+        Runs::Settling => metric.interval,
+    }
+}
+
+fn passing(metric: &Metric, limit: f64, runs: Runs) -> Passing {
+    let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
     let (surely_slower, surely_not) = if metric.more_is_better {
         (high < 1.0 - limit, low >= 1.0 - limit)
     } else {
@@ -60,12 +125,12 @@ fn passing(metric: &Metric, limit: f64) -> Passing {
 }
 
 /// `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
-fn told(pair: &Pair, metric: &Metric) -> String {
-    let interval = metric.interval.map_or_else(
+fn told(pair: &Pair, metric: &Metric, runs: Runs) -> String {
+    let between = bounds(metric, runs).map_or_else(
         || " (no interval)".into(),
         |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),
     );
-    format!("{} {} {}{interval}", pair.name, metric.name, show_change(metric.ratio))
+    format!("{} {} {}{between}", pair.name, metric.name, show_change(metric.ratio))
 }
 
 fn listed(names: &[String]) -> String {
@@ -73,6 +138,9 @@ fn listed(names: &[String]) -> String {
     let some = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     if more > 0 { format!("{some}; and {more} more") } else { some }
 }
+
+#[cfg(test)]
+use model::answer::CountsAs;
 
 #[cfg(test)]
 fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
@@ -88,6 +156,7 @@ fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> M
         b_runs: Vec::new(),
         ratio: interval.map_or(1.0, |[low, high]| f64::midpoint(low, high)),
         interval,
+        bounds: interval,
         margin: 0.01,
         floor: None,
         could_have_seen: None,
@@ -98,22 +167,9 @@ fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> M
     }
 }
 
-#[test]
-fn only_what_is_surely_slower_by_more_fails() {
-    let of = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05);
-    assert_eq!(of(Answer::Slower, [0.88, 0.92]), Passing::Failed);
-    assert_eq!(of(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
-    assert_eq!(of(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
-    assert_eq!(of(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
-    assert_eq!(of(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
-    assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05), Passing::Undecided);
-    let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05);
-    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
-}
-
-#[test]
-fn the_headline_counts_and_with_all_everything() {
-    let pair = |headline, metrics| Pair {
+#[cfg(test)]
+pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
+    Pair {
         name: "RND4K Q32T1 read".into(),
         true_name_a: String::new(),
         true_name_b: String::new(),
@@ -124,14 +180,54 @@ fn the_headline_counts_and_with_all_everything() {
         differences: Vec::new(),
         metrics,
         left_out: Vec::new(),
-    };
+    }
+}
+
+#[test]
+fn only_what_is_surely_slower_by_more_fails() {
+    let of = |answer, interval| passing(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(of(Answer::Slower, [0.88, 0.92]), Passing::Failed);
+    assert_eq!(of(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
+    assert_eq!(of(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    assert_eq!(of(Answer::CannotTell, [0.88, 0.92]), Passing::Undecided, "the second witness disagrees");
+    assert_eq!(of(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
+    assert_eq!(passing(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
+    let time = |interval| passing(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
+}
+
+#[test]
+fn the_headline_counts_and_with_all_everything() {
     let good = metric(Answer::Same, true, Some([0.99, 1.0]));
     let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
-    let only = gate(&pairs, &RegressionThreshold { share: 0.05, all: false });
+    let gate = |pairs: &[Pair], all| gate(pairs, Slower { by: 0.05, all }, &Options::default());
+    let only = gate(&pairs, false);
     assert_eq!(only.outcome, Passing::Passed);
-    let all = gate(&pairs, &RegressionThreshold { share: 0.05, all: true });
+    let all = gate(&pairs, true);
     assert_eq!(all.outcome, Passing::Failed);
     assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
-    assert_eq!(gate(&[], &RegressionThreshold { share: 0.05, all: true }).outcome, Passing::Undecided);
+    assert_eq!(gate(&[], true).outcome, Passing::Undecided);
+}
+
+#[test]
+fn what_cannot_be_told_says_how_many_runs_would_and_what_it_counts_as() {
+    let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
+    let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
+    let near = Metric { a_runs, b_runs, ..metric(Answer::CannotTell, true, Some([0.93, 0.99])) };
+    let pair = pair(true, vec![near]);
+    let asked = |runs, inconclusive| {
+        let options = Options { inconclusive, runs, ..Options::default() };
+        gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
+    };
+    let apart = asked(Runs::Apart, None);
+    assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
+    let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    assert!(
+        apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
+        "{apart:?}"
+    );
+    let settling = asked(Runs::Settling, Some(CountsAs::Fail));
+    assert!(needed(&settling) > needed(&apart), "two looks ask for more");
+    assert_eq!(settling.counts_as, Some(CountsAs::Fail));
 }

@@ -23,7 +23,9 @@ mod weighing;
 use crate::stats::holm;
 use checks::Asked;
 use fingerprint::{differences, fingerprint};
+use model::answer::CountsAs;
 use model::comparison::{Comparison, Comparisons, Difference, Other, Pair, side_name};
+use model::gate::Slower;
 use model::report::{FORMAT, Producer, Report};
 use sides::{One, Paired, Pooled};
 use weighing::Weighed;
@@ -38,18 +40,25 @@ pub struct Options {
     /// Whether numbers of different work are compared all the same (E14 is accepted).
     pub accept_differences: bool,
     /// How much slower B may be, if that is asked.
-    pub fail_if_slower: Option<RegressionThreshold>,
+    pub fail_if_slower: Option<Slower>,
+    /// What a gate that cannot be told counts as.
+    pub inconclusive: Option<CountsAs>,
+    /// How the runs of both sides came about.
+    pub runs: Runs,
     /// Version of the program that compares.
     pub version: String,
 }
 
-/// How much slower B may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegressionThreshold {
-    /// As a share: 0.05.
-    pub share: f64,
-    /// Whether every number counts, instead of the headline alone.
-    pub all: bool,
+/// How the runs of both sides came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runs {
+    /// In sessions of their own.
+    #[default]
+    Apart,
+    /// In turns, as many as were asked for.
+    InTurns,
+    /// In turns, and then as many more as the first ones asked for: so a gate is asked twice, and may err half as often each time.
+    Settling,
 }
 
 /// Compares two reports.
@@ -119,7 +128,7 @@ impl<'r> Compared<'r> {
             a: sides::shown(a),
             b: sides::shown(b),
             findings: checks::ask(&asked),
-            gate: options.fail_if_slower.as_ref().map(|limit| gate::gate(&pairs, limit)),
+            gate: options.fail_if_slower.map(|limit| gate::gate(&pairs, limit, options)),
             pairs,
             only_in_a: paired.only_in_a,
             only_in_b: paired.only_in_b,

@@ -4,11 +4,14 @@
 //! tables. The table of `docs/compare.md` is printed by
 //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture`.
 
+use super::gate::{gate, pair};
 use super::margin::MARGIN;
 use super::measures::Measure;
 use super::weighing::{Weighed, rates, weigh};
+use super::{Options, Runs};
 use crate::stats::holm;
-use model::comparison::{Answer, Metric};
+use model::comparison::{Answer, Gate, Metric, Passing};
+use model::gate::Slower;
 use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -108,6 +111,57 @@ fn the_runs_that_are_said_to_be_needed_settle_it() {
     assert!((6..=40).contains(&median), "{median}");
     let ([found, ..], _) = shares(500, 12, 1.05);
     assert!(found > 0.75, "12 runs by the formula: {found}");
+}
+
+/// What is said of B, which may be 5 % slower.
+fn gated(a: &[f64], b: &[f64], runs: Runs) -> Gate {
+    let metric = alone(weigh(rates(a, b), Some(MARGIN)));
+    let options = Options { runs, ..Options::default() };
+    gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
+}
+
+/// Shares of PASS and FAIL, and the runs on each side, where B is so many times as fast as A; asked once more where that is allowed.
+fn passed_and_failed(trials: usize, n: usize, factor: f64, runs: Runs) -> [f64; 3] {
+    let mut draw = Draw(61 + n as u64);
+    let mut all = [0.0; 3];
+    for _ in 0..trials {
+        let (mut a, mut b) = (draw.runs(n, 1.0, DEVIATION), draw.runs(n, factor, DEVIATION));
+        let mut said = gated(&a, &b, runs);
+        if runs == Runs::Settling && said.outcome == Passing::Undecided {
+            let more = said.runs_needed.map_or(9 * n, |needed| (needed as usize).min(10 * n) - n);
+            a.extend(draw.runs(more, 1.0, DEVIATION));
+            b.extend(draw.runs(more, factor, DEVIATION));
+            said = gated(&a, &b, runs);
+        }
+        all[0] += f64::from(u8::from(said.outcome == Passing::Passed));
+        all[1] += f64::from(u8::from(said.outcome == Passing::Failed));
+        all[2] += a.len() as f64;
+    }
+    all.map(|sum| sum / trials as f64)
+}
+
+#[test]
+fn a_gate_that_is_settled_errs_no_more_often_than_one_that_is_asked_once() {
+    for runs in [Runs::InTurns, Runs::Settling] {
+        let [pass, fail, _] = passed_and_failed(400, 5, 0.95, runs);
+        assert!(pass <= 0.07 && fail <= 0.07, "at the limit, {runs:?}: {pass} {fail}");
+        let [_, fail, _] = passed_and_failed(200, 5, 1.0, runs);
+        assert!(fail <= 0.01, "no slower, {runs:?}: {fail}");
+        let [pass, ..] = passed_and_failed(200, 5, 0.90, runs);
+        assert!(pass <= 0.01, "twice as much slower as it may be, {runs:?}: {pass}");
+    }
+}
+
+#[test]
+fn a_gate_that_is_settled_tells_mostly() {
+    for (factor, told) in [(1.0, 0), (0.90, 1)] {
+        let (once, settled) = (
+            passed_and_failed(100, 5, factor, Runs::InTurns),
+            passed_and_failed(100, 5, factor, Runs::Settling),
+        );
+        assert!(settled[told] > 0.85 && settled[told] > once[told], "{factor}: {once:?} {settled:?}");
+        assert!(settled[2] < 20.0, "{settled:?}");
+    }
 }
 
 /// Whether any of so many numbers of one system is called different from itself, by Holm.

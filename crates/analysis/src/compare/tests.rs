@@ -341,7 +341,7 @@ fn bytes_where_it_is_sequential_and_the_tail_in_an_open_loop() {
 #[test]
 fn the_gate_fails_only_surely() {
     let gate = |factor: f64| {
-        let limit = Some(RegressionThreshold { share: 0.05, all: false });
+        let limit = Some(Slower { by: 0.05, all: false });
         let options = Options { fail_if_slower: limit, ..options() };
         compare(&rated(&Fixture::honest(), 1.0), &rated(&Fixture::honest(), factor), &options).gate.unwrap()
     };
@@ -386,7 +386,7 @@ fn no_report_whatever_it_says_makes_it_panic() {
 #[test]
 fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     let side = |factor| vec![rated(&Fixture::honest(), factor)];
-    let limit = RegressionThreshold { share: 0.05, all: false };
+    let limit = Slower { by: 0.05, all: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
     let said: Vec<(&str, Answer)> =

@@ -27,6 +27,8 @@ pub(super) struct Weighed {
     shift: Option<Shift>,
     /// Of the logarithm of the ratio.
     interval: Option<[f64; 2]>,
+    /// The same of which each end by itself holds as surely.
+    bounds: Option<[f64; 2]>,
     /// Logarithm of one more than the margin, and the margin.
     log_margin: f64,
     margin: f64,
@@ -41,8 +43,12 @@ pub(super) fn weigh(measure: Measure, asked_margin: Option<f64>) -> Weighed {
     let (a, b) = (logs(&measure.a), logs(&measure.b));
     let shift = Shift::new(&a, &b);
     let drawn = measure.percentile && a.len().min(b.len()) >= bootstrap::FEWEST;
-    let interval =
-        shift.and_then(|s| if drawn { bootstrap::interval(&a, &b, s.degrees()) } else { Some(s.interval()) });
+    let between = |tail: f64| {
+        shift.and_then(|s| {
+            if drawn { bootstrap::interval(&a, &b, s.degrees(), tail) } else { Some(s.between(tail)) }
+        })
+    };
+    let (interval, bounds) = (between(ALLOWED / 2.0), between(ALLOWED));
     let floor = floor(&measure.a, &measure.b);
     let least = if measure.percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
     let usual = if floor.is_some() { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
@@ -58,6 +64,7 @@ pub(super) fn weigh(measure: Measure, asked_margin: Option<f64>) -> Weighed {
         b,
         shift,
         interval,
+        bounds,
     }
 }
 
@@ -100,7 +107,8 @@ impl Weighed {
             a: mean(&self.a).exp(),
             b: mean(&self.b).exp(),
             ratio: (mean(&self.b) - mean(&self.a)).exp(),
-            interval: self.interval.map(|i| i.map(f64::exp)).filter(|i| i.iter().all(|v| v.is_finite())),
+            interval: ratios(self.interval),
+            bounds: ratios(self.bounds),
             margin: self.margin,
             floor: self.floor,
             could_have_seen: seeing
@@ -194,6 +202,11 @@ impl Weighed {
         let ((low_a, high_a), (low_b, high_b)) = (ends(&self.a), ends(&self.b));
         high_a < low_b || high_b < low_a
     }
+}
+
+/// Logarithms of ratios as ratios.
+fn ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    logs.map(|ends| ends.map(f64::exp)).filter(|ends| ends.iter().all(|v| v.is_finite()))
 }
 
 #[cfg(test)]

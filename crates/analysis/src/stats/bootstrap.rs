@@ -6,7 +6,6 @@
 
 use super::sample::mean;
 use super::student;
-use super::welch::ALLOWED;
 use model::payload::split_mix;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -17,15 +16,16 @@ const DRAWS: usize = 2000;
 /// The same runs always have the same interval.
 const SEED: u64 = 0x5eed;
 
-/// The 95 % interval of the mean of `b` less the mean of `a`, with the degrees of freedom that Welch gives these runs.
+/// The interval of the mean of `b` less the mean of `a` that leaves this much at each end, with the degrees of freedom that Welch gives
+/// these runs.
 ///
 /// Plain quantiles of the draws are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by the normal distribution in
 /// place of Student's. Both are made up for (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
 /// Statistician 69, 2015, section 5.3: "expanded percentile interval").
-pub(crate) fn interval(a: &[f64], b: &[f64], degrees: Option<f64>) -> Option<[f64; 2]> {
+pub(crate) fn interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64) -> Option<[f64; 2]> {
     let delta = mean(b) - mean(a);
     let Some(degrees) = degrees else { return Some([delta, delta]) };
-    let errors = student::quantile(ALLOWED / 2.0, degrees)?;
+    let errors = student::quantile(tail, degrees)?;
     let tail = Normal::new(0.0, 1.0).ok()?.cdf(errors);
     let mut state = SEED;
     let mut draws: Vec<f64> =
@@ -47,12 +47,18 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     (sum / n as f64 - mean(runs)) * (n as f64 / (n as f64 - 1.0)).sqrt()
 }
 
+#[cfg(test)]
+use super::welch::ALLOWED;
+
 #[test]
 fn an_interval_holds_the_difference_and_is_the_same_each_time() {
     let a = [1.00, 1.02, 0.98, 1.01, 0.99, 1.03];
     let b = a.map(|v| v + 0.5);
+    let interval = |a: &[f64], b: &[f64], degrees| super::bootstrap::interval(a, b, degrees, ALLOWED / 2.0);
     let [low, high] = interval(&a, &b, Some(10.0)).unwrap();
     assert!(low < 0.5 && 0.5 < high && high - low < 0.1, "{low} {high}");
     assert_eq!(interval(&a, &b, Some(10.0)), Some([low, high]));
     assert_eq!(interval(&[1.0; 6], &[1.25; 6], None), Some([0.25, 0.25]));
+    let [of_low, of_high] = super::bootstrap::interval(&a, &b, Some(10.0), ALLOWED).unwrap();
+    assert!(low < of_low && of_high < high, "{of_low} {of_high}");
 }

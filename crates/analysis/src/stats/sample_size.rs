@@ -32,6 +32,19 @@ pub(crate) fn runs(variance: f64, asked: f64) -> Option<u32> {
     (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= asked.ln_1p()))
 }
 
+/// The fewest of so many that are enough, where more are enough too; `None` where even the most are not.
+pub(crate) fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !enough(most) {
+        return None;
+    }
+    let (mut low, mut high) = (least.min(most), most);
+    while low < high {
+        let middle = u32::midpoint(low, high);
+        if enough(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
 /// The length of runs in seconds that makes the interval narrowest in a given time: the square root of what a run costs beside
 /// its window times the ratio of the variances. `None` where nothing varies from run to run beyond what varies within
 /// them: there only the time in all counts.
@@ -39,6 +52,13 @@ pub(crate) fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.beside_s * spread.within * spread.seconds / between).sqrt();
     (between > 0.0 && best.is_finite()).then_some(best)
+}
+
+#[test]
+fn the_fewest_are_found_at_either_end_and_between() {
+    let of = |from: u32| fewest(3, 1000, |n| n >= from);
+    assert_eq!([1, 3, 4, 517, 1000].map(of), [3, 3, 4, 517, 1000].map(Some));
+    assert_eq!((of(1001), fewest(9, 5, |_| true)), (None, Some(5)));
 }
 
 #[test]

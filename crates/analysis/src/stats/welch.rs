@@ -7,12 +7,13 @@
 
 use crate::stats::interval::FEWEST_RUNS;
 use crate::stats::sample::{mean, variance};
+use crate::stats::sample_size::fewest;
 use crate::stats::student;
 
 /// Chance of being wrong that is allowed: both tails of a 95 % interval together.
 pub(crate) const ALLOWED: f64 = 0.05;
 /// Share of comparisons in which a true difference should be found.
-const POWER: f64 = 0.80;
+pub(crate) const POWER: f64 = 0.80;
 /// What each end of an interval must reach so that both are inside the margin in [`POWER`] of the comparisons.
 const POWER_OF_AN_END: f64 = 0.90;
 /// Runs up to which "runs needed" is worth a number.
@@ -54,7 +55,12 @@ impl Shift {
 
     /// The 95 % interval of the difference.
     pub(crate) fn interval(&self) -> [f64; 2] {
-        let half = self.times_error(1.0 - ALLOWED / 2.0);
+        self.between(ALLOWED / 2.0)
+    }
+
+    /// The interval of the difference that leaves this much at each end.
+    pub(crate) fn between(&self, tail: f64) -> [f64; 2] {
+        let half = self.times_error(1.0 - tail);
         [self.delta - half, self.delta + half]
     }
 
@@ -91,25 +97,27 @@ impl Shift {
     /// and the variation are what they seem; `None` above [`MOST_RUNS`]. It grows without bound towards the margin.
     pub(crate) fn runs_needed(&self, margin: f64, looks: usize) -> Option<u32> {
         let gap = self.delta.abs() - margin;
-        let (q, power, least) = if gap > 0.0 {
-            (tail(looks), POWER, RUNS_FOR_RANKS)
+        if gap > 0.0 {
+            self.runs_for(gap, tail(looks), POWER, RUNS_FOR_RANKS)
         } else {
-            (tail(1), POWER_OF_AN_END, FEWEST_RUNS as u32)
-        };
+            self.runs_for(-gap, tail(1), POWER_OF_AN_END, FEWEST_RUNS as u32)
+        }
+    }
+
+    /// Runs on each side with which a bound that leaves this much beyond it would be on one side of a limit in [`POWER`] of such
+    /// comparisons, if the difference and the variation are what they seem; `None` above [`MOST_RUNS`].
+    pub(crate) fn runs_to_tell(&self, limit: f64, tail: f64) -> Option<u32> {
+        self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, RUNS_FOR_RANKS)
+    }
+
+    /// The fewest runs on each side, from so many on, with which both quantiles fit into a gap.
+    fn runs_for(&self, gap: f64, q: f64, power: f64, least: u32) -> Option<u32> {
         let enough = |runs: u32| {
             let degrees = 2.0 * f64::from(runs) - 2.0;
             let error = (2.0 * self.variance / f64::from(runs)).sqrt();
-            (quantile(degrees, q) + quantile(degrees, power)) * error <= gap.abs()
+            (quantile(degrees, q) + quantile(degrees, power)) * error <= gap
         };
-        let (mut low, mut high) = (least, MOST_RUNS);
-        if !enough(high) {
-            return None;
-        }
-        while low < high {
-            let middle = u32::midpoint(low, high);
-            if enough(middle) { high = middle } else { low = middle + 1 }
-        }
-        Some(low)
+        fewest(least, MOST_RUNS, enough)
     }
 }
 
@@ -176,5 +184,8 @@ fn fewer_runs_are_needed_for_more_and_none_suffice_at_the_margin() {
     assert!(needed(0.1) < needed(0.05) && needed(-0.05) == needed(0.05));
     assert_eq!(needed(0.01), None);
     assert!(needed(0.0) > needed(0.05), "a difference is shown more easily than that there is none");
+    // 2 ((1.70 + 0.86) 0.03 / 0.05)^2 = 4.7 with the normal quantiles; Student of 10 degrees asks for 6.
+    assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_tell(-0.05, 0.05)), [Some(6); 2]);
+    assert_eq!(away(-0.05).runs_to_tell(-0.05, 0.05), None);
     assert!(away(0.05).runs_needed(0.01, 40) > needed(0.05), "many looks need more");
 }

@@ -10,6 +10,7 @@ pub(crate) mod limit;
 pub mod precision;
 mod rounds;
 pub mod sample;
+pub mod settle;
 pub mod steady;
 pub mod sweep;
 
@@ -79,7 +80,8 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
 /// The same by the runs that count.
 fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
-        Strategy::Fixed => rounds::next(done, budget),
+        // How many times that is, is decided anew between them.
+        Strategy::Fixed | Strategy::Settle { .. } => rounds::next(done, budget),
         Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
         Strategy::Precision { share, at_most } => precision::next(done, budget, share, at_most),
         Strategy::Steady { at_most } => steady::next(done, budget, at_most),
@@ -92,6 +94,11 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
     for again in disturbed::waiting(done, budget) {
         left.runs.iter_mut().skip(again.at.job).take(1).for_each(|runs| *runs += 1);
     }
+    // What the first runs ask for comes on top.
+    if let Strategy::Settle { at_most } = budget.strategy {
+        left.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
+        left.at_most = true;
+    }
     left
 }
 
@@ -99,7 +106,9 @@ pub fn left(done: &[Summary], budget: &Budget) -> Left {
 fn left_undisturbed(done: &[Summary], budget: &Budget) -> Left {
     let rates = (0..budget.jobs).map(|job| rates(done, job));
     let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
-        Strategy::Fixed => (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false),
+        Strategy::Fixed | Strategy::Settle { .. } => {
+            (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
+        }
         Strategy::Limit(latency_target) => (limit::left(done, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => (
             rates.map(|r| until(&r, at_most, precision::is_open(&r, budget.runs, share, at_most))).collect(),
@@ -131,6 +140,8 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
             Strategy::Fixed | Strategy::Limit(_) => None,
             Strategy::Precision { share, .. } => precision::note(&job.name, &rates, share),
             Strategy::Steady { at_most } => steady::note(&job.name, &rates, at_most),
+            // The same of all jobs.
+            Strategy::Settle { .. } => settle::note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
     plan.jobs.iter().enumerate().filter_map(of).collect()

@@ -387,6 +387,7 @@ fn settings_that_go_together_are_let_through() {
         "rw~randrw mix~100/0/0 data~x mix~0/50/50",
         "precision~2.5% runs~7 max-runs~20",
         "until~steady max-runs~40",
+        "settle runs~5 max-runs~40 fail-if~iops<5",
     ] {
         assert_eq!(said(flags).check(), [], "{flags}");
     }

@@ -578,7 +578,7 @@ pub const KEYS: &[Key] = &[
         "max-runs",
         Group::HowLong,
         "N",
-        "Most times with precision or until [default: twice runs with precision, 25 until steady]",
+        "Most times with precision, until or settle [default: twice runs with precision, 25 until steady, ten times runs with settle]",
         &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
     ),
@@ -597,6 +597,14 @@ pub const KEYS: &[Key] = &[
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
         &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
+    ),
+    key(
+        "settle",
+        Group::HowLong,
+        "",
+        "Where fail-if or fail-if-slower cannot be told, measure once as many times more as should tell it; of both times together 95 % confidence holds",
+        &[Run, RunFile, Bench],
+        Set::JobSwitch(|j, on| j.settle = Some(on)),
     ),
     key(
         "seed",

@@ -40,7 +40,9 @@ pub struct JobSpec {
     pub precision: Option<f64>,
     /// What it is measured until.
     pub until: Option<Until>,
-    /// Most times it is measured where precision or `until` decides.
+    /// Whether it is measured until its conditions can be told.
+    pub settle: Option<bool>,
+    /// Most times it is measured where precision, `until` or `settle` decides.
     pub max_runs: Option<u32>,
     /// Times that a run which others disturb is measured at most.
     pub attempts: Option<u32>,

@@ -1,4 +1,4 @@
-//! How often a job is measured where that is decided while measuring: `precision`, `until`, `max-runs`.
+//! How often a job is measured where that is decided while measuring: `precision`, `until`, `settle`, `max-runs`.
 //!
 //! For: their parsers, and what of them contradicts itself. Not for: deciding (crate `analysis`) nor defaults (the plan).
 
@@ -42,6 +42,18 @@ impl JobSpec {
                 &["runs", "until"],
                 format!("{{runs {runs}}} says how often, and {{until steady}} measures until it is; type {{max-runs}} for a limit, or one of them alone"),
             ),
+            Self { settle: Some(true), until: Some(_), .. } => (
+                &["settle", "until"],
+                "{until steady} and {settle} both say when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), precision: Some(_), .. } => (
+                &["settle", "precision"],
+                "{precision} and {settle} both say when to stop; type one of them".into(),
+            ),
+            Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
+                &["runs", "settle"],
+                format!("{{runs {runs}}} is too few to know how much runs vary, and so how many would settle it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
+            ),
             Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "precision"],
                 format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
@@ -50,9 +62,9 @@ impl JobSpec {
                 &["attempts", "until"],
                 "{until steady} measures no round again, since a round more is another history of the device; leave {attempts} out".into(),
             ),
-            Self { max_runs: Some(_), precision: None, until: None, .. } => (
+            Self { max_runs: Some(_), precision: None, until: None, settle: None | Some(false), .. } => (
                 &["max-runs"],
-                "{max-runs} limits {precision} or {until steady}; type one of these too, or {runs} for how often".into(),
+                "{max-runs} limits {precision}, {until steady} or {settle}; type one of these too, or {runs} for how often".into(),
             ),
             Self { max_runs: Some(most), .. } if few(most) => (
                 &["max-runs"],

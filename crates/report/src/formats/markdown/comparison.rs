@@ -5,10 +5,11 @@
 use super::code;
 use crate::command;
 use crate::format::{Detail, Style};
-use crate::rows::{LEGEND, left_out, source, table};
+use crate::rows::{LEGEND, asked, left_out, source, table};
 use crate::side_by_side;
 use crate::table::escaped;
 use crate::worst::{first_of, rest_of};
+use model::answer::CountsAs;
 use model::comparison::{Comparison, Comparisons, Gate, Side};
 use model::finding::{Finding, Outcome};
 use std::io::{self, Write};
@@ -20,8 +21,8 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
     if style.detail == Detail::Brief {
         return to.write_all(rows.as_bytes());
     }
-    let mut out = answer(comparison);
-    out += &gated(comparison.gate.as_ref());
+    let mut out = gated(asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    out += &answer(comparison);
     if !comparison.pairs.is_empty() {
         out += &format!("\n{rows}\n{LEGEND}\n");
     }
@@ -41,10 +42,8 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
         return to.write_all(rows.as_bytes());
     }
     let answers: Vec<String> = comparisons.others.iter().map(|other| answer(&other.comparison)).collect();
-    let mut out = gated(comparisons.gate.as_ref()).trim_start().to_owned();
-    if !out.is_empty() {
-        out.push('\n');
-    }
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    let mut out = gated(asked(comparisons.gate.as_ref(), words));
     out += &answers.join("\n");
     out += &format!("\n{rows}\n{}\n", side_by_side::LEGEND);
     let mut items = Vec::new();
@@ -66,7 +65,10 @@ fn answer(comparison: &Comparison) -> String {
 }
 
 fn gated(gate: Option<&Gate>) -> String {
-    gate.map_or_else(String::new, |gate| format!("\n{}\n", escaped(&gate.sentence)))
+    gate.map_or_else(String::new, |gate| {
+        let remark = gate.counts_as.map_or("", CountsAs::remark);
+        format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escaped(&gate.sentence))
+    })
 }
 
 /// All that was found and not checked, or the worst and how many more there are.

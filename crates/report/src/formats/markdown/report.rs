@@ -13,7 +13,7 @@ use crate::table::{Table, escaped};
 use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
-use model::report::{Counts, Figures, Measured, Report, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Report, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
 
@@ -65,7 +65,8 @@ fn page(report: &Report, all: bool) -> String {
 fn first_line(report: &Report) -> String {
     let mut out = String::new();
     if let Some(answer) = &report.answer {
-        out += &format!("**{}** {}\n\n", answer.word.word(), escaped(&answer.sentence));
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        out += &format!("**{}**{remark} {}\n\n", answer.word.word(), escaped(&answer.sentence));
     }
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!("{s}. "));
     let number = format!("{}: {}", report.headline.name, headline(&report.headline, report));

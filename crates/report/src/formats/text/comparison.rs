@@ -4,11 +4,12 @@
 
 use crate::format::{Detail, Style};
 use crate::page::Page;
-use crate::rows::{LEGEND, left_out, source, table, untold};
+use crate::rows::{LEGEND, asked, left_out, source, table, untold};
 use crate::side_by_side;
 use crate::worst::{first_of, rest_of};
+use model::answer::CountsAs;
 use model::check_id::CheckId;
-use model::comparison::{Answer, Comparison, Comparisons, Side};
+use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing, Side};
 use model::finding::{Finding, Outcome, Severity};
 use std::io::{self, Write};
 
@@ -23,10 +24,8 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
         out.table_of(&rows);
         return out.write(to);
     }
+    gated(&mut out, asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
     answer(&mut out, comparison);
-    if let Some(gate) = &comparison.gate {
-        out.prose("  ", "  ", &gate.sentence);
-    }
     out.line("");
     if !comparison.pairs.is_empty() {
         out.table_of(&rows);
@@ -55,9 +54,8 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
         out.table_of(&rows);
         return out.write(to);
     }
-    if let Some(gate) = &comparisons.gate {
-        out.prose("", "  ", &gate.sentence);
-    }
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    gated(&mut out, asked(comparisons.gate.as_ref(), words));
     for other in &comparisons.others {
         answer(&mut out, &other.comparison);
     }
@@ -81,6 +79,19 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     }
     comparisons.others.iter().for_each(|other| sides(&mut out, &other.name, &other.comparison.b));
     out.write(to)
+}
+
+/// The gate, where one was asked.
+fn gated(out: &mut Page, gate: Option<&Gate>) {
+    let Some(gate) = gate else { return };
+    let code = match gate.outcome {
+        Passing::Passed => "1;32",
+        Passing::Undecided => "1;33",
+        Passing::Failed => "1;31",
+    };
+    let word = out.paint(gate.outcome.word().word(), code);
+    let remark = gate.counts_as.map_or("", CountsAs::remark);
+    out.prose(&format!("{word}{remark}  "), "  ", &gate.sentence);
 }
 
 fn answer(out: &mut Page, comparison: &Comparison) {

@@ -110,5 +110,8 @@ fn repeats(plan: &Plan) -> String {
             format!("{} to {at_most} runs, until {} to either side", plan.runs, show_share(share))
         }
         Strategy::Steady { at_most } => format!("up to {at_most} rounds, until steady"),
+        Strategy::Settle { at_most } => {
+            format!("{} runs, and once up to {at_most} in all where these do not settle it", plan.runs)
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::table::Table;
 use crate::worst;
 use model::finding::Finding;
-use model::report::{Ending, Headline, Report, Verdict};
+use model::report::{CountsAs, Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
 use std::io::{self, Write};
@@ -95,7 +95,8 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
     let number = out.paint(&headline(&report.headline, report), "1");
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
-        out.prose(&format!("{word}  "), "  ", &answer.sentence);
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
     }
     // The first word is about all that stands below it, so how many hold comes before the one that is quoted.
     match &report.counts.sentence {

@@ -1,0 +1,242 @@
+//! Gates: what an answer that cannot be told counts as, how it is settled, and that something is slower than what is measured beside it.
+//!
+//! For: words, exit codes and how often is measured. Not for: how often the words are right, which is simulated beside the rules, and
+//! below, where a long story provokes what they are about.
+
+use crate::disk::{Device, Disk, Image};
+use crate::group::Group;
+use crate::long;
+use crate::stage::{Outcome, Stage, is_root, wait_long};
+use serde_json::Value;
+use std::path::Path;
+
+/// About a hundred arrivals in each run, which then differ by a tenth.
+const NOISY: &str = "run --engine sim --rate 100 --time 1s --warmup 0 --seed 7 --quiet";
+/// The simulated device, which never varies.
+const SIM: &str = "run --engine sim --time 50ms --warmup 0 --seed 7 --quiet";
+
+fn nothing() -> &'static Path {
+    Path::new("")
+}
+
+fn runs(report: &Value) -> usize {
+    report["results"][0]["runs"].as_array().map_or(0, Vec::len)
+}
+
+#[track_caller]
+fn says(out: &Outcome, code: i32, first: &str) {
+    assert!(out.code == Some(code) && out.stdout.starts_with(first), "{first}: {out:?}");
+}
+
+#[test]
+fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
+    let stage = Stage::beside_others();
+    let near = format!("{NOISY} --fail-if iops<100");
+    says(&stage.fathom(&near, nothing()), 4, "INCONCLUSIVE  IOPS of ");
+    says(
+        &stage.fathom(&format!("{near} --inconclusive pass"), nothing()),
+        0,
+        "INCONCLUSIVE (counts as PASS)  ",
+    );
+    let fail = stage.fathom(&format!("{near} --inconclusive fail --format json"), nothing());
+    let report = fail.report().0;
+    assert_eq!(
+        (fail.code, &report["answer"]["word"], &report["counts_as"]),
+        (Some(1), &"INCONCLUSIVE".into(), &"FAIL".into())
+    );
+    assert!(report["gates"][0]["runs_needed"].as_u64().is_none_or(|n| n > 5), "{}", report["gates"]);
+    says(&stage.fathom("show last --inconclusive pass", nothing()), 0, "INCONCLUSIVE (counts as PASS)  ");
+    let markdown = stage.fathom("show last --inconclusive fail --format markdown", nothing());
+    says(&markdown, 1, "**INCONCLUSIVE** (counts as FAIL) IOPS of ");
+    // What can be told is what it is.
+    says(&stage.fathom(&format!("{NOISY} --fail-if iops<1 --inconclusive fail"), nothing()), 0, "PASS  ");
+    says(&stage.fathom(&format!("{NOISY} --fail-if iops<1m --inconclusive pass"), nothing()), 1, "FAIL  ");
+    // Nothing to count.
+    let sessions = stage.sessions().len();
+    for words in [format!("{SIM} --inconclusive pass"), "recipe kafka --inconclusive pass".into()] {
+        let out = stage.fathom(&words, nothing());
+        assert!(out.code == Some(2) && out.stderr.contains("--fail-if"), "{out:?}");
+    }
+    assert_eq!(stage.sessions().len(), sessions, "refused before anything was measured");
+    stage.fathom(SIM, nothing());
+    assert_eq!(stage.fathom("show last --inconclusive pass", nothing()).code, Some(2));
+}
+
+#[test]
+fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
+    let stage = Stage::beside_others();
+    let near = format!("{NOISY} --fail-if iops<92 --format json");
+    let once = stage.fathom(&near, nothing());
+    let report = once.report().0;
+    let sentence = report["gates"][0]["sentence"].as_str().unwrap();
+    assert!(once.code == Some(4) && sentence.contains("(--settle, or --runs "), "{sentence}");
+    let settled = stage.fathom(&format!("{near} --settle"), nothing());
+    let report = settled.report().0;
+    assert_eq!((settled.code, &report["answer"]["word"]), (Some(0), &"PASS".into()), "{:#}", report["gates"]);
+    assert!(
+        (6..=50).contains(&runs(&report)) && report["gates"][0]["runs"] == runs(&report),
+        "{}",
+        report["gates"]
+    );
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("settle: 5 runs could not tell"), "{notes}");
+    assert_eq!(stage.sessions().len(), 2, "it is one session");
+    assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
+    // What the first runs tell asks for no more, and what no run tells neither.
+    let far = stage.fathom(&format!("{NOISY} --fail-if iops<50 --settle --format json"), nothing());
+    assert_eq!((far.code, runs(&far.report().0)), (Some(0), 5));
+    let none = stage.fathom(&format!("{NOISY} --fail-if p99.99>1s --settle --format json"), nothing());
+    assert_eq!((none.code, runs(&none.report().0)), (Some(4), 8), "too few operations for it");
+}
+
+#[test]
+fn settling_ends_at_the_bound_and_says_so() {
+    let stage = Stage::beside_others();
+    let words = format!("{NOISY} --fail-if iops<92 --settle --max-runs 6");
+    let out = stage.fathom(&words, nothing());
+    says(&out, 4, "INCONCLUSIVE  IOPS of ");
+    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("over 6 runs") && said.contains("(--max-runs "), "{said}");
+    let plan = stage.fathom(&format!("{NOISY} --fail-if p99>1ms --settle --explain"), nothing()).stdout;
+    assert!(plan.contains("8 runs, and once up to 80 in all"), "{plan}");
+    let job = stage.path("job.toml");
+    std::fs::write(&job, "engine = \"sim\"\nfail-if = \"iops<5\"\nsettle = true\nmax-runs = 30\n").unwrap();
+    let plan = stage.fathom("run --explain", &job).stdout;
+    assert!(plan.contains("5 runs, and once up to 30 in all"), "{plan}");
+}
+
+#[test]
+fn beside_an_earlier_session_slower_fails_and_as_fast_passes() {
+    let stage = Stage::beside_others();
+    assert_eq!(stage.fathom(&format!("{SIM} --depth 8"), nothing()).code, Some(0));
+    let first = stage.sessions().remove(0);
+    let against = format!("--against {} --fail-if-slower 5%", first.display());
+    let slower = stage.fathom(&format!("{SIM} --depth 4 {against}"), nothing());
+    says(&slower, 1, "FAIL  Slower by more than 5.0 %: ");
+    says(
+        &stage.fathom(&format!("{SIM} --depth 8 {against}"), nothing()),
+        0,
+        "PASS  Not slower by more than 5.0 %: ",
+    );
+    // The worst of all conditions is the answer.
+    let both = stage.fathom(&format!("{SIM} --depth 8 {against} --fail-if iops<100m"), nothing());
+    says(&both, 1, "FAIL  IOPS of ");
+    for (words, expected) in [
+        (format!("{SIM} --fail-if-slower 5%"), "--against"),
+        (format!("{SIM} --settle --against last"), "--fail-if"),
+        (format!("{SIM} --against last --fail-on all"), "--fail-if-slower"),
+    ] {
+        let out = stage.fathom(&words, nothing());
+        assert!(out.code == Some(2) && out.stderr.contains(expected), "{words}: {out:?}");
+    }
+}
+
+#[test]
+fn both_sides_are_measured_more_often_in_turns_until_it_is_settled() {
+    let stage = Stage::beside_others();
+    // One server that is busy for half of the time: how long the slowest wait is chance.
+    let queue = "run --engine sim:servers=1 --depth 64 --rate 5k --time 200ms --warmup 0 --seed 7";
+    assert_eq!(stage.fathom(&format!("{queue} --quiet"), nothing()).code, Some(0));
+    let words = format!("{queue} --against last --fail-if-slower 3% --settle --format json");
+    let out = stage.fathom(&words, nothing());
+    let report = out.report().0;
+    let again = &report["against"]["again"];
+    assert!(runs(&report) > 5 && runs(again) == runs(&report), "{} {}", runs(&report), runs(again));
+    let order: Vec<bool> =
+        out.stderr.lines().filter(|l| l.starts_with("run ")).map(|l| l.contains(", again")).collect();
+    assert!(
+        order.len() == 2 * runs(&report) && order.chunks(2).all(|round| round[0] != round[1]),
+        "{order:?}"
+    );
+    // The same work: whatever it comes to, it is not slower.
+    assert_ne!(report["answer"]["word"], "FAIL", "{:#}", report["answer"]);
+    assert_eq!(report["against"]["beside"]["gate"]["limit"], 0.03);
+}
+
+/// How much slower the other side is made, in percent.
+const SLOWER: [u32; 4] = [0, 3, 10, 20];
+/// How much slower it may be.
+const ALLOWED: u32 = 5;
+/// Operations per second that the first side is allowed: so few that what the disk takes is nothing beside the wait.
+const RATE: u32 = 1000;
+/// Short runs, which the throttle makes alike.
+const THROTTLED: &str =
+    "run --rw randread --depth 1 --size 32m --time 300ms --warmup 100ms --runs 5 --attempts 1 --quiet";
+const LIMIT: &str = "blkio.throttle.read_iops_device";
+
+/// Two disks that are allowed so much each, for whoever is in the group.
+fn limited(a: &Disk, b: &Disk, percent: u32) -> Option<Group> {
+    let group = Group::limited(a, &("blkio", LIMIT, &format!("$NUMBER {RATE}")))?;
+    let of_b = format!("{} {}", b.number(), RATE * (100 - percent) / 100);
+    std::fs::write(group.dir().join(LIMIT), of_b).unwrap();
+    Some(group)
+}
+
+/// A session on a disk, with its report as JSON.
+fn session(stage: &Stage, group: &Group, disk: &Disk, words: &str) -> Outcome {
+    wait_long(&mut stage.command(&group.enter(), &format!("{THROTTLED} {words}"), &disk.device))
+}
+
+/// The word of a gate between a session on each disk.
+fn apart(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
+    let [of_a, of_b] = [(a, "a.json"), (b, "b.json")].map(|(disk, name)| {
+        let to = stage.path(name);
+        let out = session(stage, group, disk, &format!("--no-history -o {}", to.display()));
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        to.display().to_string()
+    });
+    let out = stage.fathom(&format!("compare {of_a} {of_b} --fail-if-slower {ALLOWED}%"), nothing());
+    out.stdout.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// The word of a gate that settles it: the first disk's session measured again in turns with that of the second.
+fn in_turns(stage: &Stage, group: &Group, [a, b]: [&Disk; 2]) -> String {
+    let before = session(stage, group, a, "");
+    assert!(matches!(before.code, Some(0 | 1)), "{before:?}");
+    let last = stage.sessions().pop().unwrap();
+    let words = format!("--against {} --fail-if-slower {ALLOWED}% --settle --format json", last.display());
+    let report = session(stage, group, b, &words).report().0;
+    println!("  {} over {} runs: {}", report["answer"]["word"], runs(&report), report["answer"]["sentence"]);
+    report["answer"]["word"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Asks so often at each slowness, prints the table, and fails where it lies more often than it may.
+fn table(title: &str, ask: fn(&Stage, &Group, [&Disk; 2]) -> String) {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    let disk = |name: &str| {
+        let image = stage.file(name, 32);
+        Disk::bare(&stage, Some(Device::on(&image, Image::Direct)?))
+    };
+    let (Some(a), Some(b)) = (disk("a"), disk("b")) else { return };
+    let times = long::pairs();
+    println!("{title}, {ALLOWED} % allowed, {times} times each\nslower  PASS  FAIL  INCONCLUSIVE");
+    for percent in SLOWER {
+        let Some(group) = limited(&a, &b, percent) else { return };
+        let words: Vec<String> = (0..times).map(|_| ask(&stage, &group, [&a, &b])).collect();
+        let [pass, fail, open] =
+            ["PASS", "FAIL", "INCONCLUSIVE"].map(|word| words.iter().filter(|w| *w == word).count());
+        println!("{percent:4} %  {pass:4}  {fail:4}  {open:12}");
+        assert_eq!(pass + fail + open, times, "{words:?}");
+        let (most_pass, most_fail) = match percent {
+            0 => (times, times.div_ceil(20)),
+            3 => (times, times.div_ceil(10)),
+            _ => (0, times),
+        };
+        assert!(pass <= most_pass && fail <= most_fail, "{percent} % slower: {words:?}");
+    }
+}
+
+#[test]
+#[ignore = "long"]
+fn sessions_of_what_is_slower_by_a_known_part_are_told_apart() {
+    table("two sessions", apart);
+}
+
+#[test]
+#[ignore = "long"]
+fn what_is_slower_by_a_known_part_is_settled_in_turns() {
+    table("in turns, with --settle", in_turns);
+}
