@@ -9,6 +9,7 @@ mod additions;
 mod api;
 mod bad_input;
 mod blind;
+mod ci;
 mod commands;
 mod compare;
 mod contradictions;

@@ -1,0 +1,132 @@
+//! Pipelines: the shell steps of the example workflows, run as their servers run them.
+//!
+//! For: exit codes, what reaches the summary, and how the baseline goes from one run to the next. Not for: the servers: their tools
+//! (`gh`, `curl`) are scripts here that hand out what the main branch kept.
+
+use crate::stage::{Outcome, Stage, wait};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Four operations in flight of as many servers as are said, each 100 us.
+fn job(servers: u32, fail_if: &str) -> String {
+    format!(
+        "name = \"mixed\"\nengine = \"sim:servers={servers}\"\ndepth = 4\ntime = \"50ms\"\nwarmup = 0\nruns = 8\nfail-if = \"{fail_if}\"\n"
+    )
+}
+
+fn example(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci").join(name)).unwrap()
+}
+
+/// The shell steps of a workflow, in their order: blocks behind a line that ends with `|`.
+fn steps(workflow: &str) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let lines: Vec<&str> = workflow.lines().collect();
+    let begins = (0..lines.len()).filter(|at| lines[*at].ends_with(" |"));
+    let block = |at: usize| {
+        let inside = indent(lines[at + 1]);
+        let all = lines[at + 1..].iter().take_while(|line| indent(line) >= inside && !line.is_empty());
+        all.map(|line| &line[inside..]).collect::<Vec<&str>>().join("\n")
+    };
+    begins.map(block).collect()
+}
+
+/// A checkout with the job, and the tools of the server.
+struct Pipeline {
+    stage: Stage,
+    checkout: PathBuf,
+}
+
+impl Pipeline {
+    fn new() -> Self {
+        let stage = Stage::beside_others();
+        let (checkout, tools) = (stage.folder("checkout"), stage.folder("tools"));
+        stage.folder("kept");
+        // The last word is where to, of `gh run download` the directory.
+        let scripts = [
+            ("gh", "[ \"$2\" = list ] && echo 17 && exit; mkdir -p \"$7\" && cp ../kept/storage.json \"$7\""),
+            (
+                "curl",
+                "while [ $# -gt 1 ]; do [ \"$1\" = --output ] && to=$2; shift; done; cp ../kept/storage.json \"$to\"",
+            ),
+        ];
+        for (name, script) in scripts {
+            let path = tools.join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        Self { stage, checkout }
+    }
+
+    /// A step with the job that the checkout has now.
+    fn step(&self, script: &str, job: &str) -> Outcome {
+        fs::write(self.checkout.join("storage.toml"), job).unwrap();
+        let shell = ["bash", "-e", "-o", "pipefail", "-c", script].map(str::to_owned);
+        let mut command = self.stage.command(&shell, "", Path::new(""));
+        let program = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap().display();
+        let path = format!("{}:{program}:/usr/bin:/bin", self.stage.path("tools").display());
+        command.current_dir(&self.checkout).env("PATH", path).env("JOB", "storage.toml");
+        command.env("GITHUB_STEP_SUMMARY", self.stage.path("summary.md"));
+        wait(&mut command)
+    }
+
+    /// What the artifact of the main branch is from now on.
+    fn keep(&self) {
+        fs::copy(self.checkout.join("storage.json"), self.stage.path("kept/storage.json")).unwrap();
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.checkout.join(file)).unwrap()
+    }
+}
+
+#[test]
+fn the_workflow_for_github_measures_keeps_and_compares() {
+    let pipeline = Pipeline::new();
+    let steps = steps(&example("github.yml"));
+    let [measure, fetch, compare] = steps.as_slice() else { panic!("{steps:#?}") };
+    assert!(steps.iter().all(|step| !step.contains("${{")), "what the server fills in is in the environment");
+    let code = |step: &str, job: &str| {
+        let out = pipeline.step(step, job);
+        assert!(out.stderr.is_empty(), "{out:?}");
+        out.code
+    };
+    let summary = || fs::read_to_string(pipeline.stage.path("summary.md")).unwrap();
+    let fast = job(4, "p99>1ms");
+    assert_eq!(code(measure, &fast), Some(0));
+    assert!(summary().starts_with("**PASS** read p99 of mixed"), "{}", summary());
+    pipeline.keep();
+    assert_eq!([code(measure, &fast), code(fetch, &fast), code(compare, &fast)], [Some(0); 3]);
+    assert!(summary().contains("\n**PASS** Not slower by more than 5.0 %"), "{}", summary());
+    // Half as fast, which the job allows and the comparison does not.
+    let slow = job(2, "p99>1ms");
+    assert_eq!([code(measure, &slow), code(fetch, &slow), code(compare, &slow)], [Some(0), Some(0), Some(1)]);
+    assert!(summary().contains("\n**FAIL** Slower by more than 5.0 %"), "{}", summary());
+    assert_eq!(code(measure, &job(4, "p99>10us")), Some(1));
+}
+
+#[test]
+fn the_workflow_for_gitlab_measures_keeps_and_compares() {
+    let pipeline = Pipeline::new();
+    let steps = steps(&example("gitlab.yml"));
+    let [measure, compare] = steps.as_slice() else { panic!("{steps:#?}") };
+    let (fast, slow) = (job(4, "p99>1ms"), job(2, "p99>1ms"));
+    assert_eq!(pipeline.step(measure, &fast).code, Some(0));
+    assert!(pipeline.text("storage.md").starts_with("**PASS** "), "{}", pipeline.text("storage.md"));
+    pipeline.keep();
+    for (job, code, word) in [(&fast, 0, "PASS"), (&slow, 1, "FAIL")] {
+        assert_eq!(pipeline.step(measure, job).code, Some(0));
+        let out = pipeline.step(compare, job);
+        assert!(out.code == Some(code) && out.stdout.starts_with(&format!("**{word}** ")), "{out:?}");
+        assert_eq!(out.stdout, pipeline.text("compare.md"));
+    }
+}
+
+#[test]
+fn the_job_of_the_workflows_is_one() {
+    let stage = Stage::beside_others();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci/storage.toml");
+    let out = stage.fathom(&format!("run {} --explain", file.display()), &stage.folder("place"));
+    assert!(out.code == Some(0) && out.stdout.contains("read.p99>50ms"), "{out:?}");
+}
