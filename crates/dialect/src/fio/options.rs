@@ -306,7 +306,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("exit_what", &[], Refused("jobs end by their own limits; leave it out")),
     option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
     option("stonewall", &["wait_for_previous"], Held("a new phase")),
-    option("new_group", &[], Held("a group of its own")),
+    option("new_group", &[], NoEffect("jobs are always told apart, and clones alone are one result")),
     option("thread", &[], NoEffect("workers are threads")),
     option("per_job_logs", &[], NoEffect("no logs are written")),
     option("write_bw_log", &[], Refused(LOGS)),

@@ -249,7 +249,7 @@ fn unknown(name: &str) -> String {
     match options::nearest(name) {
         Some(near) => format!("fio has no option '{}'; type {near}", visible(name)),
         None => {
-            format!("fio has no option '{}'; `fathom fio --cmdhelp` lists those that it has", visible(name))
+            format!("fio has no option '{}'; docs/fio.md lists those that it has", visible(name))
         }
     }
 }
