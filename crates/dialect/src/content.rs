@@ -2,34 +2,9 @@
 //!
 //! For: carrying a job file out or refusing it by name, and never measuring it as a disk. Not for: reading one.
 
-use crate::language::MAX_FILE_BYTES;
+use crate::language::{MAX_FILE_BYTES, Tool};
 use std::borrow::Cow;
 use toml::de::DeTable;
-
-/// A tool by its job files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
-    /// This one: TOML.
-    Fathom,
-    /// Sections with `key=value`.
-    Fio,
-    /// A configuration, whose lines are headings and values in turn.
-    Iometer,
-    /// XML: a profile, or results with their profile.
-    Diskspd,
-}
-
-impl Tool {
-    /// As its users write it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fathom => "fathom",
-            Self::Fio => "fio",
-            Self::Iometer => "Iometer",
-            Self::Diskspd => "DISKSPD",
-        }
-    }
-}
 
 /// Options of fio's of which a job file of its has one at least.
 const OF_FIO: [&str; 15] = [

@@ -9,8 +9,8 @@ pub mod job;
 mod language;
 pub mod trouble;
 
-pub use content::{Tool, what_language};
-pub use language::{Language, MAX_FILE_BYTES};
+pub use content::what_language;
+pub use language::{Language, MAX_FILE_BYTES, Tool};
 pub use trouble::Trouble;
 
 use std::path::Path;

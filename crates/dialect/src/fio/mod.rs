@@ -18,8 +18,7 @@ mod streams;
 mod tests;
 mod value;
 
-use crate::content::Tool;
-use crate::language::{Language, MAX_FILE_BYTES, Objections};
+use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
 use crate::trouble::{Mark, Trouble};
 use around::{Around, Here};
 use model::spec::JobSpec;

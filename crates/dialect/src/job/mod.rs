@@ -11,8 +11,7 @@ mod reader;
 mod timeline;
 mod value;
 
-use crate::content::Tool;
-use crate::language::{Language, MAX_FILE_BYTES};
+use crate::language::{Language, MAX_FILE_BYTES, Tool};
 use crate::trouble::{Mark, Trouble};
 use model::spec::{JobSpec, Problem};
 use toml::de::DeTable;
