@@ -7,7 +7,7 @@ use crate::recipes::Recipe;
 use model::gate::Slower;
 use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
-use model::profile::Profile;
+use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
 use model::spec::axes::Axes;
 use model::spec::cycle::{Cycle, Step};
@@ -83,8 +83,8 @@ impl JobSource {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// All tests of a profile; `None` where none was named.
-    Profile(Option<&'static Profile>),
+    /// All tests of a profile.
+    Profile(BenchSpec),
     /// The job that was said.
     Job,
     /// The job that was said, at every layer of its target.
@@ -100,6 +100,24 @@ pub enum Work {
         /// Interfaces; all where none was named.
         interfaces: Vec<&'static Interface>,
     },
+}
+
+/// How a profile is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchSpec {
+    /// Which; `None` where none was named.
+    pub profile: Option<&'static Profile>,
+    /// In ten seconds, whatever can be said then.
+    pub quick: bool,
+    /// On each target in turns, which are compared.
+    pub compare: bool,
+}
+
+impl BenchSpec {
+    /// Which it is.
+    pub fn chosen(&self) -> &'static Profile {
+        self.profile.unwrap_or(&PROFILES[0])
+    }
 }
 
 /// The grid that was asked for, and how it is searched.

@@ -4,11 +4,26 @@ use super::common::{Measuring, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
-use crate::request::{Request, Work};
+use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::profile;
 use std::path::PathBuf;
+
+/// What a quick look has no time for, or says itself.
+const NOT_QUICK: [&str; 11] = [
+    "against",
+    "compare",
+    "time",
+    "warmup",
+    "runs",
+    "precision",
+    "until",
+    "max-runs",
+    "attempts",
+    "fail-if",
+    "precondition",
+];
 
 /// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
 ///
@@ -18,6 +33,12 @@ use std::path::PathBuf;
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
+    /// Look in 10 s: one run of half a second for each test, without an interval and whatever needs one
+    #[arg(long, conflicts_with_all = NOT_QUICK)]
+    quick: bool,
+    /// Measure each test on these targets in turns, and say of each test which is faster; the others are compared with the first
+    #[arg(long, value_name = "TARGET", num_args = 2.., conflicts_with_all = ["target", "against"])]
+    compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
     profile: Option<String>,
@@ -49,7 +70,9 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let profile = self.profile.as_deref().and_then(profile::find);
-        let mut request = self.measuring.request(Work::Profile(profile), self.target);
+        let work = BenchSpec { profile, quick: self.quick, compare: !self.compare.is_empty() };
+        let targets = self.target.into_iter().chain(self.compare);
+        let mut request = self.measuring.request(Work::Profile(work), targets);
         request.against = self.against;
         request.fail_if_slower = self.slower.slower();
         if let Some(problem) = request.job.check().into_iter().next() {

@@ -15,24 +15,25 @@ mod limit;
 mod origins;
 mod precondition;
 mod profile;
+mod quick;
 mod repeats;
 mod rerun;
 pub mod resume;
 mod seed;
+mod sides;
 mod span;
 mod stream;
 mod sweep;
 mod target;
 
 use crate::failure::Failure;
-use crate::request::{JobSource, Request, Work};
+use crate::request::{BenchSpec, JobSource, Request, Work};
 pub(crate) use engine::problems;
 use layers::LayerJobs;
 use machine::root::Root;
 use model::job::{Job, Phase, Stream};
 use model::machine::Machine;
 use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
-use model::profile::PROFILES;
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::Study;
@@ -74,7 +75,8 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
-    let (runs, strategy) = repeats::repeats(&study, &request.job, &mut origins);
+    let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
+    let (runs, strategy) = repeats::repeats(&study, (&request.job, is_quick), &mut origins);
     let fail_if = gate::conditions(&request.job, &jobs, &mut origins)?;
     let fail_if_slower = gate::slower(request, &mut origins)?;
     let against = request
@@ -100,14 +102,15 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         headline: asked.headline.unwrap_or(0),
         runs,
         strategy,
-        attempts: repeats::attempts(&request.job, &mut origins),
+        attempts: if is_quick { 1 } else { repeats::attempts(&request.job, &mut origins) },
         fail_if,
         fail_if_slower,
         seed,
         seed_again,
         cold,
-        baseline_ns: if touched { idle_watch_ns(&mut origins) } else { 0 },
-        making_ns: MAKING_NS,
+        baseline_ns: if touched { idle_watch_ns(is_quick, &mut origins) } else { 0 },
+        making_ns: if is_quick { quick::MAKING_NS } else { MAKING_NS },
+        quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
         origins: origins.into_all(),
         hook: request.hook,
         expect_device,
@@ -150,16 +153,20 @@ fn is_cold(
 }
 
 /// How long the idle machine is watched. What shortens it is told like any other setting.
-fn idle_watch_ns(origins: &mut Origins) -> u64 {
+fn idle_watch_ns(is_quick: bool, origins: &mut Origins) -> u64 {
+    let usual = if is_quick { quick::WATCH_NS } else { BASELINE_NS };
     let said = std::env::var(BASELINE_VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
-    let Some(ns) = said.filter(|ns| *ns < BASELINE_NS) else { return BASELINE_NS };
+    let Some(ns) = said.filter(|ns| *ns < usual) else { return usual };
     origins.fixed("idle watch", &show_ns(ns as f64), BASELINE_VARIABLE);
     ns
 }
 
 fn title(request: &Request) -> String {
     match (&request.work, &request.source) {
-        (Work::Profile(said), _) => format!("bench {}", said.unwrap_or(&PROFILES[0]).name),
+        (Work::Profile(said), _) => {
+            let quick = if said.quick { ", quick" } else { "" };
+            format!("bench {}{quick}", said.chosen().name)
+        }
         (Work::Layers, _) => "layers".into(),
         (Work::Limit(_), _) => "limit".into(),
         (Work::Sweep(said), _) => said.preset.map_or_else(|| "sweep".into(), |p| format!("sweep {}", p.name)),
@@ -212,7 +219,8 @@ fn asked<'a>(
 ) -> Result<(Origins<'a>, Asked), Failure> {
     let mut origins = Origins::new(request, &[]);
     let asked = match &request.work {
-        Work::Profile(said) => profile::tests(request, *said, root, &mut origins)?,
+        Work::Profile(said) if said.compare => sides::tests(request, said, root, &mut origins)?,
+        Work::Profile(said) => profile::tests(request, said, root, &mut origins)?,
         Work::Job | Work::Limit(_) => Asked { specs: vec![request.job.clone()], ..Asked::default() },
         Work::Layers => {
             let LayerJobs { specs, comparison, headline } = layers::of_each(request, root, &mut origins)?;
@@ -301,6 +309,7 @@ fn times(
     origins: &mut Origins,
 ) -> Result<Phase, Failure> {
     let (window, before) = match request.work {
+        Work::Profile(said) if said.quick => quick::times(said.chosen())?,
         Work::Profile(_) | Work::Layers => BENCH_TIMES_NS,
         // The cells of a sweep say theirs.
         Work::Job | Work::Sweep(_) => RUN_TIMES_NS,

@@ -6,10 +6,10 @@
 use super::origins::Origins;
 use super::{Asked, engine, span, target};
 use crate::failure::Failure;
-use crate::request::Request;
+use crate::request::{BenchSpec, Request};
 use machine::root::Root;
 use model::plan::Role;
-use model::profile::{PROFILES, Profile, Test, ToolStyle};
+use model::profile::{Profile, Test, ToolStyle};
 use model::spec::{JobSpec, StreamSpec};
 use model::study::Study;
 use model::tool_layout::{CellSource, LayoutRow, ToolLayout};
@@ -49,11 +49,11 @@ struct Tests<'a> {
 /// Finds the jobs of a profile.
 pub(super) fn tests(
     request: &Request,
-    said: Option<&'static Profile>,
+    said: &BenchSpec,
     root: &Root,
     origins: &mut Origins,
 ) -> Result<Asked, Failure> {
-    let profile = origins.choose("--profile", said, &PROFILES[0], |p| p.name.into());
+    let profile = origins.choose("--profile", said.profile, said.chosen(), |p| p.name.into());
     let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
     let mut tests = Tests {
         request,

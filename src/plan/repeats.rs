@@ -23,14 +23,22 @@ const SETTLED_WITHIN: u32 = 10;
 const ROUNDS: u32 = 25;
 
 /// How often at least, and what decides.
-pub(super) fn repeats(study: &Study, spec: &JobSpec, origins: &mut Origins) -> (u32, Strategy) {
+pub(super) fn repeats(
+    study: &Study,
+    (spec, is_quick): (&JobSpec, bool),
+    origins: &mut Origins,
+) -> (u32, Strategy) {
+    if is_quick {
+        origins.fixed("--runs", "1", "--quick");
+        return (1, Strategy::Fixed);
+    }
     let mut choose = |default| origins.choose("--runs", spec.runs, default, u32::to_string);
     match study {
         Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
         // How often a cell is measured is told beside its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
-        Study::Jobs | Study::Layers(_) | Study::Profile(_) => of_workloads(spec, origins),
+        Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) => of_workloads(spec, origins),
     }
 }
 

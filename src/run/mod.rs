@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
 use analysis::Judging;
-use analysis::cost::time_left;
+use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
 use engine::workers::Workers;
 use machine::cgroup::OwnCgroup;
@@ -194,6 +194,10 @@ impl Bench {
                 self.done.push(Summary { attempt, ..Summary::refused(job, repeat) });
                 continue;
             }
+            if self.is_too_late_for(job) {
+                self.done.push(Summary::refused(job, repeat));
+                continue;
+            }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
             self.say_next(&budget, &at);
             match self.job(&at)? {
@@ -205,6 +209,12 @@ impl Bench {
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
+    }
+
+    /// Whether a run of a job would outlast the time of a quick look, whose headline is measured in any case.
+    fn is_too_late_for(&self, job: usize) -> bool {
+        let ends = self.now_ns().saturating_add(self.plan.jobs.get(job).map_or(0, run_ns));
+        job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
     /// What the last run came to, and whether others disturbed it: decided here once, and recorded.

@@ -34,6 +34,7 @@ mod layers;
 mod lifecycle;
 mod limit;
 mod long;
+mod looks;
 mod matrix;
 mod newcomers;
 mod open_loop;

@@ -12,8 +12,8 @@ use model::spec::limits::MAX_TIME_NS;
 use model::study::Study;
 use model::sweep::Search;
 
-/// Guess of what a run costs beside its window.
-const OVERHEAD_NS: u64 = 120_000_000;
+/// Guess of what a run costs beside its window, in ns.
+pub const OVERHEAD_NS: u64 = 120_000_000;
 /// Guess of what a phase takes that ends by its operations.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
 
@@ -32,8 +32,13 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         return search_left(&Going::after(grid, plan, &[]), plan);
     }
     let strategy::Left { runs, at_most } = strategy::left(done, &Budget::of(plan));
-    let each = plan.jobs.iter().map(|j| j.phases.iter().map(guess_ns).fold(0, u64::saturating_add));
-    let ns = each.zip(runs).map(|(ns, runs)| ns.saturating_mul(runs.into())).fold(0, u64::saturating_add);
+    let ns = plan
+        .jobs
+        .iter()
+        .map(run_ns)
+        .zip(runs)
+        .map(|(ns, runs)| ns.saturating_mul(runs.into()))
+        .fold(0, u64::saturating_add);
     TimeLeft { ns, at_most }
 }
 
@@ -43,6 +48,11 @@ pub fn search_left(search: &Going, plan: &Plan) -> TimeLeft {
     let of = |p: &Phase| whole_ns(p).saturating_add(OVERHEAD_NS);
     let round = plan.jobs.iter().flat_map(|j| &j.phases).map(of).fold(0, u64::saturating_add);
     TimeLeft { ns: search.left_ns(round / (plan.jobs.len() as u64).max(1)), at_most }
+}
+
+/// What one run of a job takes with everything around it, in ns.
+pub fn run_ns(job: &Job) -> u64 {
+    job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
 /// What a plan takes from its beginning.

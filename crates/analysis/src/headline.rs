@@ -37,9 +37,11 @@ impl Judged<'_> {
         let words = match studied {
             Studied::Limit(curve) => self.of_curve(curve, &quoted),
             Studied::Sweep(grid) => self.of_grid(grid, &quoted),
-            Studied::Jobs | Studied::Layers(_) | Studied::Interfaces(_) | Studied::Profile(_) => {
-                self.of_results(&quoted)
-            }
+            Studied::Jobs
+            | Studied::Layers(_)
+            | Studied::Interfaces(_)
+            | Studied::Profile(_)
+            | Studied::Targets(_) => self.of_results(&quoted),
         };
         First { answer: studies::answer(studied), ..words }
     }

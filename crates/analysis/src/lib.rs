@@ -32,6 +32,7 @@ mod name;
 mod notes;
 mod per_second;
 mod pressure;
+mod quick;
 mod read_ahead;
 mod rerun;
 mod run_series;
@@ -96,7 +97,9 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 /// Judges a record whose jobs are all its own.
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
-    let cases = case::cases(record).into_iter().filter(|case| !studies::is_refused(record, case));
+    let measured_here =
+        |case: &case::Case| !studies::is_refused(record, case) && !quick::is_left_out(record, case.at);
+    let cases = case::cases(record).into_iter().filter(measured_here);
     let answered: Vec<CaseAnswers> = cases.map(findings::ask).collect();
     let mut results: Vec<Measured> = answered.iter().map(measured).collect();
     let mut findings = findings::merge(&answered, &options.accept);
@@ -113,11 +116,15 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     // The cells of a grid are many, and what they say together is what the study says.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),
+        // What several figures say together needs to know how much each varies.
+        _ if header.plan.quick_ns.is_some() => Vec::new(),
         _ => [deduce::deduce(&answered, &results), burst::bursts(&answered)].concat(),
     };
     deductions.extend(studies::deduce(&study, &results));
-    Report {
+    let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
+    let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
+        quick: quick::quick(record),
         verdict: first.verdict.verdict,
         verdict_reason: first.verdict.reason,
         verdict_by: first.verdict.by,
@@ -142,7 +149,8 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         study,
         preconditioned: record.preconditioned.clone(),
         against: None,
-    }
+    };
+    studies::beside(record, &jobs, report)
 }
 
 fn measured(answered: &CaseAnswers) -> Measured {

@@ -41,6 +41,11 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
         );
     }
     let known = from_findings(answered).or_else(|| from_machine(case));
+    // Shares of one short run are no ground; what is set or seen as a fact is.
+    if known.is_none() && case.record.header.plan.quick_ns.is_some() {
+        let why = "What limited it cannot be told from one short run: leave --quick out.";
+        return limiter_of("not judged", why.into(), evidence([]));
+    }
     known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 

@@ -55,6 +55,9 @@ pub struct Plan {
     /// Time in ns after which the making of a test file ends with what is there.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
+    /// Of a quick look: ns from the beginning after which no row is begun any more but that of the headline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_ns: Option<u64>,
     /// Every setting with its value and where it came from.
     pub origins: Vec<Origin>,
     /// Fault put in on purpose by fathom's own tests.
@@ -112,7 +115,8 @@ impl Plan {
 
     /// Whether runs of one round are compared with one another, so that a round is whole or nothing.
     pub fn is_paired(&self) -> bool {
-        self.against.is_some() || matches!(self.study, Study::Layers(_) | Study::Interfaces(_))
+        self.against.is_some()
+            || matches!(self.study, Study::Layers(_) | Study::Interfaces(_) | Study::Targets(_))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::job::{Job, Pattern};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 pub use crate::producer::Producer;
+use crate::quick::Quick;
 use crate::record::disturbed::Disturbance;
 use crate::record::{Preconditioned, Written};
 use crate::seen::Seen;
@@ -40,6 +41,9 @@ pub struct Report {
     /// What came of each condition of `--fail-if`; empty where none was said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
+    /// What it says of itself where it was a quick look; `None` where it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<Quick>,
     /// The worst verdict of the results that are quoted.
     pub verdict: Verdict,
     /// Why the verdict is what it is, in one sentence.

@@ -8,6 +8,7 @@ use crate::api::{Api, InterfaceComparison};
 use crate::ledger::{LayerComparison, Layers};
 use crate::load::{LatencyTarget, LoadCurve};
 use crate::sweep::{Grid, Sweep};
+use crate::targets::{TargetComparison, Targets};
 use crate::tool_layout::{ToolLayout, ToolResults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub enum Study {
     Interfaces(InterfaceComparison),
     /// What a well-known tool would show: its tests, and how it shows them.
     Profile(ToolLayout),
+    /// Which target is faster: the same tests on each.
+    Targets(TargetComparison),
 }
 
 /// What a study came to.
@@ -48,6 +51,8 @@ pub enum Studied {
     Interfaces(Api),
     /// The results as a well-known tool shows them.
     Profile(ToolResults),
+    /// The same tests on several targets.
+    Targets(Targets),
 }
 
 impl Study {
@@ -76,16 +81,19 @@ struct StudyKeys {
     comparison: Option<InterfaceComparison>,
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<ToolLayout>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<TargetComparison>,
 }
 
 impl From<StudyKeys> for Study {
     fn from(keys: StudyKeys) -> Self {
-        let StudyKeys { layers, sweep, comparison, form } = keys;
+        let StudyKeys { layers, sweep, comparison, form, beside } = keys;
         let found = [
             layers.map(Self::Layers),
             sweep.map(Self::Sweep),
             comparison.map(Self::Interfaces),
             form.map(Self::Profile),
+            beside.map(Self::Targets),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -100,6 +108,7 @@ impl From<Study> for StudyKeys {
             Study::Sweep(grid) => Self { sweep: Some(grid), ..none },
             Study::Interfaces(comparison) => Self { comparison: Some(comparison), ..none },
             Study::Profile(form) => Self { form: Some(form), ..none },
+            Study::Targets(sides) => Self { beside: Some(sides), ..none },
         }
     }
 }
@@ -122,17 +131,21 @@ pub(crate) struct StudiedKeys {
     /// Latency against offered load; absent where that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<LoadCurve>,
+    /// The same tests on several targets; absent where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<Targets>,
 }
 
 impl From<StudiedKeys> for Studied {
     fn from(keys: StudiedKeys) -> Self {
-        let StudiedKeys { layers, sweep, api, card, limit } = keys;
+        let StudiedKeys { layers, sweep, api, card, limit, beside } = keys;
         let found = [
             layers.map(Self::Layers),
             limit.map(Self::Limit),
             sweep.map(Self::Sweep),
             api.map(Self::Interfaces),
             card.map(Self::Profile),
+            beside.map(Self::Targets),
         ];
         found.into_iter().flatten().next().unwrap_or_default()
     }
@@ -148,6 +161,7 @@ impl From<Studied> for StudiedKeys {
             Studied::Sweep(sweep) => Self { sweep: Some(sweep), ..none },
             Studied::Interfaces(api) => Self { api: Some(api), ..none },
             Studied::Profile(card) => Self { card: Some(card), ..none },
+            Studied::Targets(targets) => Self { beside: Some(targets), ..none },
         }
     }
 }

@@ -136,6 +136,32 @@ impl<'r> Compared<'r> {
     }
 }
 
+/// Two results of one report, which were measured in turns.
+pub(crate) struct Beside<'n> {
+    /// Index of A.
+    pub(crate) a: usize,
+    /// Index of the other.
+    pub(crate) b: usize,
+    /// What the other is called.
+    pub(crate) name: &'n str,
+    /// Whether its number is one that answers.
+    pub(crate) headline: bool,
+}
+
+/// Compares results of one report pair by pair. Whoever named them wants them compared, whatever differs.
+pub(crate) fn within(report: &Report, pairs: &[Beside]) -> Vec<Pair> {
+    let options = Options { margin: Some(margin::MARGIN), accept_differences: true, ..Options::default() };
+    let pooled = |at: usize| -> Pooled {
+        report.results.get(at).map(|result| One { report, result }).into_iter().collect()
+    };
+    let drafts = pairs.iter().map(|p| {
+        let mut draft = draft(&pooled(p.a), &pooled(p.b), [1, 1], p.name, &options);
+        draft.pair.headline = p.headline;
+        draft
+    });
+    answered(vec![drafts.collect()]).into_iter().flatten().collect()
+}
+
 /// A pair whose numbers have no word yet.
 struct Draft {
     pair: Pair,

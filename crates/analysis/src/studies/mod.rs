@@ -8,12 +8,13 @@ mod layers;
 mod limit;
 mod profile;
 mod sweep;
+mod targets;
 
 use crate::findings::CaseAnswers;
 use model::check_id::CheckId;
 use model::finding::Finding;
 use model::record::Record;
-use model::report::{Answer, Deduction, Measured};
+use model::report::{Answer, Deduction, Measured, Report};
 use model::study::{Studied, Study};
 
 pub(crate) use interfaces::is_refused;
@@ -28,7 +29,8 @@ pub(crate) fn studied(
     acting: &[Finding],
 ) -> Studied {
     match &record.header.plan.study {
-        Study::Jobs => Studied::Jobs,
+        // Targets are compared by what their results were judged to be ([`beside`]).
+        Study::Jobs | Study::Targets(_) => Studied::Jobs,
         Study::Layers(comparison) => {
             Studied::Layers(layers::layers(record, comparison, answered, results, acting))
         }
@@ -43,15 +45,28 @@ pub(crate) fn studied(
     }
 }
 
+/// The report with what its results say beside one another, where the same tests were on several targets. `jobs` has the job of each
+/// result.
+pub(crate) fn beside(record: &Record, jobs: &[usize], mut report: Report) -> Report {
+    if let Study::Targets(comparison) = &record.header.plan.study {
+        let compared = targets::compare(&report, comparison, jobs, record.header.plan.headline);
+        report.study = Studied::Targets(compared);
+        report.answer = report.answer.or_else(|| answer(&report.study));
+    }
+    report
+}
+
 /// The results that are quoted, which are those that a verdict is about.
 pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m Measured> {
     match studied {
         Studied::Sweep(sweep) => sweep::finalists(sweep, results),
         Studied::Limit(curve) => limit::quoted(curve, results),
         // Each stands in the table.
-        Studied::Jobs | Studied::Layers(_) | Studied::Interfaces(_) | Studied::Profile(_) => {
-            results.iter().collect()
-        }
+        Studied::Jobs
+        | Studied::Layers(_)
+        | Studied::Interfaces(_)
+        | Studied::Profile(_)
+        | Studied::Targets(_) => results.iter().collect(),
     }
 }
 
@@ -61,6 +76,7 @@ pub(crate) fn answer(studied: &Studied) -> Option<Answer> {
         Studied::Sweep(sweep) => sweep::answer(sweep),
         Studied::Limit(curve) => limit::answer(curve),
         Studied::Interfaces(api) => Some(interfaces::answer(api)),
+        Studied::Targets(targets) => targets::answer(targets),
         Studied::Jobs | Studied::Layers(_) | Studied::Profile(_) => None,
     }
 }
@@ -71,7 +87,7 @@ pub(crate) fn is_expected(record: &Record, answered: &[CaseAnswers], finding: &F
         Study::Layers(comparison) => layers::is_expected(comparison, answered, finding),
         Study::Limit(_) => limit::is_expected(answered, finding),
         Study::Interfaces(_) => interfaces::is_expected(finding),
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) => false,
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) => false,
     }
 }
 
@@ -89,7 +105,7 @@ pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [
         Study::Layers(_) => layers::SHOWN,
         Study::Limit(_) => limit::SHOWN,
         Study::Interfaces(_) => interfaces::SHOWN,
-        Study::Jobs | Study::Sweep(_) | Study::Profile(_) => return None,
+        Study::Jobs | Study::Sweep(_) | Study::Profile(_) | Study::Targets(_) => return None,
     };
     Some(format!("what {} {shown}", CheckId::list(&ids, ", ")))
 }
@@ -99,7 +115,11 @@ pub(crate) fn deduce(studied: &Studied, results: &[Measured]) -> Vec<Deduction> 
     match studied {
         Studied::Sweep(sweep) => sweep::deduce(sweep),
         Studied::Layers(layers) => layers::deduce(layers, results),
-        Studied::Jobs | Studied::Limit(_) | Studied::Interfaces(_) | Studied::Profile(_) => Vec::new(),
+        Studied::Jobs
+        | Studied::Limit(_)
+        | Studied::Interfaces(_)
+        | Studied::Profile(_)
+        | Studied::Targets(_) => Vec::new(),
     }
 }
 

@@ -122,7 +122,12 @@ pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result
             sweep.cells.iter().try_for_each(|cell| out.write_record(of_cell(report, cell)))?;
             sweep.skipped.iter().try_for_each(|cell| out.write_record(of_skipped(cell)))?;
         }
-        Studied::Jobs | Studied::Layers(_) | Studied::Limit(_) | Studied::Sweep(_) | Studied::Profile(_) => {
+        Studied::Jobs
+        | Studied::Layers(_)
+        | Studied::Limit(_)
+        | Studied::Sweep(_)
+        | Studied::Profile(_)
+        | Studied::Targets(_) => {
             out.write_record(RESULTS)?;
             report.results.iter().flat_map(of_result).try_for_each(|row| out.write_record(row))?;
         }

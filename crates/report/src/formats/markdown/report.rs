@@ -13,6 +13,7 @@ use crate::table::{Table, escaped};
 use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
+use model::quick::Quick;
 use model::report::{Counts, CountsAs, Figures, Measured, Report, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
@@ -31,6 +32,9 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         Detail::Brief => table(report, false).markdown(),
         detail => page(report, detail == Detail::All),
     };
+    if let Some(quick) = &report.quick {
+        writeln!(to, "**{}** {}\n", Quick::WORD, escaped(&quick.sentence()))?;
+    }
     to.write_all(text.as_bytes())
 }
 

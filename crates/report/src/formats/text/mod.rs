@@ -23,6 +23,7 @@ mod runs;
 pub(super) mod session_table;
 pub(super) mod sessions;
 mod sweep;
+mod targets;
 mod tool_results;
 pub(super) mod verified;
 

@@ -3,13 +3,16 @@
 //! For: the verdict, the number under its true name, what limits it, the table, the findings, and what could not be checked.
 //! Not for: machines to read; that is `json`.
 
-use super::{api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, tool_results};
+use super::{
+    api, course, findings, iops, layers, ledger, limit, pts, rerun, results, sweep, targets, tool_results,
+};
 use crate::command::{how_to_see_all, id};
 use crate::format::{Detail, Style};
 use crate::page::Page;
 use crate::table::Table;
 use crate::worst;
 use model::finding::Finding;
+use model::quick::Quick;
 use model::report::{CountsAs, Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_bytes, show_count, show_rate};
@@ -17,6 +20,10 @@ use std::io::{self, Write};
 
 pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
+    if let Some(quick) = &report.quick {
+        let word = out.paint(Quick::WORD, "1;33");
+        out.prose(&format!("{word}  "), "  ", &quick.sentence());
+    }
     if style.detail == Detail::Brief {
         out.table_of(&table(report, false));
         return out.write(to);
@@ -54,6 +61,7 @@ pub(in crate::formats) fn table(report: &Report, all: bool) -> Table {
         Studied::Sweep(sweep) if sweep.is_in_order() => iops::table(report, sweep),
         Studied::Sweep(sweep) => sweep::table(sweep, report),
         Studied::Interfaces(api) => api::table(api, &report.results),
+        Studied::Targets(of) => targets::table(of, &report.results),
         Studied::Jobs | Studied::Profile(_) => results::table(&report.results),
     }
 }
@@ -66,6 +74,7 @@ fn study(out: &mut Page, report: &Report, all: bool) {
         Studied::Sweep(sweep) if sweep.is_in_order() => iops::show(out, report, sweep),
         Studied::Sweep(sweep) => sweep::show(out, sweep, report, all),
         Studied::Interfaces(api) => api::show(out, api, report, all),
+        Studied::Targets(of) => targets::show(out, of, &report.results, all),
         Studied::Jobs => results::show(out, &report.results, all),
         Studied::Profile(card) => {
             results::show(out, &report.results, all);

@@ -1,0 +1,87 @@
+//! Looks: what is said before measuring, what can be had in ten seconds, and the same tests on several targets.
+
+use crate::output::says;
+use crate::stage::{Stage, wait, wait_long};
+use std::path::Path;
+
+#[test]
+fn what_it_takes_is_said_before_and_in_explain_alike() {
+    let stage = Stage::beside_others();
+    let here = stage.folder("here");
+    for words in [
+        "bench --profile demo --size 16m",
+        "run --rw write --size 16m",
+        "run --size 16m",
+        "limit --size 16m",
+        "layers --size 16m",
+        "api --size 16m",
+        "sweep --size 16m --bs 4k --depth 1",
+        "recipe etcd",
+    ] {
+        let out = stage.fathom(&format!("{words} --explain"), &here);
+        assert_eq!(out.code, Some(0), "{words}: {out:?}");
+        assert!(out.stdout.contains("It takes ") && out.stdout.contains("It writes "), "{words}: {out:?}");
+    }
+    let words = "run --engine sim --time 60ms --warmup 0 --runs 1 --no-history";
+    let out = stage.fathom(words, Path::new(""));
+    assert!(out.stderr.contains("It takes about ") && out.stderr.contains("It writes nothing."), "{out:?}");
+    let quiet = stage.fathom(&format!("{words} --quiet"), Path::new(""));
+    assert!(!quiet.stderr.contains("It takes"), "{quiet:?}");
+}
+
+#[test]
+fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
+    let stage = Stage::new();
+    let here = stage.folder("here");
+    let mut command = stage.command(&[], "bench --quick", &here);
+    let out = wait(&mut command);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    // The time is that of a machine that others load, too.
+    assert!(out.took.as_secs() < 15, "{:?}", out.took);
+    assert!(out.stdout.starts_with("QUICK  One run of 500 ms for each row: no interval"), "{out:?}");
+    assert!(!out.stdout.contains("95 % interval") && !out.stdout.contains("What the figures say"), "{out:?}");
+    let brief = stage.fathom("show last --brief", Path::new(""));
+    assert!(brief.stdout.starts_with("QUICK"), "{brief:?}");
+    let report = stage.fathom("show last --format json", Path::new("")).report();
+    assert_eq!(report.0["quick"]["run_ns"], 500_000_000, "{:#}", report.0["quick"]);
+    assert!(
+        report.0["headline"]["interval"].is_null() && report.0["deductions"].as_array().unwrap().is_empty()
+    );
+    let allowed = ["not judged", "throttle", "page cache", "memory", "CPU", "CPU quota", "run queue", "tool"];
+    for result in report.0["results"].as_array().unwrap() {
+        let limiter = result["limiter"]["name"].as_str().unwrap();
+        assert!(allowed.contains(&limiter), "{limiter}");
+    }
+    for (words, word) in [
+        ("--quick --runs 3", "--runs"),
+        ("--quick --fail-if iops<1", "--fail-if"),
+        ("--quick --profile atto", "10 s"),
+    ] {
+        says(&stage.fathom(&format!("bench {words}"), &here), 2, &[word]);
+    }
+}
+
+#[test]
+fn the_same_tests_on_two_targets_are_compared_row_by_row() {
+    let stage = Stage::new();
+    let (a, b) = (stage.folder("one"), stage.folder("two"));
+    let words =
+        "bench --profile peak --size 16m --time 100ms --warmup 0 --runs 4 --attempts 1 --quiet --compare";
+    let out = wait_long(stage.command(&[], words, &a).arg(&b));
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    let first = out.stdout.split("  ").next().unwrap();
+    assert!(["FASTEST", "TIED", "CANNOT TELL"].contains(&first), "{out:?}");
+    assert!(out.stdout.contains("RND4K Q32T1 read:") && out.stdout.contains("against the first"), "{out:?}");
+    let report = stage.fathom("show last --format json", Path::new("")).report();
+    let compared = &report.0["beside"];
+    assert_eq!(compared["names"], serde_json::json!(["one", "two"]));
+    let rows = compared["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), report.0["results"].as_array().unwrap().len()), (8, 8));
+    for row in rows {
+        let metrics = &row["against"]["metrics"];
+        assert_eq!(metrics.is_array(), row["target"] == 1, "{row:#}");
+        assert!(row["target"] == 0 || metrics[0]["a_runs"].as_array().unwrap().len() == 4, "{row:#}");
+    }
+    says(&wait(stage.command(&[], "bench --compare", &a).arg(&a)), 2, &["are the same"]);
+    says(&stage.fathom("bench --compare", &a), 2, &["--compare"]);
+}
