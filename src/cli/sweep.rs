@@ -171,30 +171,35 @@ impl Args {
         Ok(())
     }
 
+    /// Whether anything is said that a session says which is gone on with.
+    fn says_a_grid(&self) -> bool {
+        !self.places.is_empty()
+            || self.preset.is_some()
+            || !self.axes.said.is_empty()
+            || self.by.is_some()
+            || self.cycle.is_some()
+            || self.step.is_some()
+            || self.pattern.is_some()
+            || self.exhaustive
+            || self.budget.is_some()
+            || self.memory.is_some()
+            || self.list
+            || self.list_specs
+            || self.skipped
+    }
+
     /// What was said.
     ///
     /// # Errors
     /// A usage failure that names the flag.
     pub fn said(self) -> Result<Said, Failure> {
-        if let Some(word) = self.resume {
-            let idle = !self.places.is_empty() || self.preset.is_some() || !self.axes.said.is_empty();
-            if idle
-                || self.cycle.is_some()
-                || self.step.is_some()
-                || self.exhaustive
-                || self.budget.is_some()
-                || self.memory.is_some()
-                || self.list
-                || self.list_specs
-                || self.skipped
-                || self.pattern.is_some()
-                || self.by.is_some()
-            {
+        if let Some(word) = &self.resume {
+            if self.says_a_grid() {
                 return Err(Failure::Usage(format!(
                     "--resume {word}: the session says what is measured; leave everything else out"
                 )));
             }
-            return Ok(Said::Resume(word, self.showing.showing(false)?));
+            return Ok(Said::Resume(word.clone(), self.showing.showing(false)?));
         }
         if self.list_specs {
             return Ok(Said::Specs);
@@ -209,17 +214,7 @@ impl Args {
         if self.pattern == Some(Order::Sequential) {
             axes.rw = vec![Rw::Read];
         }
-        let mut places = self.places;
-        if !axes.target.is_empty() {
-            if let Some(place) = places.first() {
-                return Err(Failure::Usage(format!(
-                    "--target measures each of its places alone, and {} stands beside it; type all of them behind --target, or \
-                     none to use them all at once",
-                    model::name::shown(place)
-                )));
-            }
-            places = axes.target.iter().map(|path| model::name::path(path)).collect();
-        }
+        let places = places(&axes, self.places)?;
         let each = self.budget.is_none() && named.is_some_and(|p| p.way == Way::Each);
         let exhaustive = self.exhaustive || each;
         let spec = SweepSpec {
@@ -254,6 +249,19 @@ impl Args {
             return Ok(Said::Skipped(request));
         }
         Ok(Said::Measure(request, self.showing.showing(self.explain)?))
+    }
+}
+
+/// All places: those that are measured alone, or those that are used at once.
+fn places(axes: &Axes, at_once: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    match at_once.first() {
+        Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
+            "--target measures each of its places alone, and {} stands beside it; type all of them behind --target, or \
+             none to use them all at once",
+            model::name::shown(place)
+        ))),
+        Some(_) => Ok(at_once),
+        None => Ok(axes.target.iter().map(|path| model::name::path(path)).collect()),
     }
 }
 

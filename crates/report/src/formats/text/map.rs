@@ -23,7 +23,7 @@ const BAR: usize = 40;
 /// Cells that have a mark of their own.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Marks<'s> {
-    /// The best.
+    /// The one that has won.
     pub(super) best: Option<&'s Setting>,
     /// The cheapest that is as good.
     pub(super) cheapest: Option<&'s Setting>,
