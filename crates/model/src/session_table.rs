@@ -50,7 +50,7 @@ pub struct Row {
     pub session: String,
     /// When it began, RFC 3339.
     pub started: Option<String>,
-    /// Its verdict.
+    /// What it came to as a whole; `None` where it cannot be judged.
     pub verdict: Option<Verdict>,
     /// What lies below its targets, by name and model; `None` where no block device is known.
     pub device: Option<String>,

@@ -108,24 +108,7 @@ fn comparisons_fit() -> Tried {
 }
 
 #[test]
-fn lists_pages_and_diagnoses_fit() -> Tried {
-    let entry = |id: &str| Entry {
-        id: id.into(),
-        started: Some("2026-11-21T16:12:26+01:00".into()),
-        verdict: Some(Verdict::Suspect),
-        headline: Some(Headline {
-            name: "4K random read, depth 32, page cache".into(),
-            value: Some(1_234_567.0),
-            unit: "IOPS".into(),
-            interval: Some([1_200_000.0, 1_260_000.0]),
-        }),
-        ending: Some(Ending::Interrupted),
-        targets: vec!["/a/long/path/to/some/place".into(), "/b".into()],
-        problem: Some("its words cannot be read".into()),
-        ..Entry::default()
-    };
-    let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
-    fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
+fn tables_of_sessions_fit() {
     let figure = |value: f64, verdict| Figure {
         name: "RND4K Q32T1 read".into(),
         unit: "IOPS".into(),
@@ -155,6 +138,27 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         fits("a table of sessions", &table);
     }
     fits("an empty table of sessions", &SessionTable::default());
+}
+
+#[test]
+fn lists_pages_and_diagnoses_fit() -> Tried {
+    let entry = |id: &str| Entry {
+        id: id.into(),
+        started: Some("2026-11-21T16:12:26+01:00".into()),
+        verdict: Some(Verdict::Suspect),
+        headline: Some(Headline {
+            name: "4K random read, depth 32, page cache".into(),
+            value: Some(1_234_567.0),
+            unit: "IOPS".into(),
+            interval: Some([1_200_000.0, 1_260_000.0]),
+        }),
+        ending: Some(Ending::Interrupted),
+        targets: vec!["/a/long/path/to/some/place".into(), "/b".into()],
+        problem: Some("its words cannot be read".into()),
+        ..Entry::default()
+    };
+    let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
+    fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
     let id: CheckId = "A01".parse()?;
     let page = CheckPage {
         id,
