@@ -34,10 +34,10 @@ pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
     /// Look in 10 s: one run of half a second for each test, without an interval and whatever needs one
-    #[arg(long, conflicts_with_all = NOT_QUICK)]
+    #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
     /// Measure each test on these targets in turns, and say of each test which is faster; the others are compared with the first
-    #[arg(long, value_name = "TARGET", num_args = 2.., conflicts_with_all = ["target", "against"])]
+    #[arg(long, value_name = "TARGET", num_args = 2.., conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
