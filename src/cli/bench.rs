@@ -11,7 +11,7 @@ use model::profile;
 use std::path::PathBuf;
 
 /// What a quick look has no time for, or says itself.
-const NOT_QUICK: [&str; 11] = [
+const NOT_QUICK: [&str; 13] = [
     "against",
     "compare",
     "time",
@@ -22,6 +22,8 @@ const NOT_QUICK: [&str; 11] = [
     "max-runs",
     "attempts",
     "fail-if",
+    "fail_if_slower",
+    "settle",
     "precondition",
 ];
 

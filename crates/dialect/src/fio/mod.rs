@@ -3,8 +3,8 @@
 //! For: a specification that means what fio's text means, exactly; what cannot be said so is refused by the name of the option, with the
 //! reason and what to type instead. Not for: carrying it out, nor fio's output.
 //!
-//! A text is read into sections ([`sections`]), these into jobs with their defaults ([`jobs`]), each job into streams ([`streams`] with
-//! [`access`] and [`names`]), and these into phases ([`phases`]). What becomes of each option stands in one table ([`options`]).
+//! A text is read into sections (`sections`), these into jobs with their defaults (`jobs`), each job into streams (`streams` with
+//! `access` and `names`), and these into phases (`phases`). What becomes of each option stands in one table (`options`).
 
 mod access;
 mod around;
