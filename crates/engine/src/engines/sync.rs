@@ -11,10 +11,10 @@ use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::job::{FALLOCATE, GROW, Kind, NEW};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{pread, pwrite};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use sys::arena::Arena;
 use sys::readahead::readahead;
 
@@ -106,14 +106,14 @@ impl Call for Sync {
                 if let Some(around) = &mut self.around {
                     around.before_read(file, op)?;
                 }
-                Ok(pread(file, &mut data[..length], op.offset)?)
+                file.read_at(&mut data[..length], op.offset)
             }
             Kind::Write => {
                 let file = self.targets.write(op);
                 if let Some(around) = &mut self.around {
                     around.before_write(file, op)?;
                 }
-                Ok(pwrite(file, &data[..length], op.offset)?)
+                file.write_at(&data[..length], op.offset)
             }
             Kind::Trim => self.targets.trim(op),
             Kind::Sync => self.targets.sync(op),
