@@ -139,10 +139,12 @@ pub(crate) const WRITE_THROUGH: Scene =
 /// Syncs on a mount that flushes nothing.
 pub(crate) const WITHOUT_BARRIERS: Scene =
     Scene { id: "C02", storage: Storage::Disk("ext4", "nobarrier"), ..SYNCED };
-/// Reads in a group that may do 250 a second: so few that what the disk itself takes is nothing beside the wait.
+/// Reads in a group that may do 250 a second: so few that what the disk itself takes is nothing beside the wait, and so large that
+/// what others move meanwhile is little beside them.
 pub(crate) const THROTTLED: Scene = Scene {
     id: "D04",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 250")],
+    words: "--rw randread --bs 64k --depth 4 --size 32m",
     length: "--time 3s --warmup 500ms --runs 1",
     ..PLAIN
 };
