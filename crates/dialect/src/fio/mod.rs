@@ -153,23 +153,6 @@ fn shown(pieces: &[Piece]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Sections as words of fio's command line, one job a line.
-///
-/// # Errors
-/// What is wrong with the texts.
-pub fn as_command_lines(pieces: &[Piece]) -> Result<Vec<String>, Trouble> {
-    let mut reader = Reader::new(&Here);
-    gather(pieces, &mut reader)?;
-    if !reader.marks.is_empty() {
-        return Err(trouble(&reader.texts, std::mem::take(&mut reader.marks)));
-    }
-    let lines = reader.sections.iter().map(|section| {
-        let words = section.said.iter().map(|said| word(said.option.name, &said.value));
-        std::iter::once(format!("--name={}", section.name)).chain(words).collect::<Vec<_>>().join(" ")
-    });
-    Ok(lines.collect())
-}
-
 /// The messages of the first text that has any.
 fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
     let first = marks.iter().map(|(text, _)| *text).min().unwrap_or(0);
@@ -178,11 +161,4 @@ fn trouble(texts: &[Text], marks: Vec<(usize, Mark)>) -> Trouble {
         Some(Text { name, text }) => Trouble::new(name, text, marks),
         None => Trouble::new(COMMAND_LINE, "", marks),
     }
-}
-
-/// Whether any job of a specification writes or trims.
-pub fn writes(job: &JobSpec) -> bool {
-    use model::spec::Rw;
-    let streams = job.phases.iter().flat_map(|p| &p.streams);
-    streams.into_iter().any(|s| !matches!(s.rw, Some(Rw::Read | Rw::Randread)))
 }
