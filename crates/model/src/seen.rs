@@ -60,8 +60,6 @@ pub struct SeenKind {
 /// What completed in some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// Its end in ns, counted over the windows one after another.
-    pub end_ns: u64,
     /// Its length in ns.
     pub ns: u64,
     /// Operations.

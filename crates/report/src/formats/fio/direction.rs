@@ -111,7 +111,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 fn seen(kinds: &[Kind], submitted: u64) -> Seen {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch = |ops| Stretch { end_ns: 0, ns: 500_000_000, ops, bytes: ops * 4096 };
+    let stretch = |ops| Stretch { ns: 500_000_000, ops, bytes: ops * 4096 };
     let course = vec![stretch(30), stretch(50)];
     let one = SeenKind { bytes: 409_600, short: 0, latency, service: None, course };
     let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
