@@ -6,7 +6,7 @@
 use crate::strategy::grid::Going;
 use crate::strategy::{self, Budget, Summary};
 use model::cost::Cost;
-use model::job::{Job, Kind, Pace, Phase, Stream};
+use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{Plan, Role};
 use model::spec::limits::MAX_TIME_NS;
 use model::study::Study;
@@ -59,11 +59,13 @@ pub fn run_ns(job: &Job) -> u64 {
 pub fn cost(plan: &Plan) -> Cost {
     let TimeLeft { ns, at_most } = time_left(plan, &[]);
     let made: Vec<u64> = plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.bytes).collect();
+    let kept =
+        plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
     let mut cost = Cost {
         time_ns: plan.baseline_ns.saturating_add(ns),
         at_most,
         again: plan.attempts > 1,
-        made_bytes: made.iter().copied().fold(0, u64::saturating_add),
+        made_bytes: made.iter().copied().chain(kept).fold(0, u64::saturating_add),
         making_ns: plan.making_ns.saturating_mul(made.len() as u64),
         ..Cost::default()
     };
@@ -237,6 +239,12 @@ fn what_ends_by_its_count_alone_has_no_time_and_test_files_have_theirs() {
     assert!(cost.counted);
     assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
     assert_eq!(cost.making_ns, model::plan::MAKING_NS);
+    // Files that are kept are written too, unless nothing is put into them.
+    plan.targets[0].role = Role::File;
+    for (filling, bytes) in [(Filling::Data, 1 << 20), (Filling::Blocks, 0), (Filling::Nothing, 0)] {
+        plan.targets[0].create = Some(model::job::Create { bytes: 1 << 20, filling });
+        assert_eq!(crate::cost::cost(&plan).made_bytes, bytes, "{filling:?}");
+    }
 }
 
 #[test]
