@@ -62,10 +62,33 @@ impl Device {
         // What waits to be written to the disk that the image lies on would be traffic of others below.
         let _ = tool(&[&"sync", &"-f", &file]);
         match tool(&[&"losetup", &direct, &"--offset", &offset, &"--find", &"--show", &file]) {
-            Ok(path) => Some(Self { path: path.into(), image: file.to_owned() }),
+            Ok(path) => {
+                let device = Self { path: path.into(), image: file.to_owned() };
+                // A story that was killed may have left some.
+                device.remove_partitions();
+                Some(device)
+            }
             Err(why) => {
                 skip(&why);
                 None
+            }
+        }
+    }
+
+    /// A partition of so many sectors of 512 bytes, without a table on the device; its node.
+    pub(crate) fn partition(&self, number: u32, first: u64, sectors: u64) -> Result<PathBuf, String> {
+        let [of, first, sectors] = [u64::from(number), first, sectors].map(|n| n.to_string());
+        tool(&[&"addpart", &self.path, &of, &first, &sectors])?;
+        let node = PathBuf::from(format!("{}p{number}", self.path.display()));
+        if node.exists() { Ok(node) } else { Err("nobody makes nodes of partitions here".into()) }
+    }
+
+    /// The kernel keeps partitions of a loop device that has none in a table, also when its file is taken away.
+    fn remove_partitions(&self) {
+        let Ok(entries) = std::fs::read_dir(format!("/sys/block/{}", self.name())) else { return };
+        for entry in entries.flatten() {
+            if let Ok(number) = std::fs::read_to_string(entry.path().join("partition")) {
+                let _ = tool(&[&"delpart", &self.path, &number.trim()]);
             }
         }
     }
@@ -84,6 +107,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        self.remove_partitions();
         // Mounted, this marks it for clearing when the mount goes.
         let _ = tool(&[&"losetup", &"--detach", &self.path]);
     }
