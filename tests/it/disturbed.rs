@@ -150,13 +150,13 @@ fn where_runs_are_compared_the_round_of_a_burst_is_measured_again() {
     let stage = Stage::new();
     let Some(disk) = disk(&stage) else { return };
     // Longer than the burst and what is around it, so that one run is hit.
-    let length = "--size 32m --time 1s --warmup 0 --runs 4";
-    disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --quiet"), &disk.dir);
+    let length = "--size 32m --time 1s --runs 4";
+    disk.fathom(&stage, &format!("run --rw randread --depth 1 {length} --warmup 0 --quiet"), &disk.dir);
     // The command, the line in which the burst comes, and how many runs a round has.
     for (words, at, round) in [
-        (format!("layers --rw randread --depth 1 {length}"), "run 2 of", 3),
+        (format!("layers --rw randread --depth 1 {length} --warmup 0"), "run 2 of", 3),
         (format!("api --rw read --bs 64k --interface pread,preadv2,read {length}"), "run 2 of", 3),
-        (format!("run --against last --rw randread --depth 2 {length}"), "run 2 of", 2),
+        (format!("run --against last --rw randread --depth 2 {length} --warmup 0"), "run 2 of", 2),
     ] {
         let mut running = disk.start(&stage, &format!("{words} --no-history --format json"), &disk.dir);
         within_run(&mut running, at);
@@ -193,10 +193,10 @@ fn a_load_is_measured_again_at_once_and_a_cell_before_the_next_round() {
         |line: &str| line.split_once("loads at ").and_then(|(_, l)| l.split_once("/s")).unwrap().0.to_owned();
     assert!(is_again(loads[1]) && load(loads[0]) == load(loads[1]), "{loads:#?}");
 
-    let sweep =
-        "sweep --rw randread --bs 4k --depth 1,2 --workers 1 --exhaustive --size 32m --time 500ms --runs 3";
+    // One of four: where a third of all runs were disturbed, nothing is measured again.
+    let sweep = "sweep --rw randread --bs 4k --depth 1,2,4,8 --workers 1 --exhaustive --size 32m --time 500ms --runs 3";
     let out = burst(sweep, "cell 1 of");
     let cells = runs_from(&out.stderr, "cell 1 of");
-    assert!(cells[1..3].iter().any(|l| is_again(l)), "{cells:#?}");
+    assert!(cells[1..=4].iter().any(|l| is_again(l)), "{cells:#?}");
     assert!(note(&out.report(), "others disturbed"), "{}", out.stdout);
 }
