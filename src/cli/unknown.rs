@@ -5,6 +5,7 @@
 use super::Cli;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
+use model::shell;
 use model::spec::keys::{self, Key, TARGET};
 use model::spec::meant::{self, Meant};
 
@@ -52,17 +53,17 @@ fn of_tool(meant: &Meant, command: Option<&str>) -> String {
     let words = typed(key, values);
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", flag_of(key), key.value),
-        Some(command) if reads(command, &words) => format!("{theirs}; type {}", shown(&words)),
+        Some(command) if reads(command, &words) => format!("{theirs}; type {}", shell::line(&words)),
         Some(command) if takers(key).contains(&command.to_owned()) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
-                shown(&words)
+                shell::line(&words)
             )
         }
         Some(command) => {
-            format!("{theirs}, which fathom {command} does not take; type fathom run {}", shown(&words))
+            format!("{theirs}, which fathom {command} does not take; type fathom run {}", shell::line(&words))
         }
-        None => format!("{theirs}; type fathom run {}", shown(&words)),
+        None => format!("{theirs}; type fathom run {}", shell::line(&words)),
     }
 }
 
@@ -71,7 +72,7 @@ fn of_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> Stri
     let words = typed(key, &[value.to_owned()]);
     match command {
         Some(command) if reads(command, &words) => {
-            format!("the flag is {}; type {}", flag_of(key), shown(&words))
+            format!("the flag is {}; type {}", flag_of(key), shell::line(&words))
         }
         Some(command) if is_spelt || !takers(key).contains(&command.to_owned()) => {
             let takers: Vec<String> = takers(key).iter().map(|taker| format!("fathom {taker}")).collect();
@@ -111,15 +112,6 @@ fn typed(key: &Key, values: &[String]) -> Vec<String> {
     values.iter().flat_map(of).collect()
 }
 
-/// Words as a shell takes them.
-fn shown(words: &[String]) -> String {
-    let plain = |word: &&String| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./:,=%+".contains(&b));
-    let quoted = |word: &String| {
-        if plain(&word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
 /// The error of a command line, with its tip.
 #[cfg(test)]
 fn refused(line: &[&str]) -> String {
@@ -131,7 +123,9 @@ fn refused(line: &[&str]) -> String {
 #[test]
 fn every_name_of_another_tool_is_told_in_every_command() {
     let cli = Cli::command();
-    let commands: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+    // One of them is the tool whose names these are.
+    let commands = cli.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "fio");
+    let commands: Vec<&str> = commands.collect();
     let names = keys::KEYS.iter().flat_map(|key| key.elsewhere.iter().map(move |f| (key, f.typed())));
     for (key, name) in names {
         for command in &commands {

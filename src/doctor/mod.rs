@@ -67,12 +67,7 @@ fn diagnose(seen: Observation) -> Diagnosis {
 
 /// A path as a shell takes it.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    model::shell::quoted(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub mod record;
 pub mod report;
 pub mod seen;
 pub mod session_table;
+pub mod shell;
 pub mod spec;
 pub mod stamp;
 mod stand_in;
