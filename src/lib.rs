@@ -11,6 +11,7 @@ pub mod devices;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
+pub mod foreign;
 pub mod history;
 mod input;
 pub mod interfaces;

@@ -4,7 +4,9 @@ use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
-use fathom_io::{compare, devices, doctor, explain, history, plan, run, session, show, signals, verify};
+use fathom_io::{
+    compare, devices, doctor, explain, foreign, history, plan, run, session, show, signals, verify,
+};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
@@ -50,6 +52,7 @@ fn fathom() -> ExitCode {
             Some((request, showing)) => measure(&request, &showing),
             None => Ok(ExitCode::SUCCESS),
         }),
+        Command::Fio(args) => return foreign::answer(args.request()),
         Command::Show(args) => args.showing().and_then(|(file, showing)| again(&file, &showing)),
         Command::Compare(args) => args.request().and_then(|request| compare::compare(&request)),
         Command::List(args) => history::list(&args.request()),

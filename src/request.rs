@@ -4,6 +4,7 @@
 
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
+use dialect::Tool;
 use model::gate::Slower;
 use model::measure::Measure;
 use model::plan::{Hook, LatencyTarget};
@@ -50,6 +51,8 @@ pub enum JobSource {
     File(PathBuf),
     /// A job file of ours.
     Recipe(&'static Recipe),
+    /// A command line of another tool's, whose manners are kept.
+    CommandOf(Tool),
 }
 
 impl JobSource {
@@ -58,6 +61,7 @@ impl JobSource {
         match self {
             Self::File(path) => model::name::text(path),
             Self::Recipe(recipe) => format!("recipe {}", recipe.name),
+            Self::CommandOf(tool) => tool.word().into(),
         }
     }
 
@@ -66,6 +70,7 @@ impl JobSource {
         match self {
             Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             Self::Recipe(recipe) => recipe.name.into(),
+            Self::CommandOf(tool) => tool.word().into(),
         }
     }
 

@@ -3,7 +3,8 @@
 //! For: the targets beside this file, and `tests/seeds.rs`, which replays the seeds as a plain test. Not for: meaning, which unit
 //! tests hold.
 
-use dialect::{fio, job};
+use dialect::fio::{self, CommandLine};
+use dialect::job;
 use machine::mountinfo;
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::record::frame;
@@ -40,22 +41,25 @@ pub fn job(text: &str) {
 }
 
 /// Job files of fio's: any text is a job that contradicts itself nowhere, or a message with its place.
-/// The input is a file, and also the options of a command line, one `name=value` a line.
+/// The input is a file, and also the words of a command line, one a line.
 pub fn fio(text: &str) {
-    let file = fio::Piece::File { name: "job.fio".into(), text: text.into() };
-    let options = text.lines().map(|line| {
-        let (name, value) = line.split_once('=').unwrap_or((line, ""));
-        fio::Piece::Option { name: name.into(), value: value.into() }
-    });
-    let line: Vec<fio::Piece> = options.collect();
-    for pieces in [vec![file], line] {
-        match fio::read(&pieces, &[], &|_| Vec::new()) {
-            Ok(job) => {
-                assert_eq!(job.check(), []);
-                assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
-            }
-            Err(trouble) => assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}"),
+    let words: Vec<String> = text.lines().map(|line| format!("--{line}")).collect();
+    for words in [vec!["job.fio".to_owned()], words] {
+        match CommandLine::of(&words, &|_| Ok(text.into())) {
+            Ok(line) => told(&line),
+            Err(why) => assert!(!why.is_empty() && !why.contains('\u{1b}'), "{why}"),
         }
+    }
+}
+
+fn told(line: &CommandLine) {
+    match fio::read(line, &|_| Vec::new()) {
+        Ok(job) => {
+            assert_eq!(job.check(), []);
+            assert!(job.phases.iter().all(|p| !p.streams.is_empty()));
+            assert!(fio::as_one_line(line).is_ok_and(|text| text.starts_with("fio ")));
+        }
+        Err(trouble) => assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}"),
     }
 }
 

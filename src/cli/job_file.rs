@@ -5,15 +5,48 @@
 
 use super::common::Said;
 use crate::failure::Failure;
+use crate::input;
 use crate::request::{JobSource, Request};
-use dialect::Trouble;
+use dialect::{MAX_FILE_BYTES, Trouble};
 use model::spec::JobSpec;
 use model::spec::keys::{self, Command, Set};
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// What is wrong with a job file, with its place.
 pub(super) fn pointed(trouble: &Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
+}
+
+/// The text of a job file.
+pub(super) fn text(path: &Path) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let file = input::open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => Failure::Usage(format!(
+            "{name} does not exist, and its name is that of a job file; type the path of one, or a target's"
+        )),
+        _ => Failure::Refused(format!("{name} cannot be read: {e}")),
+    })?;
+    all_of(file, &name)
+}
+
+/// The text of a job file that comes through standard input.
+pub(super) fn typed() -> Result<String, Failure> {
+    all_of(io::stdin(), "standard input")
+}
+
+fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    // One byte more than it may have is enough to know that it has too many.
+    let most = MAX_FILE_BYTES as u64 + 1;
+    from.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::Refused(format!("{name} cannot be read: {e}")))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
+        Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
+    })
 }
 
 /// Puts the job of a file into the request, and into that what the command line said.

@@ -10,6 +10,7 @@ mod devices;
 mod doctor;
 mod explain;
 mod export;
+mod fio;
 mod first_steps;
 mod gates;
 mod headings;
@@ -31,8 +32,12 @@ mod verify;
 use crate::{stderr, stdout};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 pub use sweep::{Said as SweepSaid, again as sweep_again};
+
+/// The name by which programs call fio.
+const FIO: &str = "fio";
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
@@ -60,6 +65,7 @@ pub enum Command {
     Sweep(Box<sweep::Args>),
     Api(api::Args),
     Recipe(recipe::Args),
+    Fio(fio::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -76,13 +82,22 @@ pub enum Command {
     Man(man::Args),
 }
 
+/// What is called by the name of fio is its command here.
+fn as_fio(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_fio = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == FIO);
+    if words.first().is_some_and(is_fio) {
+        words.splice(..1, ["fathom", FIO].map(OsString::from));
+    }
+    words
+}
+
 impl Cli {
     /// What was typed.
     ///
     /// # Errors
     /// The exit code, where there is nothing to do: help and version were printed, or what is wrong with what was typed.
     pub fn read() -> Result<Self, ExitCode> {
-        let words: Vec<OsString> = std::env::args_os().collect();
+        let words = as_fio(std::env::args_os().collect());
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&first_steps::text());
             return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));

@@ -13,7 +13,6 @@ use dialect::{Language, MAX_FILE_BYTES, Tool};
 use model::spec::JobSpec;
 #[cfg(test)]
 use model::spec::keys::{self, Command};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
@@ -96,22 +95,9 @@ fn language(path: &Path) -> Option<&'static Language> {
 
 /// What a job file says.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
-    let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    // One byte more than it may have is enough to know that it has too many.
-    let most = MAX_FILE_BYTES as u64 + 1;
-    input::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Failure::Usage(format!(
-            "{name} does not exist, and its name is that of a job file; type the path of one, or a target's"
-        )),
-        _ => Failure::Refused(format!("{name} cannot be read: {e}")),
-    })?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
-        Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
-    })?;
-    (language.parse)(&name, &text, &crate::plan::problems).map_err(|trouble| job_file::pointed(&trouble))
+    let text = job_file::text(path)?;
+    (language.parse)(&path.display().to_string(), &text, &crate::plan::problems)
+        .map_err(|trouble| job_file::pointed(&trouble))
 }
 
 #[test]

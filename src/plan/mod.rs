@@ -108,7 +108,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         seed,
         seed_again,
         cold,
-        baseline_ns: if touched { idle_watch_ns(is_quick, &mut origins) } else { 0 },
+        baseline_ns: if touched { idle_watch_ns(request, &mut origins) } else { 0 },
         making_ns: if is_quick { quick::MAKING_NS } else { MAKING_NS },
         quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
         origins: origins.into_all(),
@@ -153,8 +153,13 @@ fn is_cold(
 }
 
 /// How long the idle machine is watched. What shortens it is told like any other setting.
-fn idle_watch_ns(is_quick: bool, origins: &mut Origins) -> u64 {
-    let usual = if is_quick { quick::WATCH_NS } else { BASELINE_NS };
+fn idle_watch_ns(request: &Request, origins: &mut Origins) -> u64 {
+    let usual = match (&request.work, &request.source) {
+        (Work::Profile(BenchSpec { quick: true, .. }), _) => quick::WATCH_NS,
+        // Nobody waits for another tool before it begins.
+        (_, Some(JobSource::CommandOf(_))) => return 0,
+        _ => BASELINE_NS,
+    };
     let said = std::env::var(BASELINE_VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
     let Some(ns) = said.filter(|ns| *ns < usual) else { return usual };
     origins.fixed("idle watch", &show_ns(ns as f64), BASELINE_VARIABLE);
@@ -173,7 +178,7 @@ fn title(request: &Request) -> String {
         (Work::Api { .. }, _) => "api".into(),
         (Work::Job, None) => "run".into(),
         (Work::Job, Some(JobSource::File(file))) => format!("run {}", shown(file)),
-        (Work::Job, Some(recipe)) => recipe.name(),
+        (Work::Job, Some(source)) => source.name(),
     }
 }
 

@@ -50,6 +50,14 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
+    if let Some(advice) = spec.advice.filter(|_| cache.is_direct()) {
+        return Err(Failure::Usage(format!(
+            "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
+            parsers::of_advice(advice),
+            cache.word()
+        )));
+    }
+    origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
     let batch = batch(spec, engine, depth, origins)?;
     let flush = flush(spec, &access, origins);
     let data = data(spec);
@@ -69,6 +77,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         engine: engine.name.into(),
         options: spec.engine.as_ref().map(|e| e.options.clone()).unwrap_or_default(),
         cache,
+        advice: spec.advice,
         batch,
         pace,
         flush,

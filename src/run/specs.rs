@@ -8,9 +8,10 @@ use crate::target::Ready;
 use engine::engines::{self, Entry};
 use engine::source::{self, Common, Panicking, Placed, Share, Source};
 use engine::spec::WorkerSpec;
-use model::job::{Phase, Placement, StopRule, Stream, SyncCall};
+use model::job::{Advice, Phase, Placement, StopRule, Stream, SyncCall};
 use model::payload::split_mix;
 use model::plan::Hook;
+use std::fs::File;
 use std::sync::Arc;
 use sys::open_file::OpenFile;
 
@@ -75,7 +76,9 @@ impl Bench {
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         for ready in targets.iter().filter(|_| entry.moves_bytes) {
-            files.push(OpenFile { file: ready.open(&self.root, stream.cache, writes)?, writable: writes });
+            let file = ready.open(&self.root, stream.cache, writes)?;
+            advise(&file, stream.advice)?;
+            files.push(OpenFile { file, writable: writes });
         }
         Ok(WorkerSpec {
             worker: number.overall,
@@ -125,6 +128,17 @@ impl Bench {
         }
         Ok(sources)
     }
+}
+
+/// Tells the kernel in which order a file is about to be used, of its whole length.
+fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
+    let advice = match advice {
+        None => return Ok(()),
+        Some(Advice::Sequential) => rustix::fs::Advice::Sequential,
+        Some(Advice::Random) => rustix::fs::Advice::Random,
+    };
+    rustix::fs::fadvise(file, 0, None, advice)
+        .map_err(|e| Failure::Refused(format!("--advice: posix_fadvise failed: {e}; leave it out")))
 }
 
 /// A worker's part of a stop rule; the first ones take what cannot be divided.

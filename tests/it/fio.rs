@@ -1,9 +1,22 @@
-//! Job files of fio: files with its names, each block as often as there, what is refused.
+//! Job files and command lines of fio: files with its names, each block as often as there, its manners, what is refused.
 //!
-//! For: what `fathom run JOB.fio` does to files. Not for: the language, which has unit tests, nor fio's output.
+//! For: what `fathom run JOB.fio` and `fathom fio` do to files, streams and exit codes. Not for: the language, which has unit tests,
+//! nor fio's output.
 
 use crate::output::says;
-use crate::stage::Stage;
+use crate::stage::{Outcome, Stage, wait};
+use serde_json::Value;
+use std::path::Path;
+
+/// fathom by the name of fio.
+fn fio(stage: &Stage, words: &str) -> Outcome {
+    fio_with(stage, words, &[])
+}
+
+fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
+    let by_name = ["bash", "-c", "exec -a /usr/bin/fio \"$0\" \"$@\""].map(str::to_owned);
+    wait(stage.command(&by_name, words, Path::new("")).envs(set.iter().copied()))
+}
 
 #[test]
 fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
@@ -41,4 +54,102 @@ fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
     std::fs::write(&file, "[a]\nsize=1m\nverify=md5\n").unwrap();
     says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "verify=md5", "fathom verify"]);
     assert!(!stage.path("a.0.0").exists(), "nothing is made");
+}
+
+#[test]
+fn a_program_that_calls_fio_for_json_gets_it_and_nothing_else() {
+    let stage = Stage::beside_others();
+    let file = stage.path("data");
+    // As KDiskMark types it, but for the size.
+    let words = format!(
+        "--output-format=json --ioengine=libaio --randrepeat=0 --refill_buffers --end_fsync=0 --direct=1 --rwmixread=0 \
+         --filename={} --name=SEQ --size=8m --bs=1m --rw=write --iodepth=8 --numjobs=1 --loops=2",
+        file.display()
+    );
+    for _ in 0..2 {
+        let out = fio(&stage, &words);
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+        let json: Value = serde_json::from_str(&out.stdout).unwrap();
+        assert_eq!(json["fio version"], "fio-3.33");
+        let job = &json["jobs"][0];
+        let counts = (job["jobname"].as_str(), job["write"]["io_bytes"].as_u64(), job["error"].as_i64());
+        assert_eq!(counts, (Some("SEQ"), Some(16 << 20), Some(0)), "{job:#}");
+        assert!(json["fathom"]["verdict"].is_string(), "{:#}", json["fathom"]);
+    }
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 8 << 20, "it stays, as fio's does");
+    assert_eq!(stage.sessions().len(), 2);
+    let shown = stage.fathom("show last --format json", Path::new("")).report();
+    assert_eq!(shown.0["results"][0]["runs"].as_array().map(Vec::len), Some(1), "one run");
+}
+
+#[test]
+fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
+    let stage = Stage::beside_others();
+    let (job, to) = (stage.path("two.fio"), stage.path("out"));
+    let text = "[global]\nioengine=null\nsize=1m\n[a]\nrw=read\n[b]\nstonewall\nrw=randwrite\nthread\n";
+    std::fs::write(&job, text).unwrap();
+    let out =
+        fio(&stage, &format!("{} --output={} --output-format=normal,terse", job.display(), to.display()));
+    says(&out, 0, &["fathom: thread changes nothing here", "fathom: "]);
+    assert_eq!(out.stdout, "");
+    let written = std::fs::read_to_string(&to).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert!(
+        lines[0].starts_with("3;fio-3.33;a;0;0;1024;") && lines[1].starts_with("3;fio-3.33;b;1;0;"),
+        "{written}"
+    );
+    assert!(written.contains("  write: IOPS=") && !written.contains("fathom"), "{written}");
+    // As one line it is the same.
+    let line = fio(&stage, &format!("--showcmd {}", job.display())).stdout;
+    let again = fio(&stage, &format!("{} --minimal", line.trim().strip_prefix("fio ").unwrap()));
+    assert_eq!((again.code, again.stdout.lines().count()), (Some(0), 2), "{again:?}");
+    // A report never goes over what was read.
+    says(
+        &fio(&stage, &format!("{0} --output={0}", job.display())),
+        1,
+        &["--output", "a job file of this call"],
+    );
+    assert_eq!(std::fs::read_to_string(&job).unwrap(), text);
+}
+
+#[test]
+fn what_is_not_measured_answers_as_fio_does() {
+    let stage = Stage::beside_others();
+    let job = stage.path("one.fio");
+    std::fs::write(&job, "[a]\nsize=1m\nrw=write\n").unwrap();
+    let job = job.display();
+    assert_eq!(fio(&stage, "--version").stdout, "fio-3.33\n");
+    assert!(fio(&stage, "--help").stdout.contains("--output-format"));
+    assert!(fio(&stage, "--cmdhelp=iodepth").stdout.contains("--depth"));
+    assert!(fio(&stage, "--enghelp").stdout.contains("io_uring"));
+    let parsed = fio(&stage, &format!("--parse-only {job}"));
+    assert_eq!((parsed.code, parsed.stdout.as_str(), parsed.stderr.as_str()), (Some(0), "", ""));
+    says(&fio(&stage, &format!("--readonly {job}")), 1, &["one.fio:3:1", "--readonly is said"]);
+    says(&fio(&stage, "--name=a --rw=randread --verify=md5"), 1, &["verify=md5", "fathom verify"]);
+    says(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
+    says(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);
+    says(&fio(&stage, ""), 1, &["there is no job"]);
+    assert!(stage.sessions().is_empty());
+    // By its other name.
+    assert_eq!(stage.fathom("fio --version", Path::new("")).stdout, "fio-3.33\n");
+}
+
+#[test]
+fn a_file_of_somebody_is_written_only_where_that_is_said() {
+    let stage = Stage::beside_others();
+    let file = stage.path("data");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let words = format!("--name=a --rw=write --bs=64k --minimal --filename={}", file.display());
+    says(&fio(&stage, &words), 1, &["--destroy"]);
+    assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
+    // A list that is set for many says nothing about what is only read.
+    let list = format!("/nothing/here:{}", file.display());
+    let set = [("FATHOM_DESTROY", list.as_str())];
+    assert_eq!(fio_with(&stage, &words.replace("rw=write", "rw=read"), &set).code, Some(0));
+    assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
+    let out = fio_with(&stage, &words, &set);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(std::fs::read(&file).unwrap().iter().any(|byte| *byte != 7));
+    let named = format!("{words} --destroy={}", file.display());
+    assert_eq!(fio(&stage, &named).code, Some(0));
 }

@@ -18,6 +18,7 @@ mod verified;
 mod worst;
 
 pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
+pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
 pub use formats::json::schema;
 pub use formats::{FORMATS, TEXT};
 use std::path::Path;

@@ -9,7 +9,7 @@ use crate::plan::cycle::{Assignment, Loads};
 use crate::plan::target;
 use crate::request::SweepSpec;
 use engine::engines::{self, Entry};
-use model::job::{Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
+use model::job::{Advice, Batch, Cache, GROW, Mix, PerKind, Sizes, StopRule};
 use model::name;
 use model::plan::Role;
 use model::spec::axes::{MAX_CELLS, names};
@@ -321,6 +321,9 @@ impl Growing<'_> {
                 for phase in &mut spec.phases {
                     phase.warmup = Some(0);
                     for stream in &mut phase.streams {
+                        // As cp does, and dd does not.
+                        let advises = name == "cp" && rw == Rw::Read;
+                        stream.advice = advises.then_some(Advice::Sequential);
                         stream.limit = StopRule { operations: Some(bytes / u64::from(bs)), bytes: None };
                     }
                 }

@@ -79,6 +79,16 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
     Ok(Way { rw, step })
 }
 
+/// The same jobs, where none of them writes or trims.
+pub(super) fn only_reading(jobs: Vec<Job>) -> Result<Vec<Job>, Fault> {
+    for job in &jobs {
+        if way(job)?.directions() != [0] {
+            return Err(job.fault("rw", "it writes, and --readonly is said; leave one of them out"));
+        }
+    }
+    Ok(jobs)
+}
+
 /// Says all that is about blocks.
 pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.rw = Some(way.rw);

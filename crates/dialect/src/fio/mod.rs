@@ -8,9 +8,12 @@
 
 mod access;
 mod around;
+mod command;
+mod help;
 mod jobs;
 mod names;
 pub mod options;
+pub mod own;
 mod phases;
 mod sections;
 mod streams;
@@ -21,6 +24,8 @@ mod value;
 use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
 use crate::trouble::{Mark, Trouble};
 use around::{Around, Here};
+pub use command::{Ask, CommandLine};
+use model::shell;
 use model::spec::JobSpec;
 use sections::{Reader, Spot, Text};
 
@@ -50,32 +55,45 @@ pub enum Piece {
 
 /// Reads a job file.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
-    let piece = Piece::File { name: name.into(), text: text.into() };
-    read(&[piece], &[], &|job| also(job))
+    read(&CommandLine::of_file(name, text), &|job| also(job))
 }
 
-/// Reads job files and options of a command line; of all sections unless some are named.
+/// Reads the jobs of a command line.
 ///
 /// # Errors
-/// Everything that is wrong with it, each at its place with what to type instead.
-pub fn read(pieces: &[Piece], named: &[String], also: Objections) -> Result<JobSpec, Trouble> {
-    read_around(pieces, named, also, &Here)
+/// Everything that is wrong with them, each at its place with what to type instead.
+pub fn read(line: &CommandLine, also: Objections) -> Result<JobSpec, Trouble> {
+    read_around(line, also, &Here)
 }
 
-fn read_around(
-    pieces: &[Piece],
-    named: &[String],
-    also: Objections,
-    around: &dyn Around,
-) -> Result<JobSpec, Trouble> {
-    let mut reader = Reader::new(around);
-    gather(pieces, &mut reader)?;
-    if !reader.marks.is_empty() {
-        return Err(trouble(&reader.texts, std::mem::take(&mut reader.marks)));
+/// The jobs of a command line as one without job files, as a shell takes it.
+///
+/// # Errors
+/// What is wrong with an option, at its place.
+pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
+    let reader = gathered(&line.pieces, &Here)?;
+    let mut words = vec!["fio".to_owned()];
+    let is_named = |name: &String| line.sections.is_empty() || line.sections.contains(name);
+    for section in reader.sections.iter().filter(|s| s.is_global() || is_named(&s.name)) {
+        if !section.is_global() {
+            words.push(word("name", &argument(&section.name)));
+        }
+        words.extend(section.said.iter().map(|said| word(said.option.name, &argument(&said.value))));
     }
+    Ok(words.join(" "))
+}
+
+/// A value as a shell takes it; none where none was typed.
+fn argument(value: &str) -> String {
+    if value.is_empty() { String::new() } else { shell::quoted(value) }
+}
+
+fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Result<JobSpec, Trouble> {
+    let mut reader = gathered(&line.pieces, around)?;
     let at = |fault: jobs::Fault| (fault.0.text, Mark::new(fault.0.span, fault.1));
-    let jobs =
-        jobs::jobs(&reader.sections, named).map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
+    let jobs = jobs::jobs(&reader.sections, &line.sections)
+        .and_then(|jobs| if line.readonly { access::only_reading(jobs) } else { Ok(jobs) })
+        .map_err(|fault| trouble(&reader.texts, vec![at(fault)]))?;
     if jobs.is_empty() {
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
@@ -97,6 +115,14 @@ fn read_around(
     spec.remarks = std::mem::take(&mut reader.remarks);
     spec.remarks.extend(jobs::remarks(&jobs));
     Ok(spec)
+}
+
+/// All pieces as sections, of which nothing is wrong by itself.
+fn gathered<'a>(pieces: &[Piece], around: &'a dyn Around) -> Result<Reader<'a>, Trouble> {
+    let mut reader = Reader::new(around);
+    gather(pieces, &mut reader)?;
+    let marks = std::mem::take(&mut reader.marks);
+    if marks.is_empty() { Ok(reader) } else { Err(trouble(&reader.texts, marks)) }
 }
 
 /// Puts all pieces into sections.

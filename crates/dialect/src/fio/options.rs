@@ -121,7 +121,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("file_service_type", &[], Held("--sharing round-robin or random")),
     option("openfiles", &[], Refused("all files are open at once; leave it out")),
     option("fallocate", &[], Held("whether a file that is only written is allocated before")),
-    option("fadvise_hint", &[], Only(OFF, "the kernel is given no hints; type fadvise_hint=0")),
+    option("fadvise_hint", &[], Held("--advice where the page cache is used; 1 unless it is said otherwise")),
     option("fsync", &[], Held("--fsync")),
     option("fdatasync", &[], Held("--fdatasync")),
     option("write_barrier", &[], Only(OFF, "no write is a barrier; type fsync=N or fdatasync=N")),

@@ -7,12 +7,37 @@ use super::jobs::{Fault, Job};
 use super::names;
 use super::options::OTHER_ENGINES;
 use super::value::{Bare, list, mask};
-use model::job::{Batch, Cache, Clones, Create, Filling, Options, Sharing, Sizes};
+use model::job::{Advice, Batch, Cache, Clones, Create, Filling, Options, Sharing, Sizes};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
+
+/// Engines of fio's that are carried out, and what each is called here.
+pub(super) const ENGINES: &[(&str, &str)] = &[
+    ("sync", "rw"),
+    ("psync", "sync"),
+    ("pvsync", "vsync"),
+    ("pvsync2", "vsync"),
+    ("libaio", "libaio"),
+    ("io_uring", "io_uring"),
+    ("posixaio", "posixaio"),
+    ("mmap", "mmap"),
+    ("splice", "splice"),
+    ("null", "null"),
+];
+/// Those of them that have several operations in flight.
+const DEEP: [&str; 4] = ["libaio", "io_uring", "posixaio", "null"];
+/// Switches of engines, and the engines that have each.
+pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
+    ("hipri", &["io_uring", "pvsync2"]),
+    ("uncached", &["io_uring", "pvsync2"]),
+    ("nowait", &["pvsync2"]),
+    ("fixedbufs", &["io_uring"]),
+    ("registerfiles", &["io_uring"]),
+    ("sqthread_poll", &["io_uring"]),
+];
 
 /// The streams of a job, and when it ends.
 pub(super) struct Streams {
@@ -37,6 +62,7 @@ pub(super) fn streams(job: &Job) -> Result<Streams, Fault> {
     let deep = engine(job, &mut one)?;
     depth(job, deep, &mut one)?;
     pace(job, &way, &mut one)?;
+    one.advice = advice(job, &way, &one)?;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
     let times = times(job)?;
@@ -54,30 +80,23 @@ fn name(job: &Job) -> Result<String, Fault> {
 /// The engine with its options and the open mode; whether it takes several operations at a time.
 fn engine(job: &Job, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
-    let (name, deep) = match said {
-        "sync" => ("rw", false),
-        "psync" => ("sync", false),
-        "pvsync" | "pvsync2" => ("vsync", false),
-        "splice" | "mmap" => (said, false),
-        "libaio" | "io_uring" | "posixaio" | "null" => (said, true),
-        _ => {
-            let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
-            let why = other.map_or(
-                "fio has no such engine; type psync, libaio, io_uring, posixaio, mmap or null",
-                |(_, why, _)| *why,
-            );
-            return Err(job.fault("ioengine", why));
-        }
+    let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
+        let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
+        let why = other.map_or(
+            "fio has no such engine; type psync, libaio, io_uring, posixaio, mmap or null",
+            |(_, why, _)| *why,
+        );
+        return Err(job.fault("ioengine", why));
     };
     let options = engine_options(job, said)?;
-    one.engine = Some(EngineSpec { name: name.into(), options });
-    one.cache = match name {
+    one.engine = Some(EngineSpec { name: (*name).into(), options });
+    one.cache = match *name {
         // Nothing is opened.
         "null" => None,
         "mmap" => Some(Cache::Mmap),
         _ => Some(cache(job)?),
     };
-    Ok(deep)
+    Ok(DEEP.contains(&said))
 }
 
 fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
@@ -96,14 +115,7 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
             put("sqpoll", cpu);
         }
     }
-    for (option, engines, here) in [
-        ("hipri", &["io_uring", "pvsync2"][..], if uring { "iopoll" } else { "hipri" }),
-        ("uncached", &["io_uring", "pvsync2"], "dontcache"),
-        ("nowait", &["pvsync2"], "nowait"),
-        ("fixedbufs", &["io_uring"], ""),
-        ("registerfiles", &["io_uring"], ""),
-        ("sqthread_poll", &["io_uring"], ""),
-    ] {
+    for (option, engines) in ENGINE_OPTIONS {
         if !job.on(option, false)? {
             continue;
         }
@@ -112,9 +124,13 @@ fn engine_options(job: &Job, engine: &str) -> Result<Options, Fault> {
                 format!("it goes with ioengine={}; type that engine, or leave it out", engines.join(" or "));
             return Err(job.fault(option, why));
         }
-        if !here.is_empty() {
-            put(here, None);
-        }
+        match *option {
+            "hipri" => put(if uring { "iopoll" } else { "hipri" }, None),
+            "uncached" => put("dontcache", None),
+            "nowait" => put("nowait", None),
+            // The others were put above, where io_uring has them.
+            _ => None,
+        };
     }
     Ok(options)
 }
@@ -135,6 +151,20 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
         ("dsync", false) => Cache::Dsync,
         _ => return Err(job.fault("sync", "it is no way to open a file; type none, sync or dsync")),
     })
+}
+
+/// What the kernel is told about the order of accesses: what the job does, unless it says otherwise.
+fn advice(job: &Job, way: &Way, one: &StreamSpec) -> Result<Option<Advice>, Fault> {
+    let own = if way.rw.is_random() { Advice::Random } else { Advice::Sequential };
+    let said = match job.text("fadvise_hint").unwrap_or("1") {
+        "1" | "true" | "" => Some(own),
+        "0" | "false" | "none" => None,
+        "random" => Some(Advice::Random),
+        "sequential" => Some(Advice::Sequential),
+        _ => return Err(job.fault("fadvise_hint", "it is no hint; type 0, 1, random or sequential")),
+    };
+    // Direct I/O goes past what it is about, and so does what opens nothing.
+    Ok(said.filter(|_| one.cache.is_some_and(|cache| !cache.is_direct())))
 }
 
 fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {

@@ -4,7 +4,7 @@
 
 use super::around::Around;
 use super::options::{How, OPTIONS};
-use super::{Piece, read_around};
+use super::{CommandLine, as_one_line, read_around};
 use crate::Trouble;
 use model::job::{Batch, Cache, Clones, Create, Filling, Mix, Order, PerKind, Sharing, Sizes};
 use model::spec::{JobSpec, Rw, StreamSpec};
@@ -32,8 +32,17 @@ impl Around for Test {
 }
 
 fn parsed(text: &str) -> Result<JobSpec, Trouble> {
-    let piece = Piece::File { name: "x.fio".into(), text: text.into() };
-    read_around(&[piece], &[], &|_| Vec::new(), &Test)
+    read_line(&CommandLine::of_file("x.fio", text))
+}
+
+fn read_line(line: &CommandLine) -> Result<JobSpec, Trouble> {
+    read_around(line, &|_| Vec::new(), &Test)
+}
+
+/// A command line of these words and no job file but `f.fio`.
+fn words(words: &str) -> CommandLine {
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    CommandLine::of(&words, &|_| Ok("[f]\nsize=1m\n".into())).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[track_caller]
@@ -205,29 +214,34 @@ fn who_waits_for_all_before_it_begins_a_phase() {
 
 #[test]
 fn words_of_a_command_line_are_sections_too() {
-    let option = |name: &str, value: &str| Piece::Option { name: name.into(), value: value.into() };
-    let line = [
-        option("bs", "8k"),
-        option("name", "a"),
-        option("size", "1m"),
-        option("name", "b"),
-        option("size", "2m"),
-        option("rw", "write"),
-    ];
-    let all = read_around(&line, &[], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    let two = "--bs=8k --name=a --size=1m --name=b --size=2m --rw=write";
+    let all = read_line(&words(two)).unwrap_or_else(|e| panic!("{e}"));
     let streams = &all.phases[0].streams;
     assert_eq!(streams.iter().map(|s| s.size).collect::<Vec<_>>(), [Some(1 << 20), Some(2 << 20)]);
     assert!(streams.iter().all(|s| s.bs == Some(PerKind::all(Sizes::Fixed(8192)))));
-    let one = read_around(&line, &["b".into()], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    let one = read_line(&words(&format!("{two} --section=b"))).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(one.name.as_deref(), Some("b"));
-    let wrong = [option("name", "a"), option("iodepht", "3")];
-    let trouble =
-        read_around(&wrong, &[], &|_| Vec::new(), &Test).map_or_else(|e| e.to_string(), |j| panic!("{j:?}"));
-    assert!(trouble.contains("--> command line:1:10") && trouble.contains("type iodepth"), "{trouble}");
-    let file = Piece::File { name: "f.fio".into(), text: "[f]\nsize=1m\n".into() };
-    let two = [option("name", "a"), option("size", "1m"), file];
-    let two = read_around(&two, &[], &|_| Vec::new(), &Test).unwrap_or_else(|e| panic!("{e}"));
+    let trouble = |line: &str| read_line(&words(line)).map_or_else(|e| e.to_string(), |j| panic!("{j:?}"));
+    let wrong = trouble("--name=a --iodepht=3");
+    assert!(wrong.contains("--> command line:1:10") && wrong.contains("type iodepth"), "{wrong}");
+    let writes = trouble(&format!("{two} --readonly"));
+    assert!(writes.contains("rw=write") && writes.contains("--readonly is said"), "{writes}");
+    let two = read_line(&words("f.fio --name=a --size=1m")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(two.phases.len(), 2, "a further file waits for what stands before it");
+}
+
+#[test]
+fn job_files_are_shown_as_one_line_that_a_shell_takes() {
+    let text =
+        "[global]\nrw=randread\nstonewall\n[one job]\nfilename=a b\n[two]\nblocksize=4k\ndescription=it's\n";
+    let mut line = CommandLine::of_file("x.fio", text);
+    let shown = |line: &CommandLine| as_one_line(line).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        shown(&line),
+        r"fio --rw=randread --stonewall --name='one job' --filename='a b' --name=two --bs=4k --description='it'\''s'"
+    );
+    line.sections.push("two".into());
+    assert!(!shown(&line).contains("one job"));
 }
 
 #[test]

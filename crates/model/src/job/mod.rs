@@ -23,7 +23,7 @@ pub use kind::Kind;
 pub use order::{Order, Pattern, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
-pub use stream::{Clones, FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
+pub use stream::{Advice, Clones, FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -40,6 +40,9 @@ pub struct Stream {
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
     pub cache: Cache,
+    /// What the kernel is told about the order of accesses through the page cache; nothing where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// How many operations one call submits and waits for.
     pub batch: Batch,
     /// When operations are submitted.
@@ -99,6 +102,16 @@ pub enum Clones {
     Own,
 }
 
+/// What the kernel is told about the order of accesses (`posix_fadvise(2)`), which decides how far it reads ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// In order: it reads twice as far ahead.
+    Sequential,
+    /// In no order: it reads nothing ahead.
+    Random,
+}
+
 /// Where threads and their memory are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
@@ -124,6 +137,7 @@ impl Stream {
             engine: engine.into(),
             options: Options::new(),
             cache: Cache::Direct,
+            advice: None,
             batch: Batch { submit: 1, complete: 1 },
             pace: Pace::Closed,
             flush: None,

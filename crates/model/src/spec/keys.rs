@@ -649,6 +649,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.cache, parsers::cache(t))),
     )
     .elsewhere(&[fio("direct", "1", |t| foreign::fio_direct(t, "direct", "buffered")), fio("buffered", "1", |t| foreign::fio_direct(t, "buffered", "direct")), fio("sync", "1", foreign::fio_sync), diskspd("S", "h", foreign::diskspd_cache)]),
+    key(
+        "advice",
+        Group::What,
+        "WORD",
+        "What the kernel is told about the order of accesses through the page cache, and so how far it reads ahead: sequential or random [default: nothing]",
+        &[Run, Limit, Sweep],
+        Set::Stream(|s, t| put(&mut s.advice, parsers::advice(t))),
+    )
+    .elsewhere(&[fio("fadvise_hint", "sequential", same)]),
 ];
 
 fn put<T>(slot: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
@@ -763,6 +772,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("arrivals", _) => "constant",
             ("clones", _) => "own",
             ("cache", _) => "mmap",
+            ("advice", _) => "random",
             ("until", _) => "steady",
             ("fail-if", _) => "p99>10ms",
             (_, "KEY=VALUE,...") => "bs=4k",

@@ -25,8 +25,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Sharing, Sizes, Start,
-    StopRule,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Sharing, Sizes,
+    Start, StopRule,
 };
 
 /// A job as it was asked for.
@@ -118,6 +118,8 @@ pub struct StreamSpec {
     pub clones: Option<Clones>,
     /// Open flags.
     pub cache: Option<Cache>,
+    /// What the kernel is told about the order of accesses.
+    pub advice: Option<Advice>,
     /// How operations are handed over.
     pub batch: Option<Batch>,
     /// Arrivals per second of an open loop.

@@ -5,7 +5,7 @@
 use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
-use crate::job::{Arrivals, Batch, Cache, Clones, Create, Filling, Options, Sharing};
+use crate::job::{Advice, Arrivals, Batch, Cache, Clones, Create, Filling, Options, Sharing};
 
 impl Rw {
     /// All of them with their words, which are those of fio.
@@ -86,6 +86,21 @@ pub fn of_clones(clones: Clones) -> &'static str {
 }
 
 const CLONES: [(&str, Clones); 2] = [("same", Clones::Same), ("own", Clones::Own)];
+
+/// What the kernel is told about the order of accesses.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn advice(text: &str) -> Result<Advice, String> {
+    word(text, &ADVICE)
+}
+
+/// How that is typed.
+pub fn of_advice(advice: Advice) -> &'static str {
+    ADVICE.iter().find(|(_, known)| *known == advice).map_or("", |(word, _)| word)
+}
+
+const ADVICE: [(&str, Advice); 2] = [("sequential", Advice::Sequential), ("random", Advice::Random)];
 
 /// A file that is made where it is missing: its size, and what is in it.
 ///

@@ -3,7 +3,7 @@
 //! For: which formats there are. Not for: what a format is ([`crate::format`]).
 
 mod csv;
-mod fio;
+pub(crate) mod fio;
 pub(crate) mod json;
 mod markdown;
 mod text;

@@ -46,6 +46,11 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
 }
 
 impl Job<'_> {
+    /// Its own name where it was given one: fio calls jobs by that alone, whatever runs before or beside.
+    pub(super) fn name(&self) -> &str {
+        if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
+    }
+
     /// Figures of a direction.
     pub(super) fn direction(&self, kind: Kind) -> Direction {
         Direction::of(self.seen, kind)

@@ -48,7 +48,7 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     let mut out = Map::new();
     let options: Map<String, Value> =
         options::options(job).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    out.insert("jobname".into(), job.result.name.clone().into());
+    out.insert("jobname".into(), job.name().to_owned().into());
     out.insert("groupid".into(), job.group.into());
     out.insert("error".into(), job.error().into());
     // Nothing is left to do.

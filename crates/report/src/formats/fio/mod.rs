@@ -17,12 +17,16 @@ mod terse;
 
 use crate::format::{Content, Format, Style, Writer};
 use model::report::Report;
+pub use normal::verdict;
 use std::io::{self, Write};
 
 /// The version whose formats these are, as programs expect it.
-const VERSION: &str = "fio-3.33";
+pub const VERSION: &str = "fio-3.33";
 
-pub(super) static NORMAL: Format = format("fio", "txt", Content::Text, "as fio prints it", normal::write);
+/// The name of the format that is its text.
+pub const NAME: &str = "fio";
+
+pub(super) static NORMAL: Format = format(NAME, "txt", Content::Text, "as fio prints it", normal::write);
 pub(super) static JSON: Format =
     format("fio-json", "json", Content::Json, "as fio's JSON", |r, _, to| json::write(r, false, to));
 pub(super) static JSON_PLUS: Format =

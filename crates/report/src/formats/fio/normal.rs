@@ -8,7 +8,7 @@ use super::ended::{ctime, ended};
 use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
 use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, numbers, options};
-use crate::format::Style;
+use crate::format::{Detail, Style};
 use crate::worst::{first, rest};
 use model::distribution::Distribution;
 use model::finding::Severity;
@@ -25,8 +25,8 @@ const SHARES_OF_A_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
 
-/// Writes it.
-pub(super) fn write(report: &Report, _: Style, to: Out) -> io::Result<()> {
+/// Writes it; in brief as fio does, without what fathom says of it.
+pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
     let jobs = jobs(report);
     begin(&jobs, to)?;
     let when = ended(report, &jobs).map_or_else(String::new, |at| format!(": {}", ctime(&at)));
@@ -37,7 +37,7 @@ pub(super) fn write(report: &Report, _: Style, to: Out) -> io::Result<()> {
         of_group(&jobs, group, to)?;
     }
     of_disks(&jobs, to)?;
-    verdict(report, to)
+    if style.detail == Detail::Brief { Ok(()) } else { write!(to, "\n{}", verdict(report)) }
 }
 
 /// What fio says before it measures.
@@ -46,7 +46,7 @@ fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
         let stream = job.stream;
         let sizes = DIRECTIONS.map(|kind| format!("({}) {}", initial(kind), limits(stream, kind))).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
-        let (name, depth) = (&job.result.name, stream.depth);
+        let (name, depth) = (job.name(), stream.depth);
         writeln!(to, "{name}: (g={}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={depth}", job.group)?;
         if stream.workers > 1 {
             writeln!(to, "...")?;
@@ -92,7 +92,7 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
         -1 => "-1 (the run did not end in order)".to_owned(),
         number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
     };
-    let (name, group, workers) = (&job.result.name, job.group, job.stream.workers);
+    let (name, group, workers) = (job.name(), job.group, job.stream.workers);
     writeln!(to, "{name}: (groupid={group}, jobs={workers}): err={error}{when}")?;
     if job.seen.kinds.is_empty() {
         return Ok(());
@@ -287,12 +287,13 @@ fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
 }
 
 /// What fathom says of all that; behind what fio has, so that whoever reads that finds it in its place.
-fn verdict(report: &Report, to: Out) -> io::Result<()> {
-    writeln!(to, "\nfathom: {}  {}", report.verdict.word(), report.verdict_reason)?;
+pub fn verdict(report: &Report) -> String {
+    let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     for finding in first(report) {
         let severity = finding.severity.map_or("", Severity::word);
         let about = finding.about.join(", ");
-        writeln!(to, "  {} {} ({severity}) [{about}]: {}", finding.id, finding.name, finding.sentence)?;
+        lines.push(format!("  {} {} ({severity}) [{about}]: {}", finding.id, finding.name, finding.sentence));
     }
-    rest(report).map_or(Ok(()), |rest| writeln!(to, "  {rest}"))
+    lines.extend(rest(report).map(|rest| format!("  {rest}")));
+    lines.join("\n") + "\n"
 }

@@ -16,7 +16,7 @@ type Named = (&'static str, String);
 pub(super) fn options(job: &Job) -> Vec<Named> {
     let stream = job.stream;
     let mut out = vec![
-        ("name", job.result.name.clone()),
+        ("name", job.name().to_owned()),
         ("rw", rw(&stream.access).into()),
         ("ioengine", engine(&stream.engine).into()),
         ("iodepth", stream.depth.to_string()),

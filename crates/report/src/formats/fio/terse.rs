@@ -29,7 +29,7 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
             fields.push(VERSION.into());
         }
         // A name with a semicolon would move all fields behind it.
-        fields.push(job.result.name.replace(';', ","));
+        fields.push(job.name().replace(';', ","));
         fields.push(job.group.to_string());
         fields.push(job.error().to_string());
         for kind in DIRECTIONS.into_iter().filter(|k| *k != Kind::Trim || WITH_TRIMS.contains(&version)) {

@@ -1,0 +1,293 @@
+//! fio's command line: the words behind `fio`, as its getopt takes them.
+//!
+//! For: telling options of jobs, options of fio itself and job files apart, in any order. Not for: what options of jobs mean
+//! (`sections` and what follows), nor doing what is asked.
+
+use super::Piece;
+use super::help;
+use super::options::How::{Held, NoEffect, Only, Refused};
+use super::options::{self, OPTIONS};
+use super::own::{OWN, OwnOption};
+
+/// What is asked of fio.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ask {
+    /// To carry the jobs out.
+    #[default]
+    Measure,
+    /// To read the jobs, and say what is wrong with them.
+    Parse,
+    /// To write the jobs as one command line.
+    ShowCommand,
+    /// The version of fio whose language and formats these are.
+    Version,
+    /// To print a text of fio's own help.
+    Print(String),
+}
+
+/// A command line of fio's.
+#[derive(Clone, Debug, Default)]
+pub struct CommandLine {
+    /// What is asked.
+    pub ask: Ask,
+    /// Options of jobs in their order, and behind them the job files, which fio reads last.
+    pub pieces: Vec<Piece>,
+    /// The sections that are carried out; all where none is named.
+    pub sections: Vec<String>,
+    /// Whether a job that writes is refused.
+    pub readonly: bool,
+    /// What may be overwritten though fathom did not make it.
+    pub destroy: Vec<String>,
+    /// The file that the output goes to; standard output where none is named.
+    pub output: Option<String>,
+    /// What is written, in the order in which fio writes it: names that `--format` takes.
+    pub formats: Vec<&'static str>,
+    /// Whether progress is never shown.
+    pub quiet: bool,
+    /// What is told of options that change nothing.
+    pub remarks: Vec<String>,
+}
+
+/// Options of jobs of which the value may be left out; of any other it may be the next word.
+const SWITCHES: [&str; 12] = [
+    "bs_unaligned",
+    "norandommap",
+    "time_based",
+    "verify_only",
+    "exitall",
+    "exitall_on_error",
+    "stonewall",
+    "new_group",
+    "thread",
+    "group_reporting",
+    "zero_buffers",
+    "refill_buffers",
+];
+
+/// Which outputs were asked for, and in which version.
+struct Forms {
+    normal: bool,
+    terse: bool,
+    json: Option<&'static str>,
+    version: &'static str,
+}
+
+impl CommandLine {
+    /// A command line that names one job file of this text.
+    pub(super) fn of_file(name: &str, text: &str) -> Self {
+        Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
+    }
+
+    /// Reads the words behind `fio`; the text of a job file is had by its path.
+    ///
+    /// # Errors
+    /// What is wrong with a word, and what to type instead; why a job file cannot be read.
+    pub fn of(words: &[String], job_file: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, String> {
+        let mut line = Self::default();
+        let mut forms = Forms { normal: true, terse: false, json: None, version: "fio-terse" };
+        let mut files: Vec<&String> = Vec::new();
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            let bare =
+                word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|bare| !bare.is_empty());
+            let Some(bare) = bare.filter(|_| word != "--") else {
+                if word == "--" {
+                    files.extend(rest.by_ref());
+                } else {
+                    files.push(word);
+                }
+                continue;
+            };
+            let (said, value) =
+                bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
+            let name = completed(said);
+            let mut value_or_next = || {
+                let value = value.map(str::to_owned).or_else(|| rest.next().cloned());
+                value.ok_or_else(|| format!("--{name} has no value; type --{name}=VALUE"))
+            };
+            if let Some(option) = OWN.iter().find(|option| option.name == name) {
+                let may_stand_alone = matches!(name, "cmdhelp" | "enghelp" | "crctest");
+                let value = if option.value.is_some() && !may_stand_alone {
+                    value_or_next()?
+                } else {
+                    value.unwrap_or_default().to_owned()
+                };
+                line.say(option, &value, &mut forms)?;
+            } else {
+                let known = options::find(name).map(|option| option.name);
+                let value = match known {
+                    Some(known) if !SWITCHES.contains(&known) => value_or_next()?,
+                    _ => value.unwrap_or_default().to_owned(),
+                };
+                line.pieces.push(Piece::Option { name: name.to_owned(), value });
+            }
+        }
+        for name in files {
+            let text = job_file(name)?;
+            line.pieces.push(Piece::File { name: name.clone(), text });
+        }
+        line.formats = forms.names();
+        if line.pieces.is_empty() && line.ask == Ask::Measure {
+            return Err("there is no job; type the name of a job file, or --name=NAME with options behind it (fathom fio --help lists more)".into());
+        }
+        Ok(line)
+    }
+
+    /// Takes an option of fio itself.
+    fn say(&mut self, option: &OwnOption, value: &str, forms: &mut Forms) -> Result<(), String> {
+        let name = option.name;
+        match option.how {
+            Refused(why) | Only(_, why) => return Err(format!("--{name} cannot be carried out; {why}")),
+            NoEffect(why) => self.remarks.push(format!("--{name} changes nothing here: {why}")),
+            Held(_) => match name {
+                "parse-only" => self.ask = Ask::Parse,
+                "showcmd" => self.ask = Ask::ShowCommand,
+                "version" => self.ask = Ask::Version,
+                "help" => self.ask = Ask::Print(help::page()),
+                "cmdhelp" => self.ask = Ask::Print(help::of_option(value)?),
+                "enghelp" => self.ask = Ask::Print(help::of_engine(value)?),
+                "output" => self.output = Some(value.into()),
+                "minimal" => (forms.normal, forms.terse) = (false, true),
+                "append-terse" => forms.terse = true,
+                "output-format" => forms.say(value)?,
+                "terse-version" => forms.version = terse(value)?,
+                "eta" => self.quiet = is_never(value)?,
+                "readonly" => self.readonly = true,
+                "section" => self.sections.push(value.into()),
+                _ => self.destroy.push(value.into()),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Forms {
+    /// A list of outputs in place of what was asked for so far.
+    fn say(&mut self, list: &str) -> Result<(), String> {
+        (self.normal, self.terse, self.json) = (false, false, None);
+        for word in list.split(',') {
+            match word.trim() {
+                "normal" => self.normal = true,
+                "terse" | "minimal" => self.terse = true,
+                "json" => self.json = self.json.or(Some("fio-json")),
+                "json+" => self.json = Some("fio-json+"),
+                other => {
+                    return Err(format!(
+                        "--output-format={other}: there is no such output; type normal, terse, json or json+"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let terse = self.terse.then_some(self.version);
+        let normal = self.normal.then_some("fio");
+        [terse, self.json, normal].into_iter().flatten().collect()
+    }
+}
+
+fn terse(value: &str) -> Result<&'static str, String> {
+    match value {
+        "2" => Ok("fio-terse-2"),
+        "3" => Ok("fio-terse"),
+        "4" => Ok("fio-terse-4"),
+        "5" => Ok("fio-terse-5"),
+        _ => Err(format!("--terse-version={value}: there is no such version; type 2, 3, 4 or 5")),
+    }
+}
+
+fn is_never(value: &str) -> Result<bool, String> {
+    match value {
+        "never" => Ok(true),
+        "always" | "auto" => Ok(false),
+        _ => Err(format!("--eta={value}: progress is shown or not; type always, never or auto")),
+    }
+}
+
+/// The one name that a word begins, as getopt completes it; the word itself where there is none or more.
+fn completed(word: &str) -> &str {
+    if word == "h" {
+        return "help";
+    }
+    let own = OWN.iter().map(|option| option.name);
+    let of_jobs = OPTIONS.iter().flat_map(|option| option.aliases.iter().chain([&option.name]).copied());
+    let mut begun = own.chain(of_jobs).filter(|name| name.starts_with(word));
+    match (begun.clone().any(|name| name == word), begun.next(), begun.next()) {
+        (false, Some(only), None) => only,
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+fn line(words: &str) -> Result<CommandLine, String> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    CommandLine::of(&words, &|name| {
+        if name == "no.fio" { Err("it is not there".into()) } else { Ok(name.into()) }
+    })
+}
+
+#[cfg(test)]
+fn said(words: &str) -> Vec<String> {
+    let pieces = line(words).unwrap_or_else(|why| panic!("{words}: {why}")).pieces;
+    let said = pieces.into_iter().map(|piece| match piece {
+        Piece::File { name, .. } => name,
+        Piece::Option { name, value } => format!("{name}={value}"),
+    });
+    said.collect()
+}
+
+#[test]
+fn values_stand_behind_an_equals_sign_or_a_space_and_files_come_last() {
+    assert_eq!(
+        said("a.fio --name x --rw=randread -bs 4k --time_based --runtime=3 - --direct 1"),
+        ["name=x", "rw=randread", "bs=4k", "time_based=", "runtime=3", "direct=1", "a.fio", "-"]
+    );
+    // A switch takes no word behind it, but a value of its own.
+    assert_eq!(said("--group_reporting --stonewall=0 b.fio"), ["group_reporting=", "stonewall=0", "b.fio"]);
+    assert_eq!(said("-- --x.fio"), ["--x.fio"]);
+    // A word that nobody knows is told where options are, and swallows nothing.
+    assert_eq!(said("--iodepht x.fio"), ["iodepht=", "x.fio"]);
+}
+
+#[test]
+fn names_are_completed_where_only_one_begins_so() {
+    assert_eq!(completed("ioeng"), "ioengine");
+    assert_eq!(completed("rw"), "rw", "one that is a name is that one");
+    assert_eq!(completed("iodep"), "iodep", "several begin so");
+    assert_eq!(completed("xyzzy"), "xyzzy");
+    assert_eq!(line("-h").map(|l| l.ask), Ok(Ask::Print(help::page())));
+}
+
+#[test]
+fn outputs_are_in_the_order_in_which_fio_writes_them() {
+    let formats = |words: &str| line(&format!("{words} --name=x")).map(|l| l.formats);
+    assert_eq!(formats(""), Ok(vec!["fio"]));
+    assert_eq!(formats("--minimal --terse-version=5"), Ok(vec!["fio-terse-5"]));
+    assert_eq!(formats("--output-format=normal,json+,json,terse"), Ok(vec!["fio-terse", "fio-json+", "fio"]));
+    assert_eq!(formats("--append-terse --terse-version 2"), Ok(vec!["fio-terse-2", "fio"]));
+    for (words, cure) in [
+        ("--output-format=xml", "type normal, terse, json or json+"),
+        ("--terse-version=1", "type 2, 3, 4 or 5"),
+        ("--eta=soon", "type always, never or auto"),
+        ("--client=host", "leave it out"),
+        ("--output", "type --output=VALUE"),
+        ("--rw", "type --rw=VALUE"),
+        ("no.fio", "not there"),
+    ] {
+        let why = line(words).map_or_else(|why| why, |line| panic!("{words}: {line:?}"));
+        assert!(why.contains(cure), "{words}: {why}");
+    }
+    assert!(line("").is_err());
+}
+
+#[test]
+fn switches_are_options_and_no_option_of_fio_itself_is_one_of_jobs() {
+    for name in SWITCHES {
+        assert!(options::find(name).is_some_and(|option| option.name == name), "{name}");
+    }
+    for option in OWN {
+        assert!(options::find(option.name).is_none(), "{}", option.name);
+    }
+}

@@ -1,0 +1,111 @@
+//! `fathom fio`: a command line of fio's as a request.
+//!
+//! For: what fio's own options ask of this program. Not for: the language (crate `dialect`), nor fio's manners ([`crate::foreign`]).
+
+use super::job_file;
+use crate::failure::Failure;
+use crate::foreign::Manners;
+use crate::request::{JobSource, Request, Work};
+use crate::stdout;
+use dialect::Tool;
+use dialect::fio::{self, Ask, CommandLine};
+use model::name;
+use model::report::Report;
+use model::spec::{JobSpec, Rw};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// Names what may be overwritten, for command lines that cannot be changed.
+const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
+/// A job file that is read from standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Carry out job files and command lines of fio: the same options, output, files and exit codes.
+///
+/// `fathom fio --help` lists its options, and docs/fio.md what becomes of each option of a job. fathom called by the name fio is
+/// this command.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// What would be typed behind `fio`
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Args {
+    /// What was said; `None` where only something was to be printed, which is done.
+    ///
+    /// # Errors
+    /// A usage failure that names the option, or the place in a job file.
+    pub fn request(self) -> Result<Option<(Request, Manners)>, Failure> {
+        let words: Vec<String> = self.words.iter().map(name::text).collect();
+        let line = CommandLine::of(&words, &text).map_err(Failure::Usage)?;
+        let pointed = |trouble| job_file::pointed(&trouble);
+        match &line.ask {
+            Ask::Print(text) => stdout::text(text).map(|()| None),
+            Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
+            Ask::ShowCommand => {
+                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(pointed)?)).map(|()| None)
+            }
+            Ask::Parse => fio::read(&line, &crate::plan::problems).map(|_| None).map_err(pointed),
+            Ask::Measure => {
+                let job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
+                let manners = manners(&line, &job);
+                Ok(Some((request(line, job), manners)))
+            }
+        }
+    }
+}
+
+/// The text of a job file.
+fn text(path: &str) -> Result<String, String> {
+    let text = if path == STANDARD_INPUT { job_file::typed() } else { job_file::text(&name::path(path)) };
+    text.map_err(|failure| failure.words().to_owned())
+}
+
+fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
+    let formats = line.formats.iter().filter_map(|name| report::find::<Report>(name)).collect();
+    let files = line.pieces.iter().filter_map(|piece| match piece {
+        fio::Piece::File { name, .. } => Some(name::path(name)),
+        fio::Piece::Option { .. } => None,
+    });
+    Manners {
+        formats,
+        output: line.output.as_deref().map(name::path),
+        job_files: files.collect(),
+        remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
+        // fio shows progress where somebody watches, and nothing beside its JSON.
+        quiet: line.quiet || !line.formats.contains(&report::FIO) || !std::io::stderr().is_terminal(),
+    }
+}
+
+fn request(line: CommandLine, mut job: JobSpec) -> Request {
+    // As fio measures: once, whatever others do meanwhile.
+    job.runs = Some(1);
+    job.attempts = Some(1);
+    let allowed = std::env::var_os(DESTROY_VARIABLE).map(|list| allowed(&list, &job));
+    Request {
+        command: std::env::args_os().map(name::text).collect(),
+        work: Work::Job,
+        job,
+        source: Some(JobSource::CommandOf(Tool::Fio)),
+        flags: Vec::new(),
+        targets: Vec::new(),
+        destroy: line.destroy.into_iter().chain(allowed.into_iter().flatten()).collect(),
+        hook: None,
+        against: None,
+        fail_if_slower: None,
+        keep: true,
+        expect_device: None,
+    }
+}
+
+/// What of a list of paths this job would overwrite: the list may be set for many.
+fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
+    let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
+    let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
+    let targets: Vec<&String> = streams.flat_map(|stream| &stream.target).collect();
+    let is_target = |path: &Path| targets.iter().any(|target| name::path(target) == path);
+    std::env::split_paths(list).filter(|path| is_target(path)).map(name::text).collect()
+}

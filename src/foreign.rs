@@ -1,0 +1,114 @@
+//! Foreign manners: measuring as another tool does, and answering as it does.
+//!
+//! For: its output where it puts it, nothing beside that where programs read it, and its exit codes, which no verdict changes. Not for:
+//! what was asked ([`crate::cli`]), nor its formats (crate `report`).
+
+use crate::failure::Failure;
+use crate::output::{Outlet, Replace, Rules};
+use crate::request::Request;
+use crate::show::{Showing, judge};
+use crate::spared::Spared;
+use crate::{history, plan, run, stderr, stdout};
+use model::name;
+use model::report::Report;
+use report::{Detail, Format, Style};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit code of fio after a signal.
+const INTERRUPTED: u8 = 128;
+
+/// How the answer is given.
+#[derive(Clone, Debug)]
+pub struct Manners {
+    /// What is written, in this order.
+    pub formats: Vec<&'static Format>,
+    /// The file that it goes to; standard output where there is none.
+    pub output: Option<PathBuf>,
+    /// What was read of the user's, and so is never written over.
+    pub job_files: Vec<PathBuf>,
+    /// What is told before it begins, beside text alone.
+    pub remarks: Vec<String>,
+    /// No progress.
+    pub quiet: bool,
+}
+
+impl Manners {
+    /// Whether people read the answer.
+    fn is_text(&self) -> bool {
+        self.formats.iter().any(|format| format.name == report::FIO)
+    }
+}
+
+/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as of fio.
+pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
+    let done = said.and_then(|said| match said {
+        Some((request, manners)) => measure(&request, &manners),
+        None => Ok(ExitCode::SUCCESS),
+    });
+    done.unwrap_or_else(|failure| {
+        failure.tell();
+        match failure {
+            Failure::Interrupted => ExitCode::from(INTERRUPTED),
+            _ => ExitCode::FAILURE,
+        }
+    })
+}
+
+fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
+    for remark in manners.remarks.iter().filter(|_| manners.is_text()) {
+        stderr::say(&format!("fathom: {remark}"));
+    }
+    let (plan, machine) = plan::plan(request)?;
+    let mut spared = Spared::of(&plan, &machine.places);
+    for file in &manners.job_files {
+        spared.add(file, "a job file of this call");
+    }
+    let rules = Rules { flag: "--output", spared, replace: Replace::Text };
+    let outlet = manners.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let seen = run::measure((plan, machine), request.keep, manners.quiet)?;
+    let record = seen.session.record()?;
+    let kept = seen.session.is_kept().then(|| seen.session.path());
+    let words = kept.map(history::said).unwrap_or_default();
+    // Every format tells the same.
+    let report = judge(&record, kept, words, &Showing::plain(report::TEXT));
+    if kept.is_some() {
+        history::remember();
+    }
+    write(&report, manners, outlet.as_ref().map(|outlet| (outlet, &rules)))?;
+    let failed =
+        seen.failed || report.results.iter().filter_map(|r| r.seen.as_ref()).any(|s| !s.errors.is_empty());
+    Ok(match (seen.interrupted, failed) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (_, true) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Writes all formats one behind another, and what fathom makes of it beside them where people read it.
+fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Result<(), Failure> {
+    let style = Style { detail: Detail::Brief, ..Style::default() };
+    match to {
+        Some((outlet, rules)) => {
+            let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
+            let bytes = all.collect::<Result<Vec<_>, _>>()?.concat();
+            outlet.write(&bytes, rules).map_err(|why| instead(&why, report))?;
+        }
+        None => {
+            for format in &manners.formats {
+                stdout::report(format, report, style).map_err(|why| instead(&why, report))?;
+            }
+        }
+    }
+    if manners.is_text() {
+        stderr::say(report::fio_verdict(report).trim());
+    }
+    Ok(())
+}
+
+/// Where the figures are that could not be written.
+fn instead(why: &Failure, report: &Report) -> Failure {
+    let session = report.session.as_deref();
+    let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
+    Failure::Refused(format!("{}{}", why.words(), kept.unwrap_or_default()))
+}
