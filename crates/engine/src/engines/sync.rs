@@ -27,17 +27,17 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     },
     EngineOption {
         name: NEW,
-        about: "before the first write cut the file off and give it its length again, as a new file has it",
+        about: "before the run cut the file off and give it its length again, as a new file has it",
         number: Number::No,
     },
     EngineOption {
         name: FALLOCATE,
-        about: "the same, and allocate the whole file at once (fallocate)",
+        about: "the same, and before the first write allocate the whole file at once (fallocate)",
         number: Number::No,
     },
     EngineOption {
         name: GROW,
-        about: "before the first write cut the file off, so that it grows by what is written, as a copy does",
+        about: "before the run cut the file off, so that it grows by what is written, as a copy does",
         number: Number::No,
     },
 ];
@@ -57,9 +57,8 @@ struct Around {
     /// Bytes to ask for ahead, and what was asked for of each file.
     ahead: Option<u64>,
     asked: Vec<Range<u64>>,
-    /// How a file becomes new, and its length until it did.
-    renewal: Renewal,
-    old: Vec<Option<u64>>,
+    /// Bytes to allocate of each file before its first write; `None` once that is done, and where nothing is.
+    to_allocate: Vec<Option<u64>>,
 }
 
 /// What becomes of a file before it is written.
@@ -83,10 +82,11 @@ impl Call for Sync {
         }
         let ways = [(NEW, Renewal::Length), (FALLOCATE, Renewal::Blocks), (GROW, Renewal::Nothing)];
         let way = ways.into_iter().rev().find(|(name, _)| has(name)).map(|(_, way)| way);
-        let lengths = if way.is_some() { lengths(spec)? } else { vec![None; spec.files.len()] };
+        let to_allocate = spec.files.iter().map(|f| way.map_or(Ok(None), |way| renewed(&f.file, way)));
+        let to_allocate = to_allocate.collect::<io::Result<Vec<_>>>()?;
         let used: Vec<String> = spec.options.keys().cloned().collect();
-        let (renewal, asked) = (way.unwrap_or(Renewal::Length), vec![0..0; spec.files.len()]);
-        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, asked, renewal, old: lengths }));
+        let asked = vec![0..0; spec.files.len()];
+        let around = (!used.is_empty()).then(|| Box::new(Around { ahead, asked, to_allocate }));
         let arena = Arena::new(spec.slots(), spec.slot_bytes as usize)?;
         let call = Self { arena, targets: Targets::take(spec)?, around };
         Ok((call, Granted { used, fallbacks: Vec::new() }))
@@ -130,8 +130,8 @@ impl Around {
 
     #[cold]
     fn before_write(&mut self, file: &File, op: &Op) -> io::Result<()> {
-        let Some(bytes) = self.old[op.file as usize].take() else { return Ok(()) };
-        renew(file, bytes, self.renewal)
+        let Some(bytes) = self.to_allocate[op.file as usize].take() else { return Ok(()) };
+        Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
     }
 }
 
@@ -148,28 +148,19 @@ fn ask(file: &File, op: &Op, window: u64, asked: &mut Range<u64>) -> io::Result<
     Ok(())
 }
 
-/// Gives all blocks of a file back.
-#[cold]
-fn renew(file: &File, bytes: u64, renewal: Renewal) -> io::Result<()> {
-    file.set_len(0)?;
-    match renewal {
-        Renewal::Length => file.set_len(bytes),
-        Renewal::Blocks => Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?),
-        Renewal::Nothing => Ok(()),
-    }
-}
-
-/// Lengths of files that can become new.
-fn lengths(spec: &WorkerSpec) -> io::Result<Vec<Option<u64>>> {
-    let of = |file: &File| {
-        let about = file.metadata()?;
-        if about.is_file() {
-            return Ok(Some(about.len()));
-        }
+/// Gives all blocks of a file back before the run: who makes a file new has none to give back, so that is no part of its time.
+/// Gives the bytes that are to be allocated before its first write, which is.
+fn renewed(file: &File, way: Renewal) -> io::Result<Option<u64>> {
+    let about = file.metadata()?;
+    if !about.is_file() {
         let why = format!(
             "options {NEW}, {FALLOCATE} and {GROW} are for files: a device has no blocks to give back so"
         );
-        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-    };
-    spec.files.iter().map(|f| of(&f.file)).collect()
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    file.set_len(0)?;
+    if way != Renewal::Nothing {
+        file.set_len(about.len())?;
+    }
+    Ok((way == Renewal::Blocks).then(|| about.len()))
 }
