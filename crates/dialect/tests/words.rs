@@ -2,7 +2,8 @@
 //!
 //! For: files outside this crate that would go stale. Not for: the language itself (unit tests).
 
-use dialect::fio::options::{How, OPTIONS};
+use dialect::fio::options::{FioOption, How, OPTIONS};
+use dialect::fio::own::{OWN, OwnOption};
 use dialect::job::parse;
 use model::spec::keys::{Group, KEYS};
 use model::spec::line::LINE_KEYS;
@@ -41,6 +42,7 @@ fn the_document_names_every_key_as_it_is() {
 
 #[test]
 fn the_document_says_what_becomes_of_every_option_of_fio() {
+    holds("docs/fio.md", "<!-- own options -->\n", &own_options());
     holds("docs/fio.md", "<!-- options -->\n", &options());
 }
 
@@ -73,11 +75,30 @@ fn the_jobs_in_the_document_are_jobs() {
     }
 }
 
-/// The table of fio's options.
+/// The table of options of jobs.
 fn options() -> String {
+    let row = |option: &FioOption| {
+        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
+        let names: Vec<String> = names.map(|n| format!("`{n}`")).collect();
+        (names.join(", "), option.how)
+    };
+    table(OPTIONS.iter().map(row))
+}
+
+/// The table of options of fio itself.
+fn own_options() -> String {
+    let row = |option: &OwnOption| {
+        let value = option.value.map_or_else(String::new, |value| format!("={value}"));
+        (format!("`--{}{value}`", option.name).replace('|', "\\|"), option.how)
+    };
+    table(OWN.iter().map(row))
+}
+
+/// Options with what becomes of each.
+fn table(rows: impl Iterator<Item = (String, How)>) -> String {
     let mut out = String::from("\n| option | here | what becomes of it |\n|---|---|---|\n");
-    for option in OPTIONS {
-        let (word, about) = match option.how {
+    for (names, how) in rows {
+        let (word, about) = match how {
             How::Held(about) => ("held", about.to_owned()),
             How::NoEffect(why) => ("no effect", why.to_owned()),
             How::Only(values, why) => {
@@ -86,9 +107,7 @@ fn options() -> String {
             }
             How::Refused(why) => ("refused", why.to_owned()),
         };
-        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
-        let names: Vec<String> = names.map(|n| format!("`{n}`")).collect();
-        out += &format!("| {} | {word} | {} |\n", names.join(", "), about.replace('|', "\\|"));
+        out += &format!("| {names} | {word} | {} |\n", about.replace('|', "\\|"));
     }
     out + "\n"
 }

@@ -162,5 +162,5 @@ fn renewed(file: &File, way: Renewal) -> io::Result<Option<u64>> {
     if way != Renewal::Nothing {
         file.set_len(about.len())?;
     }
-    Ok((way == Renewal::Blocks).then(|| about.len()))
+    Ok((way == Renewal::Blocks).then_some(about.len()))
 }
