@@ -5,9 +5,13 @@
 use crate::disk::Disk;
 use crate::stage::skip;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where the controllers of version 1 are, on machines that have them.
 const ROOT: &str = "/sys/fs/cgroup";
+
+/// So that each has a name of its own, whatever stories run side by side.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A group of one controller, gone with the story.
 pub(crate) struct Group(PathBuf);
@@ -28,7 +32,8 @@ impl Group {
             skip(&format!("there is no cgroup controller at {}", controller.display()));
             return None;
         }
-        let group = Self(controller.join(format!("it-{}", std::process::id())));
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let group = Self(controller.join(format!("it-{}-{number}", std::process::id())));
         std::fs::create_dir_all(&group.0).unwrap();
         Some(group)
     }

@@ -56,6 +56,7 @@ mod sustained;
 mod sweep;
 mod tables;
 mod trace;
+mod turns;
 mod verify;
 mod widths;
 mod winners;

@@ -2,15 +2,14 @@
 //!
 //! For: stories that read as such. Not for: block devices and file systems ([`crate::disk`]).
 
+use crate::turns::Turn;
 use serde_json::Value;
-use std::any::Any;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -25,14 +24,12 @@ const SHORT_WATCH: &str = "100ms";
 /// Columns in which all tables fit.
 const WIDE: &str = "200";
 
-static MACHINE: RwLock<()> = RwLock::new(());
-
 /// A directory of its own on a disk, and the machine to itself unless it was made for less.
 pub(crate) struct Stage {
     dir: TempDir,
     /// Whether the idle machine is watched as long as for users.
     watches: bool,
-    _machine: Box<dyn Any>,
+    _turn: Turn,
 }
 
 /// What came of running the program.
@@ -76,24 +73,29 @@ pub(crate) fn is_root() -> bool {
 impl Stage {
     /// For a story that judges speed or counters of the whole machine, or takes something from it.
     pub(crate) fn new() -> Self {
-        Self::holding(Box::new(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+        Self::holding(Turn::alone())
     }
 
     /// For a story that is about the idle watch, or about what others do to the disk.
     pub(crate) fn watching() -> Self {
-        Self { watches: true, ..Self::new() }
+        Self::new().watching_as_for_users()
     }
 
     /// For a story that others of this kind cannot disturb: what is done, refused, written or counted of its own, and no speed.
     pub(crate) fn beside_others() -> Self {
-        Self::holding(Box::new(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+        Self::holding(Turn::beside_others())
     }
 
-    fn holding(machine: Box<dyn Any>) -> Self {
+    /// The same stage, where the program watches what others do for as long as for users.
+    pub(crate) fn watching_as_for_users(self) -> Self {
+        Self { watches: true, ..self }
+    }
+
+    fn holding(turn: Turn) -> Self {
         // Not /tmp, which is memory on many machines; not the build directory, which others may not enter.
         let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        Self { dir, watches: false, _machine: machine }
+        Self { dir, watches: false, _turn: turn }
     }
 
     fn set_watch(&self, command: &mut Command) {
@@ -105,6 +107,11 @@ impl Stage {
     /// A path below the stage's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// What its directory is called, as no other stage is.
+    pub(crate) fn name(&self) -> String {
+        self.dir.path().file_name().unwrap().to_string_lossy().into_owned()
     }
 
     /// An empty directory.

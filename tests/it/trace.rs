@@ -60,7 +60,8 @@ pub(crate) struct Trace {
 impl Trace {
     /// Begins to watch devices by their kernel names; `None`, and said, where the kernel cannot trace.
     pub(crate) fn of(stage: &Stage, devices: &[&str]) -> Option<Self> {
-        let (dir, name) = (stage.folder("tracing"), format!("fathom-it-{}", std::process::id()));
+        // As the stage is called, which no other one is.
+        let (dir, name) = (stage.folder("tracing"), stage.name());
         let script = "trap '' INT TERM; mount -t tracefs none \"$1\" && cd \"$1/instances\" && mkdir \"$2\" || exit; \
             echo ready; cat; echo 0 >\"$2/tracing_on\"; rmdir \"$2\"";
         let room = Room::keep(Command::new("sh").args(["-c", script, "sh"]).arg(&dir).arg(&name))?;

@@ -1,0 +1,69 @@
+//! Turns: which stories run at once.
+//!
+//! For: the machine to itself for a story that judges speed or counters, and all others side by side before. Not for: what a story
+//! finds on its stage ([`crate::stage`]).
+//! Threads wait here, not at the runner of the tests: it starts stories in the order of their names, so that those that wait for
+//! the machine would keep the others from starting. Every story has a thread, as `./test` runs them.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Stories at once for each processor; they mostly wait for storage.
+const FOR_EACH_PROCESSOR: usize = 2;
+
+/// Who has the machine, and who waits for it.
+static NOW: Mutex<Now> = Mutex::new(Now { alone: false, beside: 0, wait_beside: 0 });
+static CHANGED: Condvar = Condvar::new();
+
+struct Now {
+    alone: bool,
+    beside: usize,
+    /// They go before those that want it alone, so that the machine is full until it is divided no more.
+    wait_beside: usize,
+}
+
+/// A story's turn, until it is dropped.
+pub(crate) struct Turn {
+    alone: bool,
+}
+
+impl Turn {
+    /// With nobody else.
+    pub(crate) fn alone() -> Self {
+        let mut now = lock();
+        while now.alone || now.beside > 0 || now.wait_beside > 0 {
+            now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
+        }
+        now.alone = true;
+        Self { alone: true }
+    }
+
+    /// Side by side with others of this kind.
+    pub(crate) fn beside_others() -> Self {
+        let width = FOR_EACH_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
+        let mut now = lock();
+        now.wait_beside += 1;
+        while now.alone || now.beside >= width {
+            now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
+        }
+        now.wait_beside -= 1;
+        now.beside += 1;
+        Self { alone: false }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut now = lock();
+        if self.alone {
+            now.alone = false;
+        } else {
+            now.beside -= 1;
+        }
+        drop(now);
+        CHANGED.notify_all();
+    }
+}
+
+fn lock() -> MutexGuard<'static, Now> {
+    NOW.lock().unwrap_or_else(PoisonError::into_inner)
+}
