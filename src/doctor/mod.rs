@@ -17,6 +17,7 @@ mod rights;
 use crate::failure::Failure;
 use crate::{stderr, stdout};
 use model::diagnosis::{Diagnosis, FORMAT, Group, Look};
+use model::units::show_ns;
 use observation::Observation;
 use report::{Format, Style};
 use std::io::IsTerminal;
@@ -38,7 +39,10 @@ pub struct Request {
 /// Where the target cannot be looked at, or is neither a directory, a file nor a block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching for {} s what others do ...", observation::WATCH.as_secs()));
+        stderr::say(&format!(
+            "watching for {} what others do ...",
+            show_ns(observation::watch_time().as_nanos() as f64)
+        ));
     }
     let seen = observation::look(&request.target)?;
     stdout::report(request.format, &diagnose(seen), Style::default())?;

@@ -3,6 +3,7 @@
 //! For: one value that every answer is made from. Not for: answers.
 
 use crate::failure::Failure;
+use crate::plan::idle_watch;
 use machine::error::MachineError;
 use machine::others::{Busy, Processes};
 use machine::rights::{self, Rights};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 use sys::clock::Clock;
 
 /// How long it is watched what others do: long enough to see what writes once a second, short enough to be waited for.
-pub(super) const WATCH: Duration = Duration::from_secs(3);
+const WATCH_NS: u64 = 3_000_000_000;
 /// Dirty bytes of a file up to which its extents are looked at: the kernel writes them first, which takes time and is not ours
 /// to cause. 16 MiB are written in a tenth of a second by any disk.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
@@ -129,7 +130,7 @@ pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
     let handle = file.as_ref().ok();
     let before = Processes::look(&root);
     let start = watch.take(Moment::IdleStart, &[handle], false);
-    std::thread::sleep(WATCH);
+    std::thread::sleep(watch_time());
     let dirty = dirty_bytes(&start);
     let mut end = watch.take(Moment::IdleEnd, &[handle], dirty <= MOST_DIRTY_BYTES);
     let after = Processes::look(&root);
@@ -137,6 +138,11 @@ pub(super) fn look(said: &Path) -> Result<Observation, Failure> {
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
     Ok(Observation { path, kind, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+}
+
+/// How long it is watched what others do.
+pub(super) fn watch_time() -> Duration {
+    Duration::from_nanos(idle_watch::at_most_ns(WATCH_NS))
 }
 
 fn kind(said: &Path, facts: &Metadata) -> Result<Kind, Failure> {

@@ -8,6 +8,7 @@ mod cycle;
 mod ends;
 mod engine;
 mod gate;
+pub(crate) mod idle_watch;
 mod job_file;
 mod kept;
 mod layers;
@@ -37,7 +38,7 @@ use model::plan::{LatencyTarget, MAKING_NS, Plan, Role, Strategy, Target};
 use model::spec::limits::MAX_TIME_NS;
 use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 use model::study::Study;
-use model::units::{parse_duration_ns, show_bytes, show_ns};
+use model::units::{show_bytes, show_ns};
 use origins::Origins;
 use std::borrow::Cow;
 use stream::Draft;
@@ -51,10 +52,6 @@ const RUN_TIMES_NS: (u64, u64) = (3_000_000_000, 250_000_000);
 const LIMIT_TIMES_NS: (u64, u64) = (2_000_000_000, 250_000_000);
 /// The same of `api`, whose runs mostly end by their bytes; from the first one on, because the files are cold.
 const API_TIMES_NS: (u64, u64) = (2_000_000_000, 0);
-/// Idle watch before the first run.
-const BASELINE_NS: u64 = 1_000_000_000;
-/// For fathom's own tests: a shorter one, where a test is not about it.
-const BASELINE_VARIABLE: &str = "FATHOM_TEST_IDLE";
 /// Share of memory that buffers may take.
 const BUFFER_SHARE: u64 = 2;
 
@@ -108,7 +105,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         seed,
         seed_again,
         cold,
-        baseline_ns: if touched { idle_watch_ns(request, &mut origins) } else { 0 },
+        baseline_ns: if touched { idle_watch::before_runs_ns(request, &mut origins) } else { 0 },
         making_ns: if is_quick { quick::MAKING_NS } else { MAKING_NS },
         quick_ns: is_quick.then_some(quick::ROWS_UNTIL_NS),
         origins: origins.into_all(),
@@ -150,20 +147,6 @@ fn is_cold(
     let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
     origins.fixed("cold", words, &from);
     cold
-}
-
-/// How long the idle machine is watched. What shortens it is told like any other setting.
-fn idle_watch_ns(request: &Request, origins: &mut Origins) -> u64 {
-    let usual = match (&request.work, &request.source) {
-        (Work::Profile(BenchSpec { quick: true, .. }), _) => quick::WATCH_NS,
-        // Nobody waits for another tool before it begins.
-        (_, Some(JobSource::CommandOf(_))) => return 0,
-        _ => BASELINE_NS,
-    };
-    let said = std::env::var(BASELINE_VARIABLE).ok().and_then(|words| parse_duration_ns(&words).ok());
-    let Some(ns) = said.filter(|ns| *ns < usual) else { return usual };
-    origins.fixed("idle watch", &show_ns(ns as f64), BASELINE_VARIABLE);
-    ns
 }
 
 fn title(request: &Request) -> String {
