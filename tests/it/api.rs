@@ -110,7 +110,7 @@ fn system_calls_are_those_that_strace_counts() {
     if tool(&[&"strace", &"-V"]).is_err() {
         return skip("there is no strace");
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     let names = "pread,fread 64K,BufReader";
     let mut command =

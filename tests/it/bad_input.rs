@@ -177,7 +177,7 @@ fn a_check_that_there_is_not_is_answered_with_the_nearest() {
 
 #[test]
 fn the_defaults_of_help_are_those_that_are_taken() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for command in [
         "run",

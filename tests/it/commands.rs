@@ -23,7 +23,7 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(free) = Device::on(&stage.file("free", 8), Image::Direct) else { return };
     let words = "devices --format json";
     let shown = device(&stage.fathom(words, nothing()), free.name());
@@ -57,7 +57,7 @@ fn a_loop_device_is_shown_with_its_file_and_whoever_mounts_it() {
 
 #[test]
 fn devices_need_no_rights() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom_as_nobody("devices", nothing());
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
     let count = names(Path::new("/sys/class/block")).len();

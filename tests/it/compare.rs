@@ -36,7 +36,7 @@ fn finding<'v>(comparison: &'v Value, id: &str) -> &'v Value {
 
 #[test]
 fn what_cannot_be_told_does_not_pass_a_gate() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let once = ["a.json", "b.json"].map(|name| simulated(&stage, "--depth 4 --runs 1", name));
     let out = compare(&stage, once[0].to_str().unwrap(), once[1].to_str().unwrap(), "--fail-if-slower 5%");
     assert!(out.code == Some(4) && out.stdout.starts_with("INCONCLUSIVE  Whether it is slower"), "{out:?}");
@@ -50,7 +50,7 @@ fn what_cannot_be_told_does_not_pass_a_gate() {
 
 #[test]
 fn the_same_thing_twice_is_the_same_in_every_form() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let a = simulated(&stage, "--depth 4 --runs 5", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 5", "b.json");
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
@@ -80,7 +80,7 @@ fn the_same_thing_twice_is_the_same_in_every_form() {
 
 #[test]
 fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let four = simulated(&stage, "--depth 4 --runs 5", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 5", "eight.json");
     let (four, eight) = (four.to_str().unwrap(), eight.to_str().unwrap());
@@ -112,7 +112,7 @@ fn other_work_is_refused_by_name_and_compared_where_that_is_accepted() {
 
 #[test]
 fn three_runs_tell_no_difference_and_say_how_many_would() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let four = simulated(&stage, "--depth 4 --runs 3", "four.json");
     let eight = simulated(&stage, "--depth 8 --runs 3", "eight.json");
     let words = "--accept E14 --format json";
@@ -124,7 +124,7 @@ fn three_runs_tell_no_difference_and_say_how_many_would() {
 
 #[test]
 fn several_sessions_are_one_side() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     for name in ["1.json", "2.json", "3.json", "4.json"] {
         simulated(&stage, "--depth 4 --runs 3", name);
     }
@@ -188,7 +188,7 @@ fn each_of_several_is_compared_with_the_first_in_one_table() {
 
 #[test]
 fn the_page_cache_is_not_compared_with_the_device() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     let measured = |cache: &str| {
         let report = stage.path(&format!("{cache}.json"));
@@ -244,7 +244,7 @@ fn a_throttled_side_fails_the_gate_and_is_named() {
 
 #[test]
 fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let a = simulated(&stage, "--depth 4 --runs 1", "a.json");
     let b = simulated(&stage, "--depth 4 --runs 1", "b.json");
     let empty = stage.path("empty.json");

@@ -46,7 +46,7 @@ fn probe(record: &Record) -> Option<&Result<Probe, String>> {
 
 #[test]
 fn everything_that_checks_ask_for_is_in_the_session_file() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
     let record = record(&stage.path("xdg"));
     everything_is_there(&record);
@@ -64,7 +64,7 @@ fn a_user_without_rights_has_reasons_and_no_failure() {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder_of_nobody("place");
     let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
     stage.fathom_as_nobody(words, &folder);
@@ -73,7 +73,7 @@ fn a_user_without_rights_has_reasons_and_no_failure() {
 
 #[test]
 fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let path = stage.path("zeros");
     std::fs::write(&path, vec![0; 8 << 20]).unwrap();
     std::fs::File::open(&path).unwrap().sync_all().unwrap();
@@ -87,7 +87,7 @@ fn zeros_are_seen_before_anything_is_measured_and_what_is_not_read_is_not_probed
 
 #[test]
 fn evidence_inside_windows_can_be_left_out_to_measure_its_cost() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let words = "run --rw randread --size 16m --time 700ms --runs 1 --quiet --test-hook no-evidence";
     stage.fathom(words, &stage.folder("place"));
     let record = record(&stage.path("xdg"));

@@ -31,7 +31,7 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
     let memory = in_memory(&disk, 320);
@@ -76,7 +76,7 @@ fn without_proc_or_with_nonsense_in_it_nothing_is_valid() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     for script in [
         "mount -t tmpfs none /proc",
@@ -128,7 +128,7 @@ fn operations_that_the_queue_splits_are_not_counted_twice() {
 
 #[test]
 fn a_few_operations_or_a_millisecond_are_no_rate() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     for words in ["--rw randread --limit-iops 1 --time 100ms", "--rw randread --time 1ms"] {
         let words = format!("run {words} --warmup 0 --runs 3 --quiet --format json");
@@ -145,7 +145,7 @@ fn a_loop_device_that_begins_within_a_block_is_misaligned() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     // A disk whose blocks are 4 KiB, made of a file.
     let Some(below) = Device::new(&stage, 128, Image::Buffered) else { return };
     fill(&below.image, 128);
@@ -263,7 +263,7 @@ const ANSWERS: &str = "#include <stddef.h>\n#include <string.h>\n#include <sys/t
 
 #[test]
 fn reads_that_never_reach_the_kernel_have_no_number() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 64);
     let (source, library) = (stage.path("answers.c"), stage.path("answers.so"));
     std::fs::write(&source, ANSWERS).unwrap();
@@ -286,12 +286,19 @@ fn reads_that_never_reach_the_kernel_have_no_number() {
     }
 }
 
+/// The program, in the midst of its run.
+fn started(mut running: Running) -> Running {
+    running.until_it_says("run 1 of");
+    std::thread::sleep(Duration::from_secs(1));
+    running
+}
+
 #[test]
 fn a_file_that_is_changed_while_it_is_read_is_found() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     for (script, id) in [
         ("fallocate --punch-hole --offset 0 --length 32m data", "A04"),
@@ -301,9 +308,8 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
     ] {
         let file = disk.file("data", 64);
         disk.sh("sync");
-        let words = "run --rw randread --depth 4 --time 4s --warmup 0 --runs 1 --quiet --format json";
-        let running = disk.start(&stage, words, &file);
-        std::thread::sleep(Duration::from_secs(2));
+        let words = "run --rw randread --depth 4 --time 3s --warmup 0 --runs 1 --attempts 1 --format json";
+        let running = started(disk.start(&stage, words, &file));
         disk.sh(script);
         let report = running.end().report();
         report.must_say(id, "finding");
@@ -315,9 +321,8 @@ fn a_file_that_is_changed_while_it_is_read_is_found() {
     report.must_say("A23", "holds");
 
     // Reads beyond the end of a file that is cut off fail, and end the run.
-    let running =
-        disk.start(&stage, "run --rw randread --time 4s --warmup 0 --runs 1 --quiet --format json", &file);
-    std::thread::sleep(Duration::from_secs(2));
+    let words = "run --rw randread --time 3s --warmup 0 --runs 1 --attempts 1 --format json";
+    let running = started(disk.start(&stage, words, &file));
     disk.sh("truncate -s 32m data");
     let report = running.end().report();
     assert_eq!(

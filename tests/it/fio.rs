@@ -20,7 +20,7 @@ fn fio_with(stage: &Stage, words: &str, set: &[(&str, &str)]) -> Outcome {
 
 #[test]
 fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let file = stage.path("mine.fio");
     let text = format!(

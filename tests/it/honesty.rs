@@ -11,7 +11,7 @@ const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
 
 #[test]
 fn a_seed_typed_twice_draws_the_same_offsets_twice() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let file = stage.file("data", 16);
     let drawn = |seed: u32| {
         let words =
@@ -62,7 +62,7 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
 
 #[test]
 fn a_virtual_machine_is_told_from_one_of_metal() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let report = stage.fathom(&format!("run --rw randread {SHORT}"), &stage.file("data", 16)).report();
     let virtual_one = std::fs::read_to_string("/proc/cpuinfo").unwrap().contains("hypervisor");
     report.must_say("D18", if virtual_one { "finding" } else { "holds" });
@@ -131,7 +131,7 @@ fn an_allocated_and_never_written_file_has_no_number() {
 }
 
 fn hollow(scene: &Scene) {
-    let Some(out) = scene.tell(&Stage::watching()) else { return };
+    let Some(out) = scene.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("A04", "finding");
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)));
@@ -140,7 +140,7 @@ fn hollow(scene: &Scene) {
 
 #[test]
 fn memory_is_called_memory() {
-    let Some(out) = scene::MEMORY.tell(&Stage::watching()) else { return };
+    let Some(out) = scene::MEMORY.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("A11", "finding");
     assert!(report.name().contains("memory"), "{}", report.name());
@@ -149,7 +149,7 @@ fn memory_is_called_memory() {
 
 #[test]
 fn a_loop_device_on_a_cached_image_is_found_out() {
-    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::watching()) else { return };
+    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("A12", "finding");
     assert!(report.name().contains("cache below loop"), "{}", report.name());
@@ -158,7 +158,7 @@ fn a_loop_device_on_a_cached_image_is_found_out() {
 
 #[test]
 fn counters_that_are_switched_off_are_no_pass() {
-    let Some(out) = scene::UNCOUNTED.tell(&Stage::watching()) else { return };
+    let Some(out) = scene::UNCOUNTED.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     let blind = report.must_say("A13", "not_checked");
     assert!(blind["sentence"].as_str().unwrap().contains("iostats"), "{blind:#}");
@@ -177,7 +177,7 @@ fn others_on_the_same_disk_are_noticed() {
 
 #[test]
 fn an_engine_that_does_one_at_a_time_cannot_claim_a_depth() {
-    let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::watching()) else { return };
+    let Some(out) = scene::WITHOUT_DEPTH.tell(&Stage::beside_others()) else { return };
     let report = out.report();
     report.must_say("B05", "finding");
     let name = report.name();

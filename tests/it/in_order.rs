@@ -61,7 +61,7 @@ fn inside(stage: &Stage, (disk, group): &(Disk, Group), words: &str) -> Outcome 
 
 #[test]
 fn iops_doubles_upward_from_512_bytes_with_32_threads() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let list = stage.fathom("sweep --preset iops --engine sim --list", nothing());
     let lines: Vec<&str> = list.stdout.lines().collect();
     assert_eq!(lines.first(), Some(&"randread 1 x 512 B direct, sim, 32 workers"), "{list:?}");
@@ -156,7 +156,7 @@ fn iops_ends_where_a_quarter_of_the_threads_is_not_served_in_a_second() {
 
 #[test]
 fn iops_goes_on_where_it_was_interrupted() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let words = "sweep --preset iops --engine null --bs 512..8k --time 1s --seed 3";
     let mut running = stage.start(words, nothing());
     running.until_it_says("cell 3 of at most 5");
@@ -176,7 +176,7 @@ fn iops_goes_on_where_it_was_interrupted() {
 
 #[test]
 fn pts_goes_round_until_the_tracked_cell_is_steady() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let words = "sweep --preset pts --engine sim --bs 4k,512 --time 5ms --quiet";
     let list = stage.fathom("sweep --preset pts --engine sim --list", nothing());
     assert_eq!(list.stdout.lines().count(), 7 * 8, "{list:?}");
@@ -199,7 +199,7 @@ fn pts_goes_round_until_the_tracked_cell_is_steady() {
 
 #[test]
 fn pts_on_a_file_is_written_twice_over_before_its_rounds() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let small = "--size 16m --time 200ms --quiet --format json";
     let out = stage.fathom(&format!("sweep --preset pts-latency --bs 4k --mix 100,0 {small}"), &folder);
@@ -277,7 +277,7 @@ fn several_numbers_of_threads_make_a_surface() {
 
 #[test]
 fn what_does_not_go_with_an_order_is_refused() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     for (words, code, must) in [
         ("--preset iops --rw randwrite", 2, "--pattern"),

@@ -81,7 +81,7 @@ fn a_device_below_is_read_where_the_file_is_stored_and_not_at_its_first_bytes() 
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     // All of the image that is not in the file system's use was never written, and its first MiB is before the device.
     let image = stage.path("image");
     std::fs::File::create(&image).unwrap().set_len(321 << 20).unwrap();
@@ -100,7 +100,7 @@ fn where_a_file_system_does_not_tell_its_blocks_the_row_says_so() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "btrfs", Image::Direct) else { return };
     let words = format!("layers --rw randread --size 64m {SHORT} --format json");
     let report = disk.fathom(&stage, &words, &disk.dir).report().0;
@@ -117,7 +117,7 @@ fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let words = format!("run --rw randread --bs 8k --depth 4 --size 64m {SHORT} --format json");
     let out = disk.fathom(&stage, &words, &disk.dir);
@@ -139,7 +139,7 @@ fn the_ledger_names_every_layer_and_agrees_where_nothing_is_cached() {
 
 #[test]
 fn the_page_cache_is_accepted_by_the_command_itself_and_that_is_said() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let out = stage.fathom(&format!("layers --rw randread --size 64m {SHORT} --format json"), &dir);
     let report = out.report();
@@ -158,7 +158,7 @@ fn a_device_of_yours_is_read_only_unless_it_is_named() {
     if !is_root() {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
     crate::stage::fill(&device.image, 64);
     let before = device.checksum();
@@ -180,7 +180,7 @@ fn a_device_of_yours_is_read_only_unless_it_is_named() {
 
 #[test]
 fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let file = stage.file("mine", 64);
     let before = std::fs::read(&file).unwrap();
     let named = |destroy: &str| {
@@ -198,7 +198,7 @@ fn a_file_of_yours_is_written_when_it_is_named_as_it_was_typed() {
 
 #[test]
 fn what_cannot_be_compared_is_refused_with_words_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let dir = stage.folder("place");
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("layers {words}"), &dir);

@@ -16,7 +16,7 @@ fn a_user_without_rights_gets_a_whole_bench() {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder_of_nobody("own");
     let words = "bench --profile real --size 64m --time 300ms --warmup 50ms --runs 3 --quiet --format json";
     let out = stage.fathom_as_nobody(words, &folder);
@@ -36,7 +36,7 @@ fn what_was_measured_before_a_kill_can_be_shown_and_no_file_is_left() {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let mut running = disk.start(&stage, LONG, &disk.dir);
     running.until_it_says("run 3 of");
@@ -59,7 +59,7 @@ fn a_run_killed_where_files_must_have_names_leaves_one_that_the_next_run_names()
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let (real, dir) = (stage.folder("real"), stage.folder("shown"));
     // Shows a directory through FUSE, which has no files without a name.
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
@@ -109,7 +109,7 @@ fn a_termination_keeps_what_was_measured() {
 }
 
 fn interrupted_by(signal: Signal) {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let mut running = stage.start(LONG, &folder);
     running.until_it_says("run 3 of");
@@ -127,7 +127,7 @@ fn interrupted_by(signal: Signal) {
 
 #[test]
 fn an_interrupt_before_anything_was_measured_leaves_nothing() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let mut running = stage.start("run --size 2g", &folder);
     running.until_it_says("preparing");
@@ -139,7 +139,7 @@ fn an_interrupt_before_anything_was_measured_leaves_nothing() {
 
 #[test]
 fn a_fault_in_a_worker_is_named() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let words = "run --rw randread --size 64m --test-hook panic-worker --quiet --format json";
     let out = stage.fathom(words, &folder);
@@ -166,7 +166,7 @@ fn stalled(engine: &str) {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let Some(disk) = Disk::slow(&stage, "dies 200") else { return };
     let report = stage.path("report.json");
     let words = format!(
@@ -189,7 +189,7 @@ fn stalled(engine: &str) {
 
 #[test]
 fn a_file_that_a_killed_run_left_is_named_and_stays_the_users_to_remove() {
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let folder = stage.folder("left");
     // Above the largest process id that Linux gives, so nobody holds it.
     let dead = folder.join(".fathom-test-4194999-00000000000000ff.tmp");

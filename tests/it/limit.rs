@@ -55,7 +55,7 @@ fn true_load(services: u32) -> f64 {
 }
 
 fn on_a_simulated_device(words: &str, time: &str) -> Report {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("limit --time {time} --warmup 100ms --seed 7 --quiet --format json {words}");
     let out = stage.fathom(&words, Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
@@ -183,7 +183,7 @@ fn a_promise_fails_where_an_open_loop_beside_it_sees_it_fail() {
 
 #[test]
 fn what_makes_no_curve_is_refused_with_words_to_type() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let refused = |words: &str, expected: &str| {
         let Outcome { code, stderr, .. } = stage.fathom(&format!("limit --quiet {words}"), Path::new(""));
         assert!(code == Some(2) && stderr.contains(expected), "{words}: {code:?} {stderr}");
@@ -221,7 +221,7 @@ fn an_interrupted_curve_keeps_the_loads_that_were_measured() {
 
 #[test]
 fn the_plan_says_how_many_places_the_open_loop_has() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let out = stage.fathom("limit --engine sim --depth 16 --p99.9 2ms --explain", Path::new(""));
     assert_eq!(out.code, Some(0), "{out:?}");
     for words in ["512 in flight", "p99.9 within 2.00 ms", "poisson", "loads"] {

@@ -63,7 +63,7 @@ fn a_quick_look_takes_ten_seconds_and_claims_no_more_than_it_can() {
 
 #[test]
 fn the_same_tests_on_two_targets_are_compared_row_by_row() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let (a, b) = (stage.folder("one"), stage.folder("two"));
     let words =
         "bench --profile peak --size 16m --time 100ms --warmup 0 --runs 4 --attempts 1 --quiet --compare";

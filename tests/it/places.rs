@@ -148,7 +148,7 @@ fn a_sweep_of_a_disk_keeps_its_ledger_and_names_the_page_cache() {
 
 #[test]
 fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     if !is_root() {
         return;
     }
@@ -177,7 +177,7 @@ fn a_sweep_of_memory_says_so_and_asks_for_no_direct_io() {
 
 #[test]
 fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     if !is_root() {
         return;
     }
@@ -187,7 +187,7 @@ fn a_sweep_of_an_encrypting_program_says_what_lies_between() {
 
 #[test]
 fn a_sweep_over_the_network_says_so() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     if !is_root() {
         return;
     }
@@ -210,7 +210,7 @@ fn elsewhere(stage: &Stage, disk: &Disk, name: &str, why: &str) {
 
 #[test]
 fn interfaces_on_a_disk_are_told_with_what_it_moved() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     if !is_root() {
         return;
     }
@@ -228,7 +228,7 @@ fn interfaces_on_a_disk_are_told_with_what_it_moved() {
 
 #[test]
 fn interfaces_on_memory_have_no_direct_ones_and_no_cold_start() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     if !is_root() {
         return;
     }

@@ -40,20 +40,20 @@ fn a_throttle_that_begins_in_mid_run_is_a_cliff_above_the_device() {
 
 #[test]
 fn direct_writes_through_a_data_journal_are_called_what_they_are() {
-    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::watching()) else { return };
+    let Some(report) = scene::JOURNALLED.must_be_seen(&Stage::beside_others()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
 fn data_that_compress_are_found_out_on_btrfs_in_the_file_and_in_the_writes() {
-    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::watching()) else { return };
+    let Some(report) = scene::COMPRESSED.must_be_seen(&Stage::beside_others()) else { return };
     let found = |id| report.says(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
 fn an_overlay_is_named_and_followed_to_its_disk() {
-    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::watching()) else { return };
+    let Some(report) = scene::OVERLAY.must_be_seen(&Stage::beside_others()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -65,7 +65,7 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let (real, shown) = (stage.folder("real"), stage.folder("shown"));
     let script = "bindfs -f \"$1\" \"$2\" & while kill -0 $! && ! mountpoint -q \"$2\"; do sleep 0.05; done; \
                   mountpoint -q \"$2\" || exit 1; echo ready; cat; umount --lazy \"$2\"; kill $!; wait";
@@ -82,10 +82,10 @@ fn a_file_system_that_a_program_serves_is_no_local_disk() {
 #[test]
 fn syncs_that_never_reach_the_device_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_seen(&Stage::watching()) else { return };
+        let Some(report) = scene.must_be_seen(&Stage::new()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
-    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::watching()) else { return };
+    let Some(honest) = scene::SYNCED.must_be_seen(&Stage::new()) else { return };
     assert!(!honest.says("C01", "finding") && !honest.name().contains("not durable"), "{honest:#?}");
 }
 

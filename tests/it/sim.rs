@@ -65,7 +65,7 @@ fn a_device_that_never_changes_is_steady_from_a_minute_on_and_unproven_before() 
 
 #[test]
 fn half_a_percent_more_than_is_served_is_an_overload() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     // Four servers of 100 us serve 40,000 a second.
     let said = |rate: u32, seconds: u32| {
         let words = format!(

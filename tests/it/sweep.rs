@@ -29,7 +29,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn ccsio_has_285_cells_and_names_the_15_that_it_skips() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let list = stage.fathom("sweep --preset ccsio --list", &folder);
     let skipped = stage.fathom("sweep --preset ccsio --skipped", &folder);
@@ -214,7 +214,7 @@ fn places_named_as_an_axis_are_measured_alone() {
 
 #[test]
 fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("{SIM} --rw read,randwrite --bs 4k,8k --depth 2,4 --exhaustive --runs 4");
     let sweep = sweep(&stage.fathom(&words, nothing()));
     assert_eq!(sweep["search"], "exhaustive");
@@ -228,7 +228,7 @@ fn works_race_apart_and_an_exhaustive_search_measures_all_alike() {
 
 #[test]
 fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words = format!("{SIM} --rw read,write --bs 4k..64k --depth 1..8 --exhaustive --runs 1");
     let once = stage.fathom(&words, nothing()).report().0;
     for (at, work) in ["read", "write"].into_iter().enumerate() {
@@ -249,7 +249,7 @@ fn a_cell_measured_once_may_win_and_one_cell_wins_nothing() {
 
 #[test]
 fn the_text_says_who_wins_and_draws_the_map() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let words =
         "sweep --engine sim --rw read --bs 4k..32k --depth 1..64 --memory 1m --time 100ms --quiet --verbose";
     let out = stage.fathom(words, nothing());
@@ -295,7 +295,7 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
 
 #[test]
 fn a_killed_sweep_goes_on_too() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("place");
     let words = "sweep --rw read --bs 64k..256k --depth 1,2 --size 32m --time 250ms";
     let mut running = stage.start(words, &folder);

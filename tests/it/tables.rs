@@ -55,7 +55,7 @@ fn sessions_stand_as_rows_and_results_of_one_work_as_columns() {
 
 #[test]
 fn a_device_has_the_row_of_its_newest_session() {
-    let stage = Stage::new();
+    let stage = Stage::beside_others();
     let folder = stage.folder("here");
     for _ in 0..2 {
         let words = "run --rw randread --size 16m --time 50ms --warmup 0 --runs 1 --quiet";

@@ -141,20 +141,30 @@ fn extents(text: &str) -> Vec<Extent> {
 
 /// Tells a story on a device itself, and on a file of ext4.
 fn on_both(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device, Storage::ext4], words, story);
+    on(&[Storage::device, Storage::ext4], Stage::beside_others, words, story);
 }
 
 /// Tells a story on a device itself. A file system would only move the offsets, and split what lies across two extents.
 fn on_device(words: &str, story: impl Fn(&[Request])) {
-    on(&[Storage::device], words, story);
+    on(&[Storage::device], Stage::beside_others, words, story);
 }
 
-fn on(storages: &[fn(&Stage) -> Option<Storage>], words: &str, story: impl Fn(&[Request])) {
+/// The same where nobody else keeps the program from its times.
+fn on_device_alone(words: &str, story: impl Fn(&[Request])) {
+    on(&[Storage::device], Stage::new, words, story);
+}
+
+fn on(
+    storages: &[fn(&Stage) -> Option<Storage>],
+    stage: fn() -> Stage,
+    words: &str,
+    story: impl Fn(&[Request]),
+) {
     if !is_root() {
         return;
     }
     for storage in storages {
-        let stage = Stage::watching();
+        let stage = stage();
         let Some(storage) = storage(&stage) else { return };
         let Some(trace) = Trace::of(&stage, &[storage.name()]) else { return };
         story(&storage.requests(&stage, &trace, &format!("run {words}")));

@@ -70,7 +70,7 @@ fn on_two(words: &str, story: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let Some(Storage::Device(one)) = Storage::device(&stage) else { return };
     let image = stage.path("second");
     std::fs::File::create(&image).unwrap().set_len(TARGET_MIB as u64 * MIB).unwrap();
@@ -124,7 +124,7 @@ fn a_flush_comes_behind_every_so_many_writes() {
     if !is_root() {
         return;
     }
-    let stage = Stage::watching();
+    let stage = Stage::beside_others();
     let Some(Storage::Device(device)) = Storage::device(&stage) else { return };
     let Some(trace) = Trace::of(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");
