@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Sharing,
-    Sizes, Steps, Stream, SyncCall,
+    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Positions,
+    Sharing, Sizes, Steps, Stream, SyncCall,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers};
 use model::units::{show_bytes, show_ns};
@@ -156,11 +156,13 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let default = Sizes::Fixed(if rw.is_random() { 4096 } else { 1 << 20 });
     let default = PerKind::all(default);
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
+    origins.note("--positions", spec.positions, |p| parsers::of_positions(*p).into());
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think, |t| show_ns(*t as f64));
     Line {
         weight: 100,
         order,
+        positions: spec.positions.unwrap_or_default(),
         mix,
         sizes,
         align_bytes: spec.align.unwrap_or(0),
@@ -180,6 +182,7 @@ fn line(spec: &LineSpec) -> Line {
     Line {
         weight: spec.share,
         order,
+        positions: Positions::default(),
         mix: spec.mix,
         sizes,
         align_bytes: spec.align,

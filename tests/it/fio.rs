@@ -48,6 +48,28 @@ fn a_job_file_of_fio_makes_its_files_and_touches_each_block_once() {
 }
 
 #[test]
+fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
+    let stage = Stage::beside_others();
+    for (mine, depth, block) in [("psync", 1, 4096), ("libaio --direct=1", 8, 8192)] {
+        let file = stage.path("mixed");
+        std::fs::write(&file, vec![0; 4 << 20]).unwrap();
+        let words = format!(
+            "--name=m --rw=readwrite --size=4m --bs={block} --ioengine={mine} --iodepth={depth} --output-format=json --filename={}",
+            file.display()
+        );
+        let out = fio_with(&stage, &words, &[("FATHOM_DESTROY", file.to_str().unwrap())]);
+        assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+        let json: Value = serde_json::from_str(&out.stdout).unwrap();
+        let bytes = |kind: &str| json["jobs"][0][kind]["io_bytes"].as_u64().unwrap() as usize;
+        assert_eq!(bytes("read") + bytes("write"), 4 << 20, "together they are the size");
+        let data = std::fs::read(&file).unwrap();
+        let first_untouched = data.chunks(block).position(|b| b.iter().all(|byte| *byte == 0)).unwrap();
+        assert_eq!(first_untouched * block, bytes("write"), "the writes stand one behind another");
+        assert!(data[bytes("write")..].iter().all(|byte| *byte == 0), "and nowhere else");
+    }
+}
+
+#[test]
 fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
     let stage = Stage::beside_others();
     let file = stage.path("mine.fio");

@@ -6,8 +6,8 @@
 
 use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
 use model::job::{
-    Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Sharing, Sizes, Start, Steps, Stream,
-    SyncCall, Zone, ZoneSize,
+    Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Positions, Sharing, Sizes, Start, Steps,
+    Stream, SyncCall, Zone, ZoneSize,
 };
 use model::payload::Maker;
 use std::hint::black_box;
@@ -22,6 +22,7 @@ fn line(order: Order, read_percent: u8) -> Line {
     Line {
         weight: 100,
         order,
+        positions: Positions::default(),
         mix: Mix { read_percent, trim_percent: 0 },
         sizes: PerKind::all(size),
         align_bytes: 0,

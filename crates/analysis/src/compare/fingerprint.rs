@@ -112,6 +112,9 @@ fn order(line: &Line) -> String {
     {
         words += &format!(", workers from {}", of_start(steps.start));
     }
+    if line.positions == model::job::Positions::Own {
+        words += ", a position for each direction";
+    }
     if line.align_bytes > 0 {
         words += &format!(", aligned to {}", show_block(line.align_bytes));
     }

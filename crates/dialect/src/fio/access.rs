@@ -4,7 +4,7 @@
 
 use super::jobs::{Fault, Job};
 use super::value::triplet;
-use model::job::{Mix, Order, PerKind, Sizes};
+use model::job::{Mix, Order, PerKind, Positions, Sizes};
 use model::spec::limits::{MAX_BLOCK_BYTES, MAX_SPLIT};
 use model::spec::{Rw, StreamSpec, order};
 
@@ -46,22 +46,17 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
     let (word, number) = text.split_once(':').unwrap_or((text, ""));
     let fault = |why: &str| Err(job.fault("rw", why));
     let rw = match word {
-        "rw" | "readwrite" => {
-            return fault(
-                "in a sequential mix fio goes on from the last read and from the last write, and fathom from the last operation; type rw=randrw, or a job of reads and one of writes",
-            );
-        }
+        "readwrite" => Rw::Rw,
         "trimwrite" | "randtrimwrite" => {
             return fault(
                 "a write does not follow each trim here; type rw=randtrim, or `fathom run --rw randrw --mix 0/50/50`",
             );
         }
-        "randrw" => Rw::Randrw,
         _ => match Rw::WORDS.iter().find(|(known, _)| *known == word) {
             Some((_, rw)) => *rw,
             None => {
                 return fault(
-                    "it is no direction; type read, write, trim, randread, randwrite, randrw or randtrim",
+                    "it is no direction; type read, write, rw, trim, randread, randwrite, randrw or randtrim",
                 );
             }
         },
@@ -105,6 +100,9 @@ pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), F
     } else {
         steps(job, way, &sizes, stream)?;
     }
+    // Each direction goes on from its own last operation, where any goes on at all.
+    let goes_on = matches!(stream.random, None | Some(Order::Mixed(_)));
+    stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
     stream.bs = Some(sizes);
     Ok(())
 }
@@ -296,10 +294,9 @@ fn steps(job: &Job, way: &Way, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) 
         hole if hole > 0 => stream.hole = Some(hole.unsigned_abs()),
         back => {
             // From the end of an operation so far back, so from its start so far less its size.
-            let size = used(sizes, way)
-                .next()
-                .filter(|s| matches!(s, Sizes::Fixed(_)))
-                .map(|s| u64::from(s.least()));
+            let mut all = used(sizes, way);
+            let size = all.next().filter(|s| matches!(s, Sizes::Fixed(_)) && all.all(|other| other == *s));
+            let size = size.map(|s| u64::from(s.least()));
             let stride = size.and_then(|size| back.unsigned_abs().checked_sub(size)).filter(|s| *s > 0);
             let (Some(size), Some(stride)) = (size, stride) else {
                 return Err(job.fault("rw", "it does not go backwards; type a number above the size of an operation, such as rw=read:-8k with bs=4k"));

@@ -351,6 +351,12 @@ fn ends(
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let amount =
         job.bytes("io_size")?.filter(|a| *a > 0).or_else(|| size.filter(|_| each.is_some() && each != size));
+    let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
+    if one.positions.is_some() && (loops > 1 || passes_over) {
+        let option = if loops > 1 { "loops" } else { "io_size" };
+        let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
+        return Err(job.fault(option, why));
+    }
     match amount {
         Some(bytes) => {
             // An operation that would go beyond is not begun.

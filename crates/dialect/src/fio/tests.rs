@@ -6,7 +6,7 @@ use super::around::Around;
 use super::options::{How, OPTIONS};
 use super::{CommandLine, as_one_line, read_around};
 use crate::Trouble;
-use model::job::{Batch, Cache, Clones, Create, Filling, Mix, Order, PerKind, Sharing, Sizes};
+use model::job::{Batch, Cache, Clones, Create, Filling, Mix, Order, PerKind, Positions, Sharing, Sizes};
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// A machine of a test.
@@ -130,6 +130,15 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(mixed.mix, Some(Mix { read_percent: 30, trim_percent: 0 }), "what is said last holds");
     let sizes = mixed.bs.unwrap_or_else(|| panic!("no sizes"));
     assert_eq!((sizes.read, sizes.write), (Sizes::Fixed(4096), Sizes::Fixed(8192)));
+    let mix = |options: &str| (stream(options).rw, stream(options).positions);
+    assert_eq!(mix("rw=rw"), (Some(Rw::Rw), Some(Positions::Own)), "each direction on from its own");
+    assert_eq!(mix("rw=readwrite"), mix("rw=rw"));
+    assert_eq!(mix("rw=randrw norandommap percentage_random=9"), (Some(Rw::Randrw), Some(Positions::Own)));
+    assert_eq!((mix("rw=randrw").1, mix("rw=write").1), (None, None), "none goes on, or there is one");
+    assert_eq!(stream("rw=rw loops=2 time_based runtime=1").positions, Some(Positions::Own));
+    refused("rw=rw loops=2", &["loops=2", "begins again with both"]);
+    refused("rw=rw io_size=2m", &["io_size=2m", "time_based"]);
+    refused("rw=rw:-8k bs=4k,2k", &["backwards"]);
     let split = stream("rw=randwrite norandommap bssplit=4k/60:8k/:16k/");
     assert_eq!(split.bs.map(|b| b.write), Some(Sizes::Split(vec![(4096, 60), (8192, 20), (16384, 20)])));
     assert_eq!(stream("rw=read:512k bs=1m").hole, Some(512 << 10));
@@ -138,7 +147,6 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(stream("rw=read:-12k bs=4k").stride, Some(8192));
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
-    refused("rw=rw", &["last read", "type rw=randrw"]);
     refused("rw=randrw bssplit=4k/50:8k/50", &["each block once", "norandommap=1"]);
     refused("rw=randread:8", &["leave the number out"]);
     refused("rw=trimwrite", &["trim"]);

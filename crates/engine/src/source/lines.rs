@@ -5,7 +5,7 @@
 //! As in Iometer's access specifications: the line is drawn, then the direction, the size, the place. A line with a pause is
 //! kept for its burst. A reply is an operation in the opposite direction behind each; bursts do not count it, and trims have
 //! none. All lines of a lane share one position per target, so that sequential is always after the operation before;
-//! only lines whose workers interlock have one of their own, together.
+//! only lines whose workers interlock have one of their own, together, and directions may have one each.
 
 use super::common::Head;
 use super::draw::{Choice, Kinds, Lengths};
@@ -13,7 +13,7 @@ use super::next_offset::NextOffset;
 use super::span::{Span, Target};
 use super::walk::{Last, Walk};
 use super::{Op, Share, Source};
-use model::job::{self, Kind, Order, Sharing, Start, Steps};
+use model::job::{self, Kind, Order, Positions, Sharing, Start, Steps};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
@@ -41,13 +41,16 @@ pub(super) struct Line {
     burst: u32,
     pub(super) delay_ns: u64,
     pub(super) reply_bytes: u32,
+    /// Whether each direction goes on from its own last operation.
+    own: bool,
 }
 
 /// A target with the state of each line on it.
 pub(super) struct File {
     /// Its index among the worker's files.
     pub(super) index: u16,
-    last: Last,
+    /// By [`Line::position`].
+    last: [Last; 3],
     pub(super) places: Vec<Place>,
 }
 
@@ -71,7 +74,7 @@ enum Pick {
 struct Reply {
     line: usize,
     file: usize,
-    kind: Kind,
+    request: Kind,
 }
 
 impl Lines {
@@ -96,7 +99,7 @@ impl Lines {
             let places = told.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
             let index = u16::try_from(target.index)
                 .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
-            Ok::<File, String>(File { index, last: Last::NONE, places })
+            Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
         };
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker)?;
@@ -128,25 +131,28 @@ impl Lines {
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
         let size = u64::from(op.length);
+        let last = &mut file.last[line.position(op.kind)];
         let start = match place.next_offset.draw(place.span.align, size, &mut self.rng) {
             Some(start) => start,
-            None => place.walk.next(file.last, size),
+            None => place.walk.next(*last, size),
         };
-        file.last = Last::at(start, size);
+        *last = Last::at(start, size);
         op.offset = place.span.base + start;
         if line.reply_bytes > 0 && op.kind != Kind::Trim {
-            let kind = if op.kind == Kind::Read { Kind::Write } else { Kind::Read };
-            self.reply = Some(Reply { line: self.line, file: target, kind });
+            self.reply = Some(Reply { line: self.line, file: target, request: op.kind });
         }
         op
     }
 
-    fn answer(&mut self, Reply { line, file, kind }: Reply) -> Op {
+    fn answer(&mut self, Reply { line, file, request }: Reply) -> Op {
+        let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
         let length = self.rows[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
-        let start = place.walk.next(file.last, u64::from(length));
-        file.last = Last::at(start, u64::from(length));
+        // A reply goes on behind its request, from the position of that.
+        let last = &mut file.last[self.rows[line].position(request)];
+        let start = place.walk.next(*last, u64::from(length));
+        *last = Last::at(start, u64::from(length));
         Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
     }
 }
@@ -178,7 +184,19 @@ impl Line {
         ];
         // Without a pause a burst would only bind operations together that are to be drawn each for itself.
         let burst = if line.delay_ns > 0 { line.burst.max(1) } else { 1 };
-        Ok(Self { kinds, lengths, burst, delay_ns: line.delay_ns, reply_bytes: line.reply_bytes })
+        let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
+        Ok(Self { kinds, lengths, burst, delay_ns: line.delay_ns, reply_bytes: line.reply_bytes, own })
+    }
+
+    /// Index of the position that an operation of a kind goes on from.
+    #[inline]
+    fn position(&self, kind: Kind) -> usize {
+        if self.own { kind as usize } else { 0 }
+    }
+
+    /// Whether directions that go on each for itself, or pauses, or replies come between operations in order.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.own && self.reply_bytes == 0 && self.delay_ns == 0
     }
 
     /// The smallest size that is drawn, replies aside.
@@ -229,6 +247,12 @@ impl Place {
         // An alignment beyond all numbers leaves the first byte alone, as any beyond the span does.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
         let who = (share.worker, share.workers);
+        if line.own && steps.is_some_and(|s| s.start == Start::Interlocked) && share.workers > 1 {
+            return Err(
+                "workers that share one position cannot have one for each direction; choose another start"
+                    .into(),
+            );
+        }
         let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
         let fixed = least == most && line.reply_bytes == 0;
         let walk = Walk::new(span, steps, least, fixed, who, head);

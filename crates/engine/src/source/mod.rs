@@ -174,7 +174,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
     let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
     let [place] = file.places.as_slice() else { return None };
     let size = line.most();
-    if line.least() != size || line.reply_bytes > 0 || line.delay_ns > 0 {
+    if line.least() != size || !line.is_plain() {
         return None;
     }
     let first = Op { offset: place.span.base, length: size as u32, file: file.index, ..Op::NONE };

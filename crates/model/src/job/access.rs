@@ -3,7 +3,7 @@
 //! For: which blocks are touched, in which order, size and direction. Not for: when ([`super::pace`]).
 
 use super::kind::Kind;
-use super::order::{Order, Pattern, Steps};
+use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct Line {
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
+    /// Whether directions go on from one position or each from its own.
+    #[serde(default, skip_serializing_if = "Positions::is_default")]
+    pub positions: Positions,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
     /// Sizes of reads, writes and trims.
@@ -60,6 +63,7 @@ impl Access {
         let line = Line {
             weight: 100,
             order,
+            positions: Positions::default(),
             mix: Mix { read_percent, trim_percent: 0 },
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             align_bytes: 0,
@@ -166,7 +170,8 @@ impl Line {
                 sizes.push(words);
             }
         }
-        format!("{} {} {}", sizes.join("/"), self.order.words(), self.mix.words())
+        let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
+        format!("{} {} {}{apart}", sizes.join("/"), self.order.words(), self.mix.words())
     }
 }
 

@@ -20,7 +20,7 @@ pub use create::{Create, Filling};
 pub use data::Data;
 pub use flush::{Flush, SyncCall};
 pub use kind::Kind;
-pub use order::{Order, Pattern, Start, Steps, Zone, ZoneSize};
+pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{Advice, Clones, FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};

@@ -67,6 +67,17 @@ pub enum Start {
     Interlocked,
 }
 
+/// From which position an operation goes on that is not drawn anew, in a mix of directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// From the last operation, whatever its direction.
+    #[default]
+    Shared,
+    /// From the last operation of its own direction; all begin at the same place.
+    Own,
+}
+
 /// A zone of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Zone {
@@ -84,6 +95,13 @@ pub enum ZoneSize {
     Percent(f64),
     /// Bytes; the last zone may ask for more than is left, and gets the rest.
     Bytes(u64),
+}
+
+impl Positions {
+    /// Whether it is what nobody has to say.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Order {

@@ -3,6 +3,8 @@
 //! For: refusing a slip before it is taken for a setting that did something. Not for: what depends on the target, the
 //! machine or the engine, which the plan asks.
 
+mod order;
+
 use super::limits::{MAX_PHASES, MAX_STREAMS};
 use super::{JobSpec, Rw, StreamSpec};
 use crate::job::{Clones, Kind, Mix, Sharing};
@@ -164,6 +166,7 @@ impl StreamSpec {
             ("hole", self.hole.is_some()),
             ("backwards", self.backwards == Some(true)),
             ("start", self.start.is_some()),
+            ("positions", self.positions.is_some()),
             ("think", self.think.is_some()),
             ("burst", self.burst.is_some()),
         ];
@@ -201,46 +204,6 @@ impl StreamSpec {
                 way.word()
             );
             found.push(Problem::new(&["bs", "rw"], message));
-        }
-    }
-
-    fn check_order(&self, found: &mut Vec<Problem>) {
-        if !self.lines.is_empty() {
-            return;
-        }
-        let way = self.way();
-        if self.random.is_some() && !way.is_random() {
-            let message = format!(
-                "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
-                way.word(),
-                way.word()
-            );
-            found.push(Problem::new(&["random", "rw"], message));
-        }
-        let sequential = [
-            ("stride", self.stride.is_some()),
-            ("hole", self.hole.is_some()),
-            ("backwards", self.backwards == Some(true)),
-            ("start", self.start.is_some()),
-        ];
-        for (key, _) in sequential.into_iter().filter(|(_, said)| *said && way.is_random()) {
-            let plain = way.word().trim_start_matches("rand");
-            let message = format!(
-                "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
-                way.word()
-            );
-            found.push(Problem::new(&[key, "rw"], message));
-        }
-        if self.stride.is_some() && self.hole.is_some() {
-            let message = "{stride} and {hole} say the same distance in two ways; type one of them";
-            found.push(Problem::new(&["hole", "stride"], message.into()));
-        }
-        if self.clones.is_some() && self.start.is_some() {
-            let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
-            found.push(Problem::new(&["start", "clones"], message.into()));
-        } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
-            let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
-            found.push(Problem::new(&["start", "workers"], message.into()));
         }
     }
 
@@ -376,6 +339,8 @@ fn said(flags: &str) -> JobSpec {
 fn settings_that_go_together_are_let_through() {
     for flags in [
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
+        "rw~rw positions~own hole~4k",
+        "rw~randrw random~mixed:20 positions~own",
         "rw~read stride~8k start~same workers~2 backwards",
         "rw~randwrite zeros random~zipf:1.1 rate~5k arrivals~constant",
         "line~share=60,bs=4k line~share=40,bs=8k,mix=0 fdatasync~1",
@@ -405,6 +370,10 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("backwards", "backwards rw"),
         ("start~same rw~randwrite workers~2", "start rw"),
         ("start~same rw~write", "start workers"),
+        ("positions~own rw~read", "positions rw"),
+        ("positions~own rw~randrw", "positions rw"),
+        ("positions~own rw~rw start~interlocked workers~2", "positions start"),
+        ("line~bs=4k positions~own", "positions line"),
         ("stride~8k hole~4k rw~read", "hole stride"),
         ("line~bs=4k bs~4k", "bs line"),
         ("line~bs=4k random~once", "random line"),

@@ -303,6 +303,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("offset_increment", "1m", |t| vec![format!("every:{t}")]), diskspd("T", "1m", |t| vec![format!("every:{t}")]), diskspd("si", "", |t| foreign::alone(t, "interlocked"))]),
     key(
+        "positions",
+        Group::What,
+        "WORD",
+        "Where an operation of a sequential mix goes on: behind the last one (shared), or behind the last one of its own direction (own) [default: shared]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.positions, parsers::positions(t))),
+    ),
+    key(
         "rate",
         Group::HowDeep,
         "IOPS",
@@ -770,7 +778,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("random", _) => "once",
             ("start", _) => "same",
             ("arrivals", _) => "constant",
-            ("clones", _) => "own",
+            ("clones" | "positions", _) => "own",
             ("cache", _) => "mmap",
             ("advice", _) => "random",
             ("until", _) => "steady",

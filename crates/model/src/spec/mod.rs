@@ -25,8 +25,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Sharing, Sizes,
-    Start, StopRule,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
+    Sharing, Sizes, Start, StopRule,
 };
 
 /// A job as it was asked for.
@@ -98,6 +98,8 @@ pub struct StreamSpec {
     pub backwards: Option<bool>,
     /// Where the workers of a sequential stream begin.
     pub start: Option<Start>,
+    /// Whether directions go on from one position or each from its own.
+    pub positions: Option<Positions>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
     /// First byte that may be touched.

@@ -5,7 +5,7 @@
 use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
-use crate::job::{Advice, Arrivals, Batch, Cache, Clones, Create, Filling, Options, Sharing};
+use crate::job::{Advice, Arrivals, Batch, Cache, Clones, Create, Filling, Options, Positions, Sharing};
 
 impl Rw {
     /// All of them with their words, which are those of fio.
@@ -101,6 +101,21 @@ pub fn of_advice(advice: Advice) -> &'static str {
 }
 
 const ADVICE: [(&str, Advice); 2] = [("sequential", Advice::Sequential), ("random", Advice::Random)];
+
+/// Whether directions go on from one position or each from its own.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn positions(text: &str) -> Result<Positions, String> {
+    word(text, &POSITIONS)
+}
+
+/// How that is typed.
+pub fn of_positions(positions: Positions) -> &'static str {
+    POSITIONS.iter().find(|(_, known)| *known == positions).map_or("", |(word, _)| word)
+}
+
+const POSITIONS: [(&str, Positions); 2] = [("shared", Positions::Shared), ("own", Positions::Own)];
 
 /// A file that is made where it is missing: its size, and what is in it.
 ///

@@ -9,8 +9,8 @@ mod times;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
 use model::job::{
-    Access, Arrivals, Flush, Kind, Order, Pace, Pattern, Sharing, Sizes, Start, Steps, Stream, SyncCall,
-    Zone, ZoneSize,
+    Access, Arrivals, Flush, Kind, Order, Pace, Pattern, Positions, Sharing, Sizes, Start, Steps, Stream,
+    SyncCall, Zone, ZoneSize,
 };
 use std::collections::HashMap;
 use std::sync::Arc;

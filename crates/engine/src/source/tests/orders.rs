@@ -316,6 +316,43 @@ fn sequential_requests_go_on_behind_the_replies() {
 }
 
 #[test]
+fn directions_with_positions_of_their_own_visit_each_block_in_order() {
+    for order in [Order::Sequential(Steps::default()), Order::Mixed(0.0)] {
+        let mut stream = stream(order);
+        let line = &mut stream.access.lines[0];
+        line.mix = model::job::Mix { read_percent: 60, trim_percent: 10 };
+        let firsts = |stream: &Stream, kind: Kind| {
+            let ops = drawn(stream, 60);
+            let of = ops.into_iter().filter(|o| o.kind == kind).map(|o| (o.offset - 8192) / 4096);
+            of.collect::<Vec<_>>()
+        };
+        assert_ne!(firsts(&stream, Kind::Write)[..3], [0, 1, 2], "from one position");
+        stream.access.lines[0].positions = Positions::Own;
+        for kind in [Kind::Read, Kind::Write, Kind::Trim] {
+            let blocks = firsts(&stream, kind);
+            assert!(blocks.len() > 2 && blocks.iter().enumerate().all(|(i, b)| i as u64 == *b), "{blocks:?}");
+        }
+        // Around at the end, each by itself.
+        let all = hits(&drawn(&stream, 100_000), 100);
+        assert!(all.iter().all(|n| n.abs_diff(1000) <= 3), "{all:?}");
+    }
+}
+
+#[test]
+fn replies_go_on_behind_their_requests_where_directions_have_positions() {
+    let mut stream = endless(Order::Sequential(Steps::default()));
+    let line = &mut stream.access.lines[0];
+    (line.positions, line.reply_bytes) = (Positions::Own, 512);
+    line.mix.read_percent = 50;
+    let mut ends = [0; 3];
+    for pair in drawn(&stream, 100).chunks_exact(2) {
+        let end = &mut ends[pair[0].kind as usize];
+        assert_eq!((pair[0].offset, pair[1].offset), (*end, *end + 4096));
+        *end += 4096 + 512;
+    }
+}
+
+#[test]
 fn targets_are_shared_as_asked_and_each_has_its_own_position() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     stream.targets = vec![4, 7, 9];

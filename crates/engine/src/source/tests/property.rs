@@ -1,7 +1,7 @@
 //! Whatever is asked for is refused, or stays inside its span, on its grid and within its sizes.
 
 use super::*;
-use model::job::{Line, Mix, PerKind};
+use model::job::{Line, Mix, PerKind, Positions};
 use proptest::prelude::*;
 
 /// Bytes: mostly some of the units that the case counts in, at times anything.
@@ -70,10 +70,12 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
         (sizes(unit), sizes(unit), sizes(unit)).prop_map(|(read, write, trim)| PerKind { read, write, trim });
     let reply = prop_oneof![3 => Just(0), 1 => some(unit, 20)];
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
-    (0..4_u32, order(unit), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
-        |(weight, order, mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| Line {
+    let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
+    (0..4_u32, (order(unit), positions), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
+        |(weight, (order, positions), mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| Line {
             weight,
             order,
+            positions,
             mix,
             sizes,
             align_bytes,

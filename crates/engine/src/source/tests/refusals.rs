@@ -8,7 +8,7 @@ fn refused(change: impl FnOnce(&mut Stream)) -> String {
     stream.access.lines[0].mix.read_percent = 50;
     change(&mut stream);
     let count = stream.targets.len();
-    match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 1)) {
+    match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
         Ok(_) => panic!("{stream:?} was taken"),
         Err(why) => why,
     }
@@ -45,6 +45,11 @@ fn what_means_nothing_is_refused_with_a_sentence() {
         ("NaN % large", |s| {
             let zone = Zone { access_percent: 100.0, size: ZoneSize::Percent(f64::NAN) };
             s.access.lines[0].order = Order::Zones(vec![zone]);
+        }),
+        ("one for each direction", |s| {
+            let line = &mut s.access.lines[0];
+            line.order = Order::Sequential(Steps { start: Start::Interlocked, ..Steps::default() });
+            line.positions = Positions::Own;
         }),
         ("0 per second", |s| s.pace = Pace::Open { iops: 0.0, arrivals: Arrivals::Poisson }),
         ("-1 per second", |s| s.pace = Pace::Limited { iops: -1.0, bytes_per_s: 0.0 }),

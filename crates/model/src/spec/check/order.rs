@@ -1,0 +1,70 @@
+//! Settings about the order of offsets that contradict each other, or that would change nothing.
+//!
+//! For: what says where the next operation is. Not for: directions, sizes and pace, which stand with the others.
+
+use super::Problem;
+use crate::job::{Order, Positions, Start};
+use crate::spec::StreamSpec;
+
+impl StreamSpec {
+    pub(super) fn check_order(&self, found: &mut Vec<Problem>) {
+        if !self.lines.is_empty() {
+            return;
+        }
+        let way = self.way();
+        if self.random.is_some() && !way.is_random() {
+            let message = format!(
+                "{{random}} says how random offsets are drawn, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{random}} out",
+                way.word(),
+                way.word()
+            );
+            found.push(Problem::new(&["random", "rw"], message));
+        }
+        let sequential = [
+            ("stride", self.stride.is_some()),
+            ("hole", self.hole.is_some()),
+            ("backwards", self.backwards == Some(true)),
+            ("start", self.start.is_some()),
+        ];
+        for (key, _) in sequential.into_iter().filter(|(_, said)| *said && way.is_random()) {
+            let plain = way.word().trim_start_matches("rand");
+            let message = format!(
+                "{{{key}}} is about sequential operations, and {{rw {}}} is random; type {{rw {plain}}}, or leave {{{key}}} out",
+                way.word()
+            );
+            found.push(Problem::new(&[key, "rw"], message));
+        }
+        if self.stride.is_some() && self.hole.is_some() {
+            let message = "{stride} and {hole} say the same distance in two ways; type one of them";
+            found.push(Problem::new(&["hole", "stride"], message.into()));
+        }
+        self.check_positions(found);
+        if self.clones.is_some() && self.start.is_some() {
+            let message = "{start} says where workers that divide the work begin, and {clones} each do all of it; type one of them";
+            found.push(Problem::new(&["start", "clones"], message.into()));
+        } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
+            let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
+            found.push(Problem::new(&["start", "workers"], message.into()));
+        }
+    }
+
+    fn check_positions(&self, found: &mut Vec<Problem>) {
+        if self.positions.is_none() {
+            return;
+        }
+        let way = self.way();
+        if !way.is_mixed() {
+            let message = format!(
+                "{{positions}} is about several directions, and {{rw {}}} has one; type {{rw rw}}, or leave {{positions}} out",
+                way.word()
+            );
+            found.push(Problem::new(&["positions", "rw"], message));
+        } else if way.is_random() && !matches!(self.random, Some(Order::Mixed(_))) {
+            let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw}, or leave {positions} out";
+            found.push(Problem::new(&["positions", "rw"], message.into()));
+        } else if self.positions == Some(Positions::Own) && self.start == Some(Start::Interlocked) {
+            let message = "{start interlocked} has one position for all workers and directions; type another {start}, or {positions shared}";
+            found.push(Problem::new(&["positions", "start"], message.into()));
+        }
+    }
+}
