@@ -1,6 +1,7 @@
 //! `fathom api`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
@@ -42,6 +43,8 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
 }
 
@@ -60,7 +63,7 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok(Some((request, self.showing.showing(self.explain)?)))
+        Ok(Some((request, self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }
 

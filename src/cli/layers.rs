@@ -1,6 +1,7 @@
 //! `fathom layers`: its flags.
 
 use super::common::{Measuring, ShowingArgs};
+use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use crate::failure::Failure;
 use crate::request::{Request, Work};
@@ -28,6 +29,8 @@ pub struct Args {
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]
+    inconclusive: InconclusiveArgs,
+    #[command(flatten)]
     showing: ShowingArgs,
 }
 
@@ -46,6 +49,6 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.showing.showing(self.explain)?))
+        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
     }
 }

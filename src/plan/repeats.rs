@@ -37,6 +37,7 @@ pub(super) fn repeats(
         Study::Limit(target) => (choose(LIMIT_RUNS), Strategy::Limit(*target)),
         // How often a cell is measured is told beside its time.
         Study::Sweep(_) => (spec.runs.unwrap_or(CELL_RUNS), Strategy::Fixed),
+        Study::Interfaces(_) if spec.gates_a_percentile() => of_workloads(spec, origins),
         Study::Interfaces(_) => (choose(API_RUNS), Strategy::Fixed),
         Study::Jobs | Study::Layers(_) | Study::Profile(_) | Study::Targets(_) => of_workloads(spec, origins),
     }

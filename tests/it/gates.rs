@@ -90,6 +90,24 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
 }
 
 #[test]
+fn rows_of_layers_and_of_interfaces_have_conditions_too() {
+    let stage = Stage::new();
+    let folder = stage.folder("here");
+    let layers = "layers --rw randread --size 16m --time 100ms --warmup 0 --quiet --format json";
+    let report = stage.fathom(&format!("{layers} --fail-if iops<1"), &folder).report().0;
+    let gates = report["gates"].as_array().unwrap();
+    let row = |word: &str| gates.iter().find(|g| g["result"].as_str().unwrap().contains(word)).unwrap();
+    assert_eq!(row(" direct: ")["word"], "PASS", "{gates:#?}");
+    assert!(row(" buffered: ")["sentence"].is_string(), "each row by itself: {gates:#?}");
+    let wrong = stage.fathom(&format!("{layers} --fail-if nothing:iops<1"), &folder);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("no result has this name"), "{wrong:?}");
+    let api = "api --bs 64k --rw read --interface pread,read --size 16m --quiet";
+    says(&stage.fathom(&format!("{api} --fail-if mb/s<1g"), &folder), 1, "FAIL  ");
+    let plan = stage.fathom(&format!("{api} --fail-if p99>10ms --explain"), &folder).stdout;
+    assert!(plan.contains("--fail-if has a percentile"), "{plan}");
+}
+
+#[test]
 fn settling_ends_at_the_bound_and_says_so() {
     let stage = Stage::beside_others();
     let words = format!("{NOISY} --fail-if iops<92 --settle --max-runs 6");
