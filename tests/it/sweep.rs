@@ -270,7 +270,7 @@ fn the_text_says_who_wins_and_draws_the_map() {
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_stopped() {
     let stage = Stage::new();
-    let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 1s --seed 3";
+    let words = "sweep --engine null --rw read --bs 4k..64k --depth 1 --workers 1,2 --time 300ms --seed 3";
     let mut running = stage.start(words, nothing());
     running.until_it_says("cell 4 of 10");
     running.signal(rustix::process::Signal::INT);
