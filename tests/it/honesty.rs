@@ -149,7 +149,7 @@ fn memory_is_called_memory() {
 
 #[test]
 fn a_loop_device_on_a_cached_image_is_found_out() {
-    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::beside_others()) else { return };
+    let Some(out) = scene::CACHED_IMAGE.tell(&Stage::new()) else { return };
     let report = out.report();
     report.must_say("A12", "finding");
     assert!(report.name().contains("cache below loop"), "{}", report.name());

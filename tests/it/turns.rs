@@ -8,7 +8,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Stories at once for each processor; they mostly wait for storage.
-const FOR_EACH_PROCESSOR: usize = 2;
+const FOR_EACH_PROCESSOR: usize = 3;
 
 /// Who has the machine, and who waits for it.
 static NOW: Mutex<Now> = Mutex::new(Now { alone: false, beside: 0, wait_beside: 0 });
