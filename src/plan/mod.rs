@@ -114,6 +114,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         against,
         study,
         precondition,
+        typed: request.job.typed.clone(),
     };
     Ok((plan, machine))
 }

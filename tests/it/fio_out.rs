@@ -225,3 +225,54 @@ fn a_file_gets_the_format_that_was_asked_for_and_void_results_keep_their_verdict
     let refused = stage.fathom("list --format fio-json", Path::new(""));
     assert!(refused.code == Some(2) && refused.stderr.contains("fio-json"), "{refused:?}");
 }
+
+/// Jobs that are exact: by number of operations, in groups, some of them as one.
+const GROUPED: &str = "[global]\nioengine=null\nsize=1m\nblocksize=4k\n[a]\nrw=read\niodepth=4\ngroup_reporting\n[b]\nrw=write\nbs=8k\n\
+                       numjobs=2\ngroup_reporting=1\n[c]\nnew_group\nrw=trim\n[d]\nstonewall\nrw=randrw\nunified_rw_reporting=1\nbs=16k\n";
+
+/// What both have to agree on: names, groups, options, directions with what was done in each.
+fn told(json: &str) -> Vec<Value> {
+    let json: Value = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    let job = |job: &Value| {
+        let mut told = serde_json::json!({ "global": json["global options"] });
+        for key in ["jobname", "groupid", "error", "job options", "latency_depth"] {
+            told[key] = job[key].clone();
+        }
+        for key in ["read", "write", "trim", "mixed"].into_iter().filter(|key| job.get(key).is_some()) {
+            told[key] =
+                serde_json::json!([job[key]["total_ios"], job[key]["io_bytes"], job[key]["clat_ns"]["N"]]);
+        }
+        told
+    };
+    json["jobs"].as_array().unwrap().iter().map(job).collect()
+}
+
+#[test]
+fn groups_and_typed_options_are_told_as_fio_tells_them() {
+    let stage = Stage::beside_others();
+    let file = kept(&stage, "grouped.fio", GROUPED);
+    let theirs = match tool(&[&"fio", &"--output-format=json", &file]) {
+        Ok(theirs) => theirs,
+        Err(why) => return skip(&format!("fio does not run here: {why}")),
+    };
+    let ours = stage.fathom("fio --output-format=json,normal,terse", &file);
+    assert_eq!(ours.code, Some(0), "{ours:?}");
+    let (begin, end) = (ours.stdout.find('{').unwrap(), ours.stdout.rfind("\n}\n").unwrap() + 3);
+    let json = &ours.stdout[begin..end];
+    let (ours_told, theirs) = (told(json), told(&theirs));
+    assert_eq!(ours_told.len(), 3, "{ours_told:#?}");
+    for (ours, theirs) in ours_told.iter().zip(&theirs) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(ours_told.len(), theirs.len());
+    // The same in the other two: what is one has all threads, and a mix has a line of its own.
+    let lines: Vec<&str> = ours.stdout.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("a: (groupid=0, jobs=3): err= 0")), "{}", ours.stdout);
+    assert!(lines.iter().any(|line| line.starts_with("  MIXED: bw=")), "{}", ours.stdout);
+    let terse: Vec<usize> =
+        lines.iter().filter(|line| line.starts_with("3;")).map(|line| line.split(';').count()).collect();
+    assert_eq!(terse, [121, 121, 80], "{}", ours.stdout);
+    // A session keeps them.
+    let again = told(&shown(&stage, "fio-json"));
+    assert_eq!(again, ours_told);
+}

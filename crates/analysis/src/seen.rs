@@ -13,9 +13,6 @@ use model::record::{Cell, RunEnding, StreamEnd};
 use model::seen::{Seen, SeenDisk, SeenKind, SeenTarget, SeenWorkers, Stretch};
 use std::collections::BTreeMap;
 
-/// What a stretch of the course lasts at least: as long as fio's samples of a rate do.
-const STRETCH_NS: u64 = 500_000_000;
-
 /// Adds it up.
 pub(crate) fn seen(case: &Case) -> Seen {
     let sum =
@@ -34,6 +31,7 @@ pub(crate) fn seen(case: &Case) -> Seen {
         errors: errors(case),
         workers: workers(case),
         disks: disks(case),
+        typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
     }
 }
 
@@ -53,21 +51,23 @@ fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
     })
 }
 
-/// The course of all runs, one behind the other. What is left at the end of a run is too short to be a stretch.
+/// The course of all runs, one behind the other. Each begins with the first interval of any stream.
 fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut out = Vec::new();
+    let mut before = 0_u64;
     for ran in &case.runs {
-        let mut open = Stretch::default();
+        let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
         for row in rows_of(ran) {
             let Cell(ops, bytes, ..) = row.cells.get(&kind).copied().unwrap_or(Cell(0, 0, 0, 0, 0));
-            // A file's times are not proven to ascend.
-            open.ns = open.ns.saturating_add(row.end_ns.saturating_sub(row.start_ns));
-            open.ops = open.ops.saturating_add(ops);
-            open.bytes = open.bytes.saturating_add(bytes);
-            if open.ns >= STRETCH_NS {
-                out.push(std::mem::take(&mut open));
-            }
+            out.push(Stretch {
+                start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
+                ns: row.end_ns - row.start_ns,
+                ops,
+                bytes,
+                latency_ns: if ops == 0 { Some(0) } else { row.latency_ns.get(&kind).copied() },
+            });
         }
+        before = before.saturating_add(ran.stream.window_ns);
     }
     out
 }
@@ -84,13 +84,10 @@ fn errors(case: &Case) -> BTreeMap<i32, u64> {
 
 fn workers(case: &Case) -> SeenWorkers {
     let all = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
-    let zero = SeenWorkers { faults: Some([0, 0]), ..SeenWorkers::default() };
-    all.fold(zero, |sum, w| SeenWorkers {
-        wall_ns: sum.wall_ns.saturating_add(w.wall_ns),
-        user_ns: sum.user_ns.saturating_add(w.user_ns),
-        system_ns: sum.system_ns.saturating_add(w.system_ns),
-        switches: w.switches.iter().fold(sum.switches, |sum, n| sum.saturating_add(*n)),
-        faults: sum.faults.zip(w.faults).map(|(a, b)| [0, 1].map(|i| a[i].saturating_add(b[i]))),
+    all.fold(SeenWorkers::NONE, |sum, w| {
+        let switches = w.switches.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let (wall_ns, user_ns, system_ns) = (w.wall_ns, w.user_ns, w.system_ns);
+        sum.plus(&SeenWorkers { wall_ns, user_ns, system_ns, switches, faults: w.faults })
     })
 }
 
@@ -129,7 +126,11 @@ fn all_runs_are_added_up() {
     assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
     assert_eq!((seen.kinds.len(), read.service.is_none()), (1, true));
     let ops: u64 = read.course.iter().map(|s| s.ops).sum();
-    assert!(ops > 49_000 && read.course.iter().all(|s| s.ns >= STRETCH_NS), "{:?}", read.course);
+    assert_eq!(ops, read.latency.count);
+    let ends = read.course.iter().map(|s| s.start_ns + s.ns);
+    let gaps =
+        read.course.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
+    assert_eq!(gaps.count(), 0, "{:?}", read.course);
     assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
     assert_eq!(seen.disks[0].stat.read.ios, 55_000);
     assert!(seen.workers.wall_ns > 0 && seen.workers.user_ns > 0);

@@ -1,9 +1,10 @@
 //! A distribution of latencies without its empty buckets.
 //!
-//! For: what formats show of all latencies, percentiles of any rank among it. Not for: recording nor merging
+//! For: what formats show of all latencies, percentiles of any rank among it, of several results together too. Not for: recording
 //! ([`crate::histogram`]), which its values come from.
 
 use crate::histogram::Histogram;
+use std::collections::BTreeMap;
 
 /// Latencies in ns, as a histogram kept them: each to within 1/256 of its value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +30,27 @@ impl From<&Histogram> for Distribution {
             mean_ns: whole.mean_ns().unwrap_or(0.0),
             bins: whole.counts().collect(),
         }
+    }
+}
+
+/// All of them together.
+impl<'d> FromIterator<&'d Distribution> for Distribution {
+    fn from_iter<I: IntoIterator<Item = &'d Distribution>>(all: I) -> Self {
+        let mut sum = Self::default();
+        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+        for one in all.into_iter().filter(|one| one.count > 0) {
+            let least = if sum.count == 0 { one.min_ns } else { sum.min_ns.min(one.min_ns) };
+            let count = sum.count.saturating_add(one.count);
+            let weighed = sum.mean_ns * sum.count as f64 + one.mean_ns * one.count as f64;
+            (sum.min_ns, sum.max_ns) = (least, sum.max_ns.max(one.max_ns));
+            (sum.mean_ns, sum.count) = (weighed / count as f64, count);
+            for (ns, count) in &one.bins {
+                let bin = bins.entry(*ns).or_default();
+                *bin = bin.saturating_add(*count);
+            }
+        }
+        sum.bins = bins.into_iter().collect();
+        sum
     }
 }
 
@@ -83,4 +105,15 @@ fn it_says_what_the_histogram_says() {
 fn of_nothing_there_is_no_percentile_and_of_one_no_deviation() {
     assert_eq!((of(&[]).quantile_ns(0.5), of(&[]).deviation_ns(), of(&[]).count), (None, 0.0, 0));
     assert_eq!((of(&[7]).quantile_ns(0.999), of(&[7]).deviation_ns()), (Some(7), 0.0));
+}
+
+#[test]
+fn several_together_are_as_if_one_histogram_had_them_all() {
+    let (some, others) = ([3, 900, 70_000], [5, 5, 1_000_000]);
+    let together: Distribution = [of(&some), of(&[]), of(&others)].iter().collect();
+    let whole = of(&[some, others].concat());
+    assert_eq!((together.count, &together.bins), (whole.count, &whole.bins));
+    assert_eq!((together.min_ns, together.max_ns), (3, 1_000_000));
+    assert!((together.mean_ns - whole.mean_ns).abs() < 1e-6);
+    assert_eq!([of(&[]), of(&[])].iter().collect::<Distribution>(), of(&[]));
 }

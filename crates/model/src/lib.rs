@@ -48,6 +48,7 @@ pub mod study;
 pub mod sweep;
 pub mod targets;
 pub mod tool_layout;
+pub mod typed;
 pub mod units;
 pub mod verdict;
 pub mod verification;

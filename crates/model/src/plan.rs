@@ -12,6 +12,7 @@ pub use crate::load::LatencyTarget;
 use crate::report::Report;
 use crate::spec::limits::ATTEMPTS;
 use crate::study::Study;
+use crate::typed::Typed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation is going to measure.
@@ -75,6 +76,9 @@ pub struct Plan {
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
+    /// What was typed in the language of another tool; `None` where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<Typed>,
 }
 
 /// What sessions of before this could be said hold.

@@ -6,6 +6,7 @@
 use crate::distribution::Distribution;
 use crate::evidence::BlockStat;
 use crate::job::Kind;
+use crate::typed::TypedResult;
 use std::collections::BTreeMap;
 
 /// What was seen of a result.
@@ -29,6 +30,8 @@ pub struct Seen {
     pub workers: SeenWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
     pub disks: Vec<SeenDisk>,
+    /// What was typed of it in the language of another tool.
+    pub typed: Option<TypedResult>,
 }
 
 /// A file or device that was touched.
@@ -53,19 +56,23 @@ pub struct SeenKind {
     pub latency: Distribution,
     /// In an open loop: from the submission to the completion.
     pub service: Option<Distribution>,
-    /// Their course, in stretches of half a second or a little more.
+    /// Their course, a stretch of time after the other.
     pub course: Vec<Stretch>,
 }
 
 /// What completed in some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
+    /// ns of measured time before it, runs one behind the other.
+    pub start_ns: u64,
     /// Its length in ns.
     pub ns: u64,
     /// Operations.
     pub ops: u64,
     /// What they moved.
     pub bytes: u64,
+    /// Sum of their latencies in ns; `None` where it was not kept.
+    pub latency_ns: Option<u64>,
 }
 
 /// Costs of workers.
@@ -81,6 +88,23 @@ pub struct SeenWorkers {
     pub switches: u64,
     /// Page faults without and with I/O; `None` where a worker does not say.
     pub faults: Option<[u64; 2]>,
+}
+
+impl SeenWorkers {
+    /// Of no workers.
+    pub const NONE: Self = Self { wall_ns: 0, user_ns: 0, system_ns: 0, switches: 0, faults: Some([0, 0]) };
+
+    /// Those of others too.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            wall_ns: self.wall_ns.saturating_add(other.wall_ns),
+            user_ns: self.user_ns.saturating_add(other.user_ns),
+            system_ns: self.system_ns.saturating_add(other.system_ns),
+            switches: self.switches.saturating_add(other.switches),
+            faults: self.faults.zip(other.faults).map(|(a, b)| [0, 1].map(|i| a[i].saturating_add(b[i]))),
+        }
+    }
 }
 
 /// What a disk did between the snapshots around the runs.

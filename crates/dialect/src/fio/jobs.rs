@@ -21,6 +21,8 @@ pub(super) struct Job {
     pub(super) walled: bool,
     /// By the names of the table, each with its place in the order of saying.
     said: BTreeMap<&'static str, (usize, Said)>,
+    /// What stands in its own section.
+    pub(super) own: Vec<Said>,
     units: Units,
 }
 
@@ -38,8 +40,8 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Result<Vec<Job>, F
         if section.is_global() {
             defaults = said;
         } else if named.is_empty() || named.contains(&section.name) {
-            let (section, spot, walled) = (section.name.clone(), section.spot.clone(), section.walled);
-            let mut job = Job { section, spot, walled, said, units: Units::USUAL };
+            let Section { name: section, spot, said: own, walled } = section.clone();
+            let mut job = Job { section, spot, walled, said, own, units: Units::USUAL };
             job.units = match job.number("kb_base")? {
                 None | Some(1024) => Units::USUAL,
                 Some(1000) => Units { base: 1000 },

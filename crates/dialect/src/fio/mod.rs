@@ -19,6 +19,7 @@ mod sections;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod value;
 
 use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
@@ -78,7 +79,9 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
         if !section.is_global() {
             words.push(word("name", &argument(&section.name)));
         }
-        words.extend(section.said.iter().map(|said| word(said.option.name, &argument(&said.value))));
+        let is_told = |said: &&sections::Said| said.option.name == "name" && said.value == section.name;
+        let rest = section.said.iter().filter(|said| !is_told(said));
+        words.extend(rest.map(|said| word(said.option.name, &argument(&said.value))));
     }
     Ok(words.join(" "))
 }
@@ -98,8 +101,10 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
         let why = "there is no job; type [NAME] with options below it, or --name=NAME on the command line";
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
     }
-    let faults = |faults: Vec<jobs::Fault>| trouble(&reader.texts, faults.into_iter().map(at).collect());
+    let faults = |all: Vec<jobs::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
     let (mut spec, from) = phases::specification(&jobs).map_err(faults)?;
+    let typed = typed::typed(&reader.sections, &jobs, &from);
+    spec.typed = Some(typed.map_err(|fault| faults(vec![fault]))?);
     let problems = spec.check().into_iter().chain(also(&spec));
     let marks: Vec<(usize, Mark)> = problems
         .map(|problem| {
@@ -151,7 +156,7 @@ fn gather(pieces: &[Piece], reader: &mut Reader) -> Result<(), Trouble> {
                 let spot = Spot { text: index, span: at..end };
                 at = end + 1;
                 if name == "name" {
-                    reader.section(value, spot);
+                    reader.named(value, spot);
                 } else {
                     // Before the first name they are defaults.
                     if reader.sections.is_empty() {

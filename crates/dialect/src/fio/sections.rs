@@ -95,13 +95,25 @@ impl<'a> Reader<'a> {
 
     /// Opens a section.
     pub(super) fn section(&mut self, name: &str, spot: Spot) {
-        if self.sections.len() == MOST_SECTIONS {
-            if self.marks.is_empty() {
-                self.mark(spot, format!("there are more than {MOST_SECTIONS} sections; leave some out"));
-            }
-            return;
+        self.open(Section { name: name.into(), spot, said: Vec::new(), walled: false });
+    }
+
+    /// Opens a section by the option `name`, which is one of the job too.
+    pub(super) fn named(&mut self, name: &str, spot: Spot) {
+        let mut section = Section { name: name.into(), spot: spot.clone(), said: Vec::new(), walled: false };
+        if let Some(option) = options::find("name").filter(|_| !section.is_global()) {
+            section.said.push(Said { option, value: name.into(), spot });
         }
-        self.sections.push(Section { name: name.into(), spot, said: Vec::new(), walled: false });
+        self.open(section);
+    }
+
+    fn open(&mut self, section: Section) {
+        if self.sections.len() < MOST_SECTIONS {
+            self.sections.push(section);
+        } else if self.marks.is_empty() {
+            let why = format!("there are more than {MOST_SECTIONS} sections; leave some out");
+            self.mark(section.spot, why);
+        }
     }
 
     fn lines(&mut self, name: &str, text: &str, open: &mut bool, depth: usize) {

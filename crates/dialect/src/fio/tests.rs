@@ -288,6 +288,7 @@ fn every_option_that_is_held_is_asked_for() {
         include_str!("names.rs"),
         include_str!("phases.rs"),
         include_str!("streams.rs"),
+        include_str!("typed.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));
@@ -298,4 +299,48 @@ fn every_option_that_is_held_is_asked_for() {
             }
         }
     }
+}
+
+/// Options as `name=value`.
+fn shown(options: &model::typed::Options) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn options_are_kept_as_they_were_typed_by_their_own_names() {
+    let text =
+        "[global]\nblocksize=4k\nsize=1m\n[a]\nrw=read\nreadwrite=write\nthread\n[global]\nbs=8k\n[b]\n";
+    let typed = job(text).typed.unwrap_or_default();
+    assert_eq!(shown(&typed.defaults), "size=1m bs=8k");
+    let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();
+    assert_eq!(own, ["rw=write", ""]);
+    // On a command line the name is one of them, and every clone has those of its job.
+    let line = words("--size=1m --name=x --bs 8k --numjobs=2 --thread --bs=16k --name=y");
+    let typed = read_line(&line).unwrap_or_else(|e| panic!("{e}")).typed.unwrap_or_default();
+    assert_eq!(shown(&typed.defaults), "size=1m");
+    let own: Vec<String> = typed.phases[0].iter().map(|stream| shown(&stream.options)).collect();
+    assert_eq!(own, ["name=x numjobs=2 bs=16k", "name=x numjobs=2 bs=16k", "name=y"]);
+}
+
+#[test]
+fn groups_begin_as_in_fio_and_jobs_join_those_before_them() {
+    let typed = |text: &str| job(&format!("[global]\nsize=1m\n{text}")).typed.unwrap_or_default();
+    let told = |text: &str| -> Vec<(usize, bool)> {
+        typed(text).phases.iter().flatten().map(|stream| (stream.group, stream.joins)).collect()
+    };
+    assert_eq!(
+        told(
+            "group_reporting\n[a]\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\n[e]\ngroup_reporting=0\n"
+        ),
+        [(0, true), (0, true), (1, true), (2, true), (2, false)]
+    );
+    assert_eq!(
+        told("[a]\nnumjobs=2\n[b]\nnumjobs=2\ngroup_reporting\n"),
+        [(0, false), (0, false), (0, true)]
+    );
+    let mixed = |value: &str| typed(&format!("[a]\nunified_rw_reporting={value}\n")).phases[0][0].mixed;
+    assert_eq!(["none", "0", "mixed", "1"].map(mixed), [false, false, true, true]);
+    let both =
+        parsed("[a]\nsize=1m\nunified_rw_reporting=both\n").map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(both.contains("type none or mixed"), "{both}");
 }

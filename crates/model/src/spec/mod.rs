@@ -28,6 +28,7 @@ use crate::job::{
     Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
     Sharing, Sizes, Start, StopRule,
 };
+use crate::typed::Typed;
 
 /// A job as it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,6 +57,8 @@ pub struct JobSpec {
     pub cold: Option<bool>,
     /// What a language has to tell about it, though nothing is wrong.
     pub remarks: Vec<String>,
+    /// What was typed in the language of another tool, with an entry for each stream.
+    pub typed: Option<Typed>,
     /// Phases in their order; one unless a job file says more.
     pub phases: Vec<PhaseSpec>,
 }

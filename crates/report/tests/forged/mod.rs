@@ -47,6 +47,7 @@ fn seen(result: &Measured) -> Seen {
             faults: Some([77, 0]),
         },
         disks: vec![SeenDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
+        typed: None,
     }
 }
 
@@ -54,16 +55,18 @@ fn of(figures: &Figures, runs: u64) -> SeenKind {
     let Latency { min, mean, max, .. } = figures.latency_ns;
     let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
     let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };
-    let half = Stretch {
+    let half = |at| Stretch {
+        start_ns: at * (RUN_NS / 2),
         ns: RUN_NS / 2,
         ops: figures.ops / runs.max(1) / 2,
         bytes: figures.bytes / runs.max(1) / 2,
+        latency_ns: None,
     };
     SeenKind {
         bytes: figures.bytes,
         short: 0,
         latency,
         service: None,
-        course: (0..2 * runs).map(|_| half).collect(),
+        course: (0..2 * runs).map(half).collect(),
     }
 }

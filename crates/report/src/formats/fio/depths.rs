@@ -3,6 +3,7 @@
 //! For: what follows from how a stream was carried out. Not for: guessing; fathom integrates the depth over time and does not count
 //! it by operation, so that these are known where they can have one value alone.
 
+use super::job::Job;
 use model::job::Stream;
 
 /// Columns of fio's three tables.
@@ -26,8 +27,34 @@ pub(super) struct Depths {
 }
 
 impl Depths {
+    /// Those of a job, by the operations of each of its results.
+    pub(super) fn of(job: &Job) -> Self {
+        let mut ops = 0.0;
+        let mut sum: Option<Self> = None;
+        for member in &job.members {
+            let kinds = member.seen.kinds.values();
+            let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
+            let one = Self::of_stream(member.stream);
+            sum = Some(sum.map_or(one, |sum| sum.and(&one, own / (ops + own).max(1.0))));
+            ops += own;
+        }
+        sum.unwrap_or_default()
+    }
+
+    /// Together with others, which have this share.
+    fn and(&self, others: &Self, share: f64) -> Self {
+        let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
+            a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
+        };
+        Self {
+            level: both(self.level, others.level),
+            submit: both(self.submit, others.submit),
+            complete: both(self.complete, others.complete),
+        }
+    }
+
     /// Those of a stream of which anything completed.
-    pub(super) fn of(stream: &Stream) -> Self {
+    fn of_stream(stream: &Stream) -> Self {
         let per_worker = u64::from(stream.depth).saturating_mul(stream.lanes());
         let all_in = |column: usize, known: bool| {
             known.then(|| std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }))
@@ -45,7 +72,7 @@ fn what_can_have_one_value_alone_is_known() {
     use model::job::{Access, Pattern};
     let stream = |depth| Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 3, "io_uring");
     let known = |s: &Stream| {
-        let d = Depths::of(s);
+        let d = Depths::of_stream(s);
         [d.level, d.submit, d.complete].map(|table| table.map(|t| t.iter().position(|share| *share > 0.0)))
     };
     assert_eq!(known(&stream(1)), [Some(Some(0)), Some(Some(1)), Some(Some(1))]);
@@ -56,4 +83,13 @@ fn what_can_have_one_value_alone_is_known() {
     batches.targets = vec![0, 1];
     batches.depth = 1;
     assert_eq!(known(&batches), [None, Some(Some(1)), Some(Some(1))]);
+}
+
+#[test]
+fn of_several_results_a_table_is_known_where_it_is_of_all() {
+    let table = |column: usize| Some(std::array::from_fn(|at| if at == column { 100.0 } else { 0.0 }));
+    let one = Depths { level: table(0), submit: table(1), complete: None };
+    let both = one.and(&Depths { level: table(2), ..one }, 0.25);
+    assert_eq!(both.level, Some([75.0, 0.0, 25.0, 0.0, 0.0, 0.0, 0.0]));
+    assert_eq!((both.submit, both.complete), (table(1), None));
 }

@@ -2,6 +2,7 @@
 //!
 //! For: what its three formats show alike. Not for: how each writes it.
 
+use super::course::{Step, step_of, steps};
 use model::distribution::Distribution;
 use model::job::Kind;
 use model::seen::{Seen, SeenKind, Stretch};
@@ -9,6 +10,10 @@ use model::seen::{Seen, SeenKind, Stretch};
 /// Share of the operations whose submission must have been timed for it to be told of all of them.
 const MOST: f64 = 0.99;
 const KIB: f64 = 1024.0;
+/// What a sample of a rate lasts at least, as in fio.
+const SAMPLE_NS: u64 = 500_000_000;
+/// What may be missing at the end of the last one: an interval ends with an operation.
+const SLACK_NS: u64 = 5_000_000;
 
 /// Figures of one direction; all zero where nothing completed, as fio has it.
 #[derive(Clone, Debug, Default)]
@@ -38,33 +43,43 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    pub(super) fn of(seen: &Seen, kind: Kind) -> Self {
-        let Some(own) = seen.kinds.get(&kind) else { return Self::default() };
-        let seconds = (seen.window_ns as f64 / 1e9).max(1e-9);
-        let SeenKind { bytes, short, latency, service, course } = own;
+    /// Of these kinds together, of all results that are told as one.
+    pub(super) fn of(all: &[&Seen], kinds: &[Kind]) -> Self {
+        let own: Vec<&SeenKind> =
+            all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
+        let moved = |seen: &&&Seen| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
+        let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
+            return Self::default();
+        };
+        let seconds = (window_ns as f64 / 1e9).max(1e-9);
+        let lat: Distribution = own.iter().map(|k| &k.latency).collect();
+        let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
+        let timed = all.iter().filter(moved).all(|seen| is_timed(seen, kinds));
+        let submit = all.iter().filter(|seen| timed && moved(seen)).map(|seen| &seen.submit);
+        let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
         Self {
-            bytes: *bytes,
-            bytes_per_s: *bytes as f64 / seconds,
-            ops: latency.count,
-            iops: latency.count as f64 / seconds,
-            runtime_ms: (seen.window_ns / 1_000_000).max(1),
-            short: *short,
-            slat: if is_timed(seen) { seen.submit.clone() } else { Distribution::default() },
-            clat: service.as_ref().unwrap_or(latency).clone(),
-            lat: latency.clone(),
-            bw: Samples::of(course, |s| s.bytes as f64 / KIB),
-            iops_samples: Samples::of(course, |s| s.ops as f64),
+            bytes,
+            bytes_per_s: bytes as f64 / seconds,
+            ops: lat.count,
+            iops: lat.count as f64 / seconds,
+            runtime_ms: (window_ns / 1_000_000).max(1),
+            short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
+            slat: submit.collect(),
+            clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
+            lat,
+            bw: Samples::of(&course, |step| step.bytes / KIB),
+            iops_samples: Samples::of(&course, |step| step.ops),
         }
     }
 }
 
-/// Whether the time of submission is that of each operation of the one direction that there is.
-fn is_timed(seen: &Seen) -> bool {
-    let [only] = seen.kinds.values().collect::<Vec<_>>()[..] else { return false };
-    seen.submit.count as f64 >= MOST * only.latency.count as f64
+/// Whether the time of submission is that of each operation of these kinds, and of no other.
+fn is_timed(seen: &Seen, kinds: &[Kind]) -> bool {
+    let ops = seen.kinds.values().fold(0, |sum: u64, k| sum.saturating_add(k.latency.count));
+    seen.kinds.keys().all(|kind| kinds.contains(kind)) && seen.submit.count as f64 >= MOST * ops as f64
 }
 
-/// A rate over stretches of its course.
+/// A rate over steps of its course.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Samples {
     /// How many.
@@ -80,8 +95,16 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    fn of(course: &[Stretch], of: impl Fn(&Stretch) -> f64) -> Self {
-        let rates: Vec<f64> = course.iter().map(|s| of(s) / (s.ns as f64 / 1e9).max(1e-9)).collect();
+    /// Of half a second each, or a little more; what is left at the end is too short to be one.
+    fn of(course: &[&Stretch], of: impl Fn(&Step) -> f64) -> Self {
+        let all = || course.iter().copied();
+        let step_ns = step_of(all(), SAMPLE_NS);
+        let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
+        let rate = |step: &Step| of(step) / (step_ns as f64 / 1e9);
+        let rates: Vec<f64> = steps(all(), step_ns)
+            .range(..end.saturating_add(SLACK_NS) / step_ns)
+            .map(|(_, step)| rate(step))
+            .collect();
         if rates.is_empty() {
             return Self::default();
         }
@@ -111,8 +134,9 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 fn seen(kinds: &[Kind], submitted: u64) -> Seen {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch = |ops| Stretch { ns: 500_000_000, ops, bytes: ops * 4096 };
-    let course = vec![stretch(30), stretch(50)];
+    let stretch =
+        |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096, latency_ns: None };
+    let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
     let one = SeenKind { bytes: 409_600, short: 0, latency, service: None, course };
     let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
     let submit = Distribution { count: submitted, ..Distribution::default() };
@@ -121,19 +145,33 @@ fn seen(kinds: &[Kind], submitted: u64) -> Seen {
 
 #[test]
 fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
-    let d = Direction::of(&seen(&[Kind::Read], 0), Kind::Read);
+    let d = Direction::of(&[&seen(&[Kind::Read], 0)], &[Kind::Read]);
     assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
     let Samples { count, min, max, mean, deviation } = d.iops_samples;
     assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
     assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
     assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
-    let none = Direction::of(&seen(&[Kind::Read], 0), Kind::Write);
+    let none = Direction::of(&[&seen(&[Kind::Read], 0)], &[Kind::Write]);
     assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, Samples::default()));
 }
 
 #[test]
 fn submission_is_told_where_it_was_timed_for_each_operation_of_one_direction() {
-    let slat = |kinds: &[Kind], submitted| Direction::of(&seen(kinds, submitted), Kind::Read).slat.count;
-    assert_eq!((slat(&[Kind::Read], 100), slat(&[Kind::Read], 40)), (100, 0));
-    assert_eq!(slat(&[Kind::Read, Kind::Write], 200), 0);
+    let slat =
+        |of: &[Kind], submitted, told: &[Kind]| Direction::of(&[&seen(of, submitted)], told).slat.count;
+    let (read, both) = ([Kind::Read], [Kind::Read, Kind::Write]);
+    assert_eq!((slat(&read, 100, &read), slat(&read, 40, &read)), (100, 0));
+    assert_eq!((slat(&both, 200, &read), slat(&both, 200, &both)), (0, 200));
+}
+
+#[test]
+fn results_that_are_told_as_one_are_added_up_at_their_times() {
+    let (one, mut other) = (seen(&[Kind::Read], 100), seen(&[Kind::Read, Kind::Write], 0));
+    other.window_ns = 2_000_000_000;
+    let d = Direction::of(&[&one, &other], &[Kind::Read]);
+    assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));
+    assert_eq!((d.iops_samples.count, d.iops_samples.min, d.iops_samples.max), (2, 120, 200));
+    assert_eq!(d.slat.count, 0, "of some of them it is not known");
+    let mixed = Direction::of(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
+    assert_eq!((mixed.ops, mixed.iops_samples.max), (300, 300));
 }

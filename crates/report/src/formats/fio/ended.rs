@@ -26,5 +26,5 @@ pub(super) fn ctime(at: &Zoned) -> String {
 
 /// From the beginning of the session to the end of its last run, in ns.
 pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
-    jobs.iter().map(|job| job.seen.ended_ns).max().unwrap_or(0)
+    jobs.iter().map(Job::ended_ns).max().unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use super::direction::Direction;
 use model::distribution::Distribution;
 use model::job::{Kind, Phase, Stream};
 use model::report::{Measured, Report};
-use model::seen::{Seen, SeenDisk};
+use model::seen::{Seen, SeenDisk, SeenWorkers};
 use std::collections::BTreeMap;
 
 /// The directions that have figures, in fio's order.
@@ -14,9 +14,20 @@ pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// What stands for the error of a job that ended early without an error number.
 const NO_NUMBER: i64 = -1;
 
-/// A result as a job.
+/// Results that are told as one: a single one, unless more was typed.
 pub(super) struct Job<'r> {
-    /// What it is a job of.
+    /// In their order; the first gives it its name.
+    pub(super) members: Vec<Member<'r>>,
+    /// Number of its group: jobs that ran at once, unless something else was typed.
+    pub(super) group: usize,
+    /// Whether directions are told as one.
+    pub(super) mixed: bool,
+}
+
+/// A result.
+#[derive(Clone, Copy)]
+pub(super) struct Member<'r> {
+    /// What it is.
     pub(super) result: &'r Measured,
     /// How it was carried out.
     pub(super) stream: &'r Stream,
@@ -24,59 +35,135 @@ pub(super) struct Job<'r> {
     pub(super) phase: &'r Phase,
     /// What was seen of it.
     pub(super) seen: &'r Seen,
-    /// Number of its group: jobs that ran at once.
-    pub(super) group: usize,
+    /// Which of the phases of the report it is of.
+    at: usize,
 }
 
 /// The results of a report as jobs; without those of which nothing is known but their figures, as in a report that was read from JSON.
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
-    for result in &report.results {
-        let phase = result.job.phases.get(result.phase as usize);
-        let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
-        let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
-        let with = |before: &Job| {
-            let next = before.result.stream.checked_add(1) == Some(result.stream);
-            next && before.result.phase == result.phase && before.result.job == result.job
-        };
-        let group = out.last().map_or(0, |before| if with(before) { before.group } else { before.group + 1 });
-        out.push(Job { result, stream, phase, seen, group });
+    for member in members(report) {
+        let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
+        let group = typed.map_or(member.at, |typed| typed.group);
+        let joins = typed.is_some_and(|typed| typed.joins);
+        if let Some(before) = out.last_mut().filter(|before| joins && before.group == group) {
+            before.members.push(member);
+        } else {
+            let mixed = typed.is_some_and(|typed| typed.mixed);
+            out.push(Job { members: vec![member], group, mixed });
+        }
     }
     out
 }
 
-impl Job<'_> {
+fn members(report: &Report) -> Vec<Member<'_>> {
+    let mut out: Vec<Member> = Vec::new();
+    for result in &report.results {
+        let phase = result.job.phases.get(result.phase as usize);
+        let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
+        let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
+        let with = |before: &Member| {
+            let next = before.result.stream.checked_add(1) == Some(result.stream);
+            next && before.result.phase == result.phase && before.result.job == result.job
+        };
+        let at = out.last().map_or(0, |before| if with(before) { before.at } else { before.at + 1 });
+        out.push(Member { result, stream, phase, seen, at });
+    }
+    out
+}
+
+impl<'r> Member<'r> {
     /// Its own name where it was given one: fio calls jobs by that alone, whatever runs before or beside.
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
+}
 
-    /// Figures of a direction.
-    pub(super) fn direction(&self, kind: Kind) -> Direction {
-        Direction::of(self.seen, kind)
+impl<'r> Job<'r> {
+    /// The member that says how it was carried out.
+    pub(super) fn first(&self) -> Member<'r> {
+        self.members[0]
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &'r str {
+        self.first().name()
+    }
+
+    /// Operations in flight per worker: of the last, as in fio.
+    pub(super) fn depth(&self) -> u32 {
+        self.members.last().map_or(0, |member| member.stream.depth)
+    }
+
+    fn seen(&self) -> Vec<&'r Seen> {
+        self.members.iter().map(|member| member.seen).collect()
+    }
+
+    /// Whether nothing completed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.iter().all(|member| member.seen.kinds.is_empty())
+    }
+
+    /// Threads of all.
+    pub(super) fn workers(&self) -> u64 {
+        self.members.iter().map(|member| u64::from(member.stream.workers)).sum()
+    }
+
+    /// When its last run ended, in ns since the session began.
+    pub(super) fn ended_ns(&self) -> u64 {
+        self.members.iter().map(|member| member.seen.ended_ns).max().unwrap_or(0)
+    }
+
+    /// Figures of each direction that is told, by its word.
+    pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
+        let kinds: Vec<(&'static str, &[Kind])> = told(self.mixed);
+        kinds.into_iter().map(|(word, kinds)| (word, Direction::of(&self.seen(), kinds))).collect()
     }
 
     /// Latencies of all directions, from the submission to the completion.
     pub(super) fn latencies(&self) -> Vec<Distribution> {
-        DIRECTIONS.into_iter().map(|kind| self.direction(kind).clat).collect()
+        self.directions().into_iter().map(|(_, direction)| direction.clat).collect()
     }
 
-    /// Latencies of the calls between writes.
-    pub(super) fn sync(&self) -> Option<&Distribution> {
-        self.seen.kinds.get(&Kind::Sync).map(|k| &k.latency)
+    /// Latencies of the calls between writes; empty where there was none.
+    pub(super) fn sync(&self) -> Distribution {
+        let all = self.members.iter().filter_map(|member| member.seen.kinds.get(&Kind::Sync));
+        all.map(|kind| &kind.latency).collect()
+    }
+
+    /// Errors by errno.
+    pub(super) fn errors(&self) -> BTreeMap<i32, u64> {
+        let mut out: BTreeMap<i32, u64> = BTreeMap::new();
+        for (errno, count) in self.members.iter().flat_map(|member| &member.seen.errors) {
+            let sum = out.entry(*errno).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        out
     }
 
     /// The first error by its number; 0 where there was none.
     pub(super) fn error(&self) -> i64 {
-        let first = self.seen.errors.keys().next().copied();
-        first.map_or(if self.seen.is_complete { 0 } else { NO_NUMBER }, i64::from)
+        let complete = self.members.iter().all(|member| member.seen.is_complete);
+        let first = self.errors().keys().next().copied();
+        first.map_or(if complete { 0 } else { NO_NUMBER }, i64::from)
     }
 
-    /// CPU time in user space and in the kernel, in percent of the time of its workers.
-    pub(super) fn cpu_percent(&self) -> [f64; 2] {
-        let wall = (self.seen.workers.wall_ns as f64).max(1.0);
-        [self.seen.workers.user_ns, self.seen.workers.system_ns].map(|ns| 100.0 * ns as f64 / wall)
+    /// Costs of all workers.
+    pub(super) fn costs(&self) -> SeenWorkers {
+        self.members.iter().fold(SeenWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
     }
+}
+
+/// CPU time in user space and in the kernel, in percent of the time of the workers.
+pub(super) fn cpu_percent(costs: &SeenWorkers) -> [f64; 2] {
+    [costs.user_ns, costs.system_ns].map(|ns| 100.0 * ns as f64 / (costs.wall_ns as f64).max(1.0))
+}
+
+/// Directions by their words, each with the kinds that it has.
+pub(super) fn told(mixed: bool) -> Vec<(&'static str, &'static [Kind])> {
+    const EACH: [(&str, &[Kind]); 3] =
+        [("read", &[Kind::Read]), ("write", &[Kind::Write]), ("trim", &[Kind::Trim])];
+    if mixed { vec![("mixed", &DIRECTIONS)] } else { EACH.to_vec() }
 }
 
 /// Rates of a direction over the jobs of a group.
@@ -94,10 +181,10 @@ pub(super) struct Group {
 
 impl Group {
     /// `None` where no job of it moved anything in this direction.
-    pub(super) fn of(jobs: &[Job], group: usize, kind: Kind) -> Option<Self> {
+    pub(super) fn of(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
+        let all = jobs.iter().filter(|j| j.group == group).flat_map(Job::directions);
         let all: Vec<Direction> =
-            jobs.iter().filter(|j| j.group == group).map(|j| j.direction(kind)).collect();
-        let all: Vec<&Direction> = all.iter().filter(|d| d.runtime_ms > 0).collect();
+            all.filter(|(told, d)| *told == word && d.runtime_ms > 0).map(|(_, d)| d).collect();
         let rates = || all.iter().map(|d| d.bytes_per_s);
         let times = || all.iter().map(|d| d.runtime_ms);
         Some(Self {
@@ -109,11 +196,12 @@ impl Group {
     }
 }
 
-/// What each disk did in all groups; the jobs of a group have it in common.
+/// What each disk did in all phases; the jobs of a phase have it in common.
 pub(super) fn disks(jobs: &[Job]) -> Vec<SeenDisk> {
-    let groups: BTreeMap<usize, &Seen> = jobs.iter().map(|job| (job.group, job.seen)).collect();
+    let members = jobs.iter().flat_map(|job| &job.members);
+    let phases: BTreeMap<usize, &Seen> = members.map(|member| (member.at, member.seen)).collect();
     let mut out: Vec<SeenDisk> = Vec::new();
-    for disk in groups.values().flat_map(|seen| &seen.disks) {
+    for disk in phases.values().flat_map(|seen| &seen.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
             Some(known) => {
                 known.stat = known.stat.plus(&disk.stat);

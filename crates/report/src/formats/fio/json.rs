@@ -5,13 +5,15 @@
 use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::Direction;
 use super::ended::{ctime, elapsed_ns, ended};
-use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
 use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
 use model::report::Report;
 use model::seen::SeenDisk;
+use model::typed::Options;
+use model::verdict::Verdict;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Serializer, Value, json};
@@ -23,6 +25,10 @@ pub(super) fn write(report: &Report, plus: bool, to: &mut dyn Write) -> io::Resu
     let mut all = Map::new();
     all.insert("fio version".into(), VERSION.into());
     all.extend(times(report, &jobs));
+    let defaults = options::defaults(&jobs);
+    if !defaults.is_empty() {
+        all.insert("global options".into(), of_options(defaults));
+    }
     all.insert("jobs".into(), jobs.iter().map(|job| of_job(job, &jobs, plus)).collect());
     let disks: Vec<Value> = disks(&jobs).iter().map(of_disk).collect();
     if !disks.is_empty() {
@@ -46,40 +52,55 @@ fn times(report: &Report, jobs: &[Job]) -> Map<String, Value> {
 
 fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     let mut out = Map::new();
-    let options: Map<String, Value> =
-        options::options(job).into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     out.insert("jobname".into(), job.name().to_owned().into());
     out.insert("groupid".into(), job.group.into());
     out.insert("error".into(), job.error().into());
     // Nothing is left to do.
     out.insert("eta".into(), 0.into());
     out.insert("elapsed".into(), elapsed_ns(all).div_ceil(1_000_000_000).into());
-    out.insert("job options".into(), options.into());
-    for kind in DIRECTIONS {
-        let group = Group::of(all, job.group, kind).unwrap_or_default();
-        out.insert(kind.word().into(), of_direction(&job.direction(kind), &group, plus));
+    out.insert("job options".into(), of_options(options::options(job)));
+    for (word, direction) in job.directions() {
+        let group = Group::of(all, job.group, word).unwrap_or_default();
+        out.insert(word.into(), of_direction(&direction, &group, plus));
     }
-    let sync = job.sync().cloned().unwrap_or_default();
+    let sync = job.sync();
     let lat = of_latencies(&sync, true, plus);
     out.insert("sync".into(), json!({ "total_ios": sync.count, "lat_ns": lat }));
     out.extend(costs(job));
     out.extend(depths(job));
     out.extend(shares(job));
-    if !job.seen.errors.is_empty() {
-        let total = job.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+    let errors = job.errors();
+    if !errors.is_empty() {
+        let total = errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         out.insert("total_err".into(), total.into());
         out.insert("first_error".into(), job.error().into());
     }
-    out.insert("latency_depth".into(), job.stream.depth.into());
+    out.insert("latency_depth".into(), job.depth().into());
     // No latency was a target.
     out.insert("latency_target".into(), 0.into());
     out.insert("latency_percentile".into(), 100.0.into());
     out.insert("latency_window".into(), 0.into());
-    let (verdict, name) = (job.result.verdict.word(), &job.result.true_name);
-    let (renamed, void) = (job.result.renamed, job.result.void);
-    let own = json!({ "verdict": verdict, "true_name": name, "renamed": renamed, "void": void });
+    let own = own(job);
     out.insert("fathom".into(), own);
     out.into()
+}
+
+fn of_options(options: Options) -> Value {
+    Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
+}
+
+/// What fathom says of it: of several as one the worst, with all their names.
+fn own(job: &Job) -> Value {
+    let results = || job.members.iter().map(|member| member.result);
+    let verdict = results().map(|result| result.verdict).max().map(Verdict::word);
+    let mut names: Vec<&str> = results().map(|result| result.true_name.as_str()).collect();
+    names.dedup();
+    json!({
+        "verdict": verdict,
+        "true_name": names.join("; "),
+        "renamed": results().any(|result| result.renamed),
+        "void": results().any(|result| result.void),
+    })
 }
 
 fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
@@ -133,8 +154,8 @@ fn of_latencies(of: &Distribution, percentiles: bool, plus: bool) -> Value {
 
 /// What the job cost. What no worker says is left out.
 fn costs(job: &Job) -> Map<String, Value> {
-    let workers = &job.seen.workers;
-    let [user, system] = job.cpu_percent();
+    let workers = job.costs();
+    let [user, system] = cpu_percent(&workers);
     let mut out = Map::new();
     out.insert("job_runtime".into(), (workers.wall_ns / 1_000_000).into());
     out.insert("usr_cpu".into(), user.into());
@@ -154,7 +175,7 @@ fn depths(job: &Job) -> Map<String, Value> {
             names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), share.into())).collect(),
         )
     };
-    let Depths { level, submit, complete } = Depths::of(job.stream);
+    let Depths { level, submit, complete } = Depths::of(job);
     let all = [
         ("iodepth_level", LEVELS, level),
         ("iodepth_submit", AT_ONCE, submit),

@@ -5,7 +5,7 @@
 use super::depths::{AT_ONCE, COLUMNS, Depths, LEVELS};
 use super::direction::{Direction, Samples};
 use super::ended::{ctime, ended};
-use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::job::{DIRECTIONS, Group, Job, cpu_percent, disks, jobs, told, util_percent};
 use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, numbers, options};
 use crate::format::{Detail, Style};
@@ -42,17 +42,17 @@ pub(super) fn write(report: &Report, style: Style, to: Out) -> io::Result<()> {
 
 /// What fio says before it measures.
 fn begin(jobs: &[Job], to: Out) -> io::Result<()> {
-    for job in jobs {
-        let stream = job.stream;
+    for (job, member) in jobs.iter().flat_map(|job| job.members.iter().map(move |member| (job, member))) {
+        let stream = member.stream;
         let sizes = DIRECTIONS.map(|kind| format!("({}) {}", initial(kind), limits(stream, kind))).join(", ");
         let (rw, engine) = (options::rw(&stream.access), options::engine(&stream.engine));
-        let (name, depth) = (job.name(), stream.depth);
+        let (name, depth) = (member.name(), stream.depth);
         writeln!(to, "{name}: (g={}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={depth}", job.group)?;
         if stream.workers > 1 {
             writeln!(to, "...")?;
         }
     }
-    let threads: u64 = jobs.iter().map(|job| u64::from(job.stream.workers)).sum();
+    let threads: u64 = jobs.iter().map(Job::workers).sum();
     let word = if threads == 1 { "thread" } else { "threads" };
     writeln!(to, "{VERSION}\nStarting {threads} {word}\n")
 }
@@ -92,38 +92,31 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
         -1 => "-1 (the run did not end in order)".to_owned(),
         number => format!("{number:2} ({})", io::Error::from_raw_os_error(number as i32)),
     };
-    let (name, group, workers) = (job.name(), job.group, job.stream.workers);
+    let (name, group, workers) = (job.name(), job.group, job.workers());
     writeln!(to, "{name}: (groupid={group}, jobs={workers}): err={error}{when}")?;
-    if job.seen.kinds.is_empty() {
+    if job.is_empty() {
         return Ok(());
     }
-    for kind in DIRECTIONS {
-        let direction = job.direction(kind);
-        if direction.ops > 0 {
-            of_direction(kind, &direction, &Group::of(all, job.group, kind).unwrap_or_default(), to)?;
-        }
+    for (word, direction) in job.directions().iter().filter(|(_, direction)| direction.ops > 0) {
+        of_direction(word, direction, &Group::of(all, job.group, word).unwrap_or_default(), to)?;
     }
     shares(job, to)?;
-    if let Some(sync) = job.sync() {
+    let sync = job.sync();
+    if sync.count > 0 {
         writeln!(to, "  fsync/fdatasync/sync_file_range:")?;
-        latencies("sync", sync, to)?;
-        percentiles("sync", sync, to)?;
+        latencies("sync", &sync, to)?;
+        percentiles("sync", &sync, to)?;
     }
     costs(job, to)?;
     depths(job, to)
 }
 
-fn of_direction(kind: Kind, of: &Direction, group: &Group, to: Out) -> io::Result<()> {
+fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Result<()> {
     let ([rate, decimal], [bytes, _]) = (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
     // fathom resets no zones.
-    let zones = if kind == Kind::Write { "; 0 zone resets" } else { "" };
+    let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
     let iops = numbers::rate(of.iops);
-    writeln!(
-        to,
-        "  {}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}",
-        kind.word(),
-        of.runtime_ms
-    )?;
+    writeln!(to, "  {word}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}", of.runtime_ms)?;
     for (name, all) in [("slat", &of.slat), ("clat", &of.clat), (" lat", &of.lat)] {
         if all.count > 0 {
             latencies(name, all, to)?;
@@ -210,14 +203,11 @@ fn shares(job: &Job, to: Out) -> io::Result<()> {
 }
 
 fn costs(job: &Job, to: Out) -> io::Result<()> {
-    let [user, system] = job.cpu_percent();
-    let faults = job.seen.workers.faults;
-    let faults = faults.map_or_else(String::new, |[minor, major]| format!(", majf={major}, minf={minor}"));
-    writeln!(
-        to,
-        "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}",
-        job.seen.workers.switches
-    )
+    let workers = job.costs();
+    let [user, system] = cpu_percent(&workers);
+    let faults =
+        workers.faults.map_or_else(String::new, |[minor, major]| format!(", majf={major}, minf={minor}"));
+    writeln!(to, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}", workers.switches)
 }
 
 /// Shares by depth, as far as they are known, and how many operations there were.
@@ -228,22 +218,25 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
             names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
         writeln!(to, "{title}: {}", words.join(", "))
     };
-    let Depths { level, submit, complete } = Depths::of(job.stream);
+    let Depths { level, submit, complete } = Depths::of(job);
     table("  IO depths    ", LEVELS, level)?;
     table("     submit    ", AT_ONCE, submit)?;
     table("     complete  ", AT_ONCE, complete)?;
-    let all = DIRECTIONS.map(|kind| job.direction(kind));
-    let joined = |of: fn(&Direction) -> u64| all.each_ref().map(|d| of(d).to_string()).join(",");
-    let syncs = job.sync().map_or(0, |sync| sync.count);
+    // Of a mix that is told as one they stand in the first column.
+    let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
+    all.resize_with(DIRECTIONS.len(), Direction::default);
+    let joined =
+        |of: fn(&Direction) -> u64| all.iter().map(|d| of(d).to_string()).collect::<Vec<_>>().join(",");
+    let syncs = job.sync().count;
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
-    writeln!(to, "     latency   : target=0, window=0, percentile=100.00%, depth={}", job.stream.depth)
+    writeln!(to, "     latency   : target=0, window=0, percentile=100.00%, depth={}", job.depth())
 }
 
 fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
     writeln!(to, "\nRun status group {group} (all jobs):")?;
-    for kind in DIRECTIONS {
-        let Some(of) = Group::of(jobs, group, kind) else { continue };
+    for (word, _) in told(false).into_iter().chain(told(true)) {
+        let Some(of) = Group::of(jobs, group, word) else { continue };
         let [least, most] = of.of_jobs.map(numbers::bytes_per_s);
         let ([rate, decimal], [bytes, bytes_decimal]) =
             (numbers::bytes_per_s(of.bytes_per_s), numbers::bytes(of.bytes));
@@ -251,7 +244,7 @@ fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
         writeln!(
             to,
             "{:>7}: bw={rate} ({decimal}), {}-{} ({}-{}), io={bytes} ({bytes_decimal}), run={short}-{long}msec",
-            kind.word().to_uppercase(),
+            word.to_uppercase(),
             least[0],
             most[0],
             least[1],

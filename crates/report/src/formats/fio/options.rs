@@ -1,20 +1,37 @@
 //! A job in the options of fio that say the same.
 //!
-//! For: the key `job options` and the first lines of the text, which readers tell jobs apart by. Not for: a job file to run: what fio
+//! For: the key `job options` and the first lines of the text, which readers tell jobs apart by; where options were typed, those. Not for: a job file to run: what fio
 //! has no word for is not in it, and `fathom` reads its own job files.
 
-use super::job::Job;
+use super::job::{Job, Member};
 use model::job::{
     Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
 };
+use model::typed::Options;
 use model::units::show_block;
 
 /// An option by its name, with its value.
 type Named = (&'static str, String);
 
-/// The options of a job.
-pub(super) fn options(job: &Job) -> Vec<Named> {
-    let stream = job.stream;
+/// The options of a job: of several as one those of the last, as in fio.
+pub(super) fn options(job: &Job) -> Options {
+    let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
+    typed.map_or_else(
+        || same(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        |typed| typed.stream.options.clone(),
+    )
+}
+
+/// The options that were typed for all jobs.
+pub(super) fn defaults(jobs: &[Job]) -> Options {
+    let typed = jobs.first().and_then(|job| job.first().seen.typed.as_ref());
+    typed.map(|typed| typed.defaults.clone()).unwrap_or_default()
+}
+
+/// The options that say the same as a job.
+fn same(job: &Job) -> Vec<Named> {
+    let one = job.first();
+    let stream = one.stream;
     let mut out = vec![
         ("name", job.name().to_owned()),
         ("rw", rw(&stream.access).into()),
@@ -25,9 +42,9 @@ pub(super) fn options(job: &Job) -> Vec<Named> {
     out.extend(sizes(&stream.access));
     out.extend(cache(stream.cache));
     out.extend(order(&stream.access));
-    out.extend(place(job));
-    out.extend(pace(job));
-    out.extend(ends(job));
+    out.extend(place(&one));
+    out.extend(pace(&one));
+    out.extend(ends(&one));
     let plain = (stream.batch.submit, stream.batch.complete);
     if plain != (1, 1) {
         out.push(("iodepth_batch_submit", plain.0.to_string()));
@@ -151,7 +168,7 @@ fn distribution(line: &Line) -> Option<Named> {
 }
 
 /// What is touched.
-fn place(job: &Job) -> Vec<Named> {
+fn place(job: &Member) -> Vec<Named> {
     let targets = &job.seen.targets;
     let names = |made: bool| -> Option<String> {
         let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
@@ -170,7 +187,7 @@ fn place(job: &Job) -> Vec<Named> {
 }
 
 /// What holds operations back.
-fn pace(job: &Job) -> Vec<Named> {
+fn pace(job: &Member) -> Vec<Named> {
     let mut out: Vec<Named> = Vec::new();
     match job.stream.pace {
         Pace::Closed => {}
@@ -197,7 +214,7 @@ fn pace(job: &Job) -> Vec<Named> {
 }
 
 /// For how long, and what ends it before.
-fn ends(job: &Job) -> Vec<Named> {
+fn ends(job: &Member) -> Vec<Named> {
     let limit = job.stream.limit;
     let mut out = vec![("runtime", time(job.phase.time_ns))];
     out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time(job.phase.warmup_ns))));

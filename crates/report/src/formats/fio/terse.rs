@@ -6,7 +6,7 @@
 use super::VERSION;
 use super::depths::{COLUMNS, Depths};
 use super::direction::{Direction, Samples};
-use super::job::{DIRECTIONS, Group, Job, disks, jobs, util_percent};
+use super::job::{Group, Job, cpu_percent, disks, jobs, util_percent};
 use super::layout::{PERCENTILES, PERCENTILES_OF_A_LINE, Shares};
 use model::distribution::Distribution;
 use model::job::Kind;
@@ -32,9 +32,10 @@ pub(super) fn write(report: &Report, version: u8, to: &mut dyn Write) -> io::Res
         fields.push(job.name().replace(';', ","));
         fields.push(job.group.to_string());
         fields.push(job.error().to_string());
-        for kind in DIRECTIONS.into_iter().filter(|k| *k != Kind::Trim || WITH_TRIMS.contains(&version)) {
-            let group = Group::of(&jobs, job.group, kind).unwrap_or_default();
-            fields.extend(of_direction(&job.direction(kind), &group, version));
+        let told = |word: &str| word != Kind::Trim.word() || WITH_TRIMS.contains(&version);
+        for (word, direction) in job.directions().iter().filter(|(word, _)| told(word)) {
+            let group = Group::of(&jobs, job.group, word).unwrap_or_default();
+            fields.extend(of_direction(direction, &group, version));
         }
         fields.extend(costs(job));
         fields.extend(shares(job));
@@ -95,16 +96,16 @@ fn percentiles(of: &Distribution) -> Vec<String> {
 }
 
 fn costs(job: &Job) -> [String; 5] {
-    let [user, system] = job.cpu_percent();
-    let faults =
-        |at: usize| job.seen.workers.faults.map_or_else(String::new, |faults| faults[at].to_string());
-    let switches = job.seen.workers.switches.to_string();
+    let workers = job.costs();
+    let [user, system] = cpu_percent(&workers);
+    let faults = |at: usize| workers.faults.map_or_else(String::new, |faults| faults[at].to_string());
+    let switches = workers.switches.to_string();
     [format!("{user:.6}%"), format!("{system:.6}%"), switches, faults(1), faults(0)]
 }
 
 /// Shares by depth, as far as they are known, and by latency in us and ms.
 fn shares(job: &Job) -> Vec<String> {
-    let level = Depths::of(job.stream).level;
+    let level = Depths::of(job).level;
     let mut out: Vec<String> = (0..COLUMNS)
         .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
         .collect();
