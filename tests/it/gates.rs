@@ -102,7 +102,7 @@ fn rows_of_layers_and_of_interfaces_have_conditions_too() {
     let wrong = stage.fathom(&format!("{layers} --fail-if nothing:iops<1"), &folder);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("no result has this name"), "{wrong:?}");
     let api = "api --bs 64k --rw read --interface pread,read --size 16m --quiet";
-    says(&stage.fathom(&format!("{api} --fail-if mb/s<1g"), &folder), 1, "FAIL  ");
+    says(&stage.fathom(&format!("{api} --fail-if mb/s<1000000"), &folder), 1, "FAIL  ");
     let plan = stage.fathom(&format!("{api} --fail-if p99>10ms --explain"), &folder).stdout;
     assert!(plan.contains("--fail-if has a percentile"), "{plan}");
 }
