@@ -157,12 +157,14 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     let default = PerKind::all(default);
     let sizes = origins.choose("--bs", spec.bs.clone(), default, size_words);
     origins.note("--positions", spec.positions, |p| parsers::of_positions(*p).into());
+    origins.note("--consecutive", spec.consecutive, u32::to_string);
     origins.note("--align", spec.align, |a| show_bytes(*a));
     origins.note("--think", spec.think, |t| show_ns(*t as f64));
     Line {
         weight: 100,
         order,
         positions: spec.positions.unwrap_or_default(),
+        consecutive: spec.consecutive.unwrap_or(1),
         mix,
         sizes,
         align_bytes: spec.align.unwrap_or(0),
@@ -183,6 +185,7 @@ fn line(spec: &LineSpec) -> Line {
         weight: spec.share,
         order,
         positions: Positions::default(),
+        consecutive: 1,
         mix: spec.mix,
         sizes,
         align_bytes: spec.align,

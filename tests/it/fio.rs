@@ -70,6 +70,24 @@ fn in_a_sequential_mix_each_direction_goes_on_from_its_own_last_operation() {
 }
 
 #[test]
+fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
+    let stage = Stage::beside_others();
+    let file = stage.path("rows");
+    std::fs::write(&file, vec![0; 4 << 20]).unwrap();
+    let words = format!(
+        "--name=r --rw=randwrite:8 --size=4m --number_ios=16 --output-format=json --filename={}",
+        file.display()
+    );
+    let out = fio_with(&stage, &words, &[("FATHOM_DESTROY", file.to_str().unwrap())]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    let data = std::fs::read(&file).unwrap();
+    let written: Vec<bool> = data.chunks(4096).map(|b| b.iter().any(|byte| *byte != 0)).collect();
+    let begins = (0..1024).filter(|at| written[*at] && !written[(at + 1023) % 1024]).count();
+    let count = written.iter().filter(|w| **w).count();
+    assert!((9..=16).contains(&count) && (1..=2).contains(&begins), "{count} blocks in {begins} rows");
+}
+
+#[test]
 fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
     let stage = Stage::beside_others();
     let file = stage.path("mine.fio");

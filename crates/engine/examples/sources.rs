@@ -23,6 +23,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         weight: 100,
         order,
         positions: Positions::default(),
+        consecutive: 1,
         mix: Mix { read_percent, trim_percent: 0 },
         sizes: PerKind::all(size),
         align_bytes: 0,

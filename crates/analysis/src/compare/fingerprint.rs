@@ -112,6 +112,9 @@ fn order(line: &Line) -> String {
     {
         words += &format!(", workers from {}", of_start(steps.start));
     }
+    if line.is_in_rows() {
+        words += &format!(", {} in a row", line.consecutive);
+    }
     if line.positions == model::job::Positions::Own {
         words += ", a position for each direction";
     }

@@ -14,7 +14,7 @@ const BLOCK_BYTES: u32 = 4096;
 /// What becomes of `rw`.
 pub(super) struct Way {
     pub(super) rw: Rw,
-    /// Bytes left out behind each operation; backwards where negative.
+    /// Bytes left out behind each operation, backwards where negative; operations from each offset on where they are random.
     step: i64,
 }
 
@@ -68,8 +68,10 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
         let bytes = job.units().whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
-    if rw.is_random() && step != 0 && step != 1 {
-        return fault("each random offset is drawn by itself here; leave the number out");
+    if rw.is_random() && u32::try_from(step).is_err() {
+        return fault(
+            "it is how many operations follow each other from a random offset on; type one such as rw=randread:8",
+        );
     }
     Ok(Way { rw, step })
 }
@@ -96,12 +98,13 @@ pub(super) fn say(job: &Job, way: &Way, stream: &mut StreamSpec) -> Result<(), F
     if way.rw.is_random() {
         let fixed = used(&sizes, way).all(|s| matches!(s, Sizes::Fixed(_)))
             && used(&sizes, way).all(|s| s.least() == used(&sizes, way).next().map_or(0, Sizes::least));
+        stream.consecutive = u32::try_from(way.step).ok().filter(|n| *n > 1);
         stream.random = Some(law(job, way, fixed, align.is_some())?);
     } else {
         steps(job, way, &sizes, stream)?;
     }
     // Each direction goes on from its own last operation, where any goes on at all.
-    let goes_on = matches!(stream.random, None | Some(Order::Mixed(_)));
+    let goes_on = matches!(stream.random, None | Some(Order::Mixed(_))) || stream.consecutive.is_some();
     stream.positions = Some(Positions::Own).filter(|_| way.rw.is_mixed() && goes_on);
     stream.bs = Some(sizes);
     Ok(())

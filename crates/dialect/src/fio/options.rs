@@ -67,7 +67,13 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Refused("fathom takes no files out of a directory by itself; name them by filename"),
     ),
-    option("rw", &["readwrite"], Held("--rw, with holes or backwards where a number follows")),
+    option(
+        "rw",
+        &["readwrite"],
+        Held(
+            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive",
+        ),
+    ),
     option("bs", &["blocksize"], Held("--bs")),
     option("ba", &["blockalign"], Held("--align, and no block is kept from coming again")),
     option("bsrange", &["blocksize_range"], Held("--bs as a range")),

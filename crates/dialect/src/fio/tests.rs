@@ -148,7 +148,14 @@ fn blocks_are_touched_as_fio_touches_them() {
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
     refused("rw=randrw bssplit=4k/50:8k/50", &["each block once", "norandommap=1"]);
-    refused("rw=randread:8", &["leave the number out"]);
+    let rows = stream("rw=randrw:8");
+    assert_eq!(
+        (rows.consecutive, rows.random, rows.positions),
+        (Some(8), Some(Order::Once), Some(Positions::Own))
+    );
+    assert_eq!((stream("rw=randread:1").consecutive, stream("rw=read:8").consecutive), (None, None));
+    refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
+    refused("rw=randread:5g", &["follow each other"]);
     refused("rw=trimwrite", &["trim"]);
     refused("rw=raed", &["no direction"]);
     refused("bssplit=4k/50:8k/40", &["sum to 100"]);

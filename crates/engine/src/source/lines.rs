@@ -43,6 +43,9 @@ pub(super) struct Line {
     pub(super) reply_bytes: u32,
     /// Whether each direction goes on from its own last operation.
     own: bool,
+    /// Operations from each random place on, and how many of them are left.
+    row: u32,
+    left_in_row: u32,
 }
 
 /// A target with the state of each line on it.
@@ -123,7 +126,7 @@ impl Lines {
             }
         }
         self.left -= 1;
-        let line = &self.rows[self.line];
+        let line = &mut self.rows[self.line];
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
@@ -132,10 +135,9 @@ impl Lines {
         let place = &mut file.places[self.line];
         let size = u64::from(op.length);
         let last = &mut file.last[line.position(op.kind)];
-        let start = match place.next_offset.draw(place.span.align, size, &mut self.rng) {
-            Some(start) => start,
-            None => place.walk.next(*last, size),
-        };
+        let drawn =
+            if line.goes_on() { None } else { place.next_offset.draw(place.span.align, size, &mut self.rng) };
+        let start = drawn.unwrap_or_else(|| place.walk.next(*last, size));
         *last = Last::at(start, size);
         op.offset = place.span.base + start;
         if line.reply_bytes > 0 && op.kind != Kind::Trim {
@@ -185,7 +187,16 @@ impl Line {
         // Without a pause a burst would only bind operations together that are to be drawn each for itself.
         let burst = if line.delay_ns > 0 { line.burst.max(1) } else { 1 };
         let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
-        Ok(Self { kinds, lengths, burst, delay_ns: line.delay_ns, reply_bytes: line.reply_bytes, own })
+        let (delay_ns, reply_bytes) = (line.delay_ns, line.reply_bytes);
+        Ok(Self { kinds, lengths, burst, delay_ns, reply_bytes, own, row: line.consecutive, left_in_row: 0 })
+    }
+
+    /// Whether the next operation is one of a row that has begun, so that none is drawn.
+    #[inline]
+    fn goes_on(&mut self) -> bool {
+        let begins = self.left_in_row == 0;
+        self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
+        !begins
     }
 
     /// Index of the position that an operation of a kind goes on from.
@@ -194,9 +205,9 @@ impl Line {
         if self.own { kind as usize } else { 0 }
     }
 
-    /// Whether directions that go on each for itself, or pauses, or replies come between operations in order.
+    /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
-        !self.own && self.reply_bytes == 0 && self.delay_ns == 0
+        !self.own && self.row < 2 && self.reply_bytes == 0 && self.delay_ns == 0
     }
 
     /// The smallest size that is drawn, replies aside.

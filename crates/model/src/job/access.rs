@@ -29,6 +29,9 @@ pub struct Line {
     /// Whether directions go on from one position or each from its own.
     #[serde(default, skip_serializing_if = "Positions::is_default")]
     pub positions: Positions,
+    /// Operations from each random offset on, one behind the other; 1 where each is drawn.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub consecutive: u32,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
     /// Sizes of reads, writes and trims.
@@ -41,6 +44,15 @@ pub struct Line {
     pub delay_ns: u64,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply_bytes: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Shares of directions in percent; what is left are writes.
@@ -64,6 +76,7 @@ impl Access {
             weight: 100,
             order,
             positions: Positions::default(),
+            consecutive: 1,
             mix: Mix { read_percent, trim_percent: 0 },
             sizes: PerKind::all(Sizes::Fixed(block_bytes)),
             align_bytes: 0,
@@ -92,7 +105,7 @@ impl Access {
 
     /// Whether all is sequential, or all is random in some way; `None` for a blend.
     pub fn pattern(&self) -> Option<Pattern> {
-        let mut patterns = self.lines.iter().map(|l| l.order.pattern());
+        let mut patterns = self.lines.iter().map(Line::pattern);
         let first = patterns.next().flatten()?;
         patterns.all(|p| p == Some(first)).then_some(first)
     }
@@ -163,6 +176,16 @@ impl Line {
             .filter_map(|(drawn, sizes)| drawn.then_some(sizes))
     }
 
+    /// Whether it is sequential or random; `None` for a blend of both.
+    pub fn pattern(&self) -> Option<Pattern> {
+        self.order.pattern().filter(|_| !self.is_in_rows())
+    }
+
+    /// Whether several operations follow each other from a random offset on.
+    pub fn is_in_rows(&self) -> bool {
+        self.consecutive > 1 && self.order.pattern() != Some(Pattern::Sequential)
+    }
+
     fn words(&self) -> String {
         let mut sizes: Vec<String> = Vec::new();
         for words in self.drawn_sizes().map(Sizes::in_a_name) {
@@ -171,7 +194,8 @@ impl Line {
             }
         }
         let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
-        format!("{} {} {}{apart}", sizes.join("/"), self.order.words(), self.mix.words())
+        let row = if self.is_in_rows() { format!(", {} in a row", self.consecutive) } else { String::new() };
+        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.mix.words())
     }
 }
 
@@ -193,6 +217,9 @@ fn words_are_those_of_the_field() {
     let plain = Access::plain(Pattern::Random, 4096, 70);
     assert_eq!((plain.words().as_str(), plain.block_bytes()), ("4K random 70/30", Some(4096)));
     let mut odd = Access::plain(Pattern::Random, 4096, 60);
+    odd.lines[0].consecutive = 8;
+    assert_eq!((odd.words().as_str(), odd.pattern()), ("4K random 60/40, 8 in a row", None));
+    odd.lines[0].consecutive = 1;
     odd.lines[0].mix.trim_percent = 10;
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);

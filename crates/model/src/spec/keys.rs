@@ -311,6 +311,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.positions, parsers::positions(t))),
     ),
     key(
+        "consecutive",
+        Group::What,
+        "N",
+        "Operations from each random offset on, one behind the other [default: 1]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
+    ),
+    key(
         "rate",
         Group::HowDeep,
         "IOPS",

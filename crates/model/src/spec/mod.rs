@@ -103,6 +103,8 @@ pub struct StreamSpec {
     pub start: Option<Start>,
     /// Whether directions go on from one position or each from its own.
     pub positions: Option<Positions>,
+    /// Operations from each random offset on.
+    pub consecutive: Option<u32>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
     /// First byte that may be touched.

@@ -34,11 +34,17 @@ pub(super) fn repeats(case: &Case, bytes: f64) -> Known<f64> {
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
             Err("how far workers that begin at fixed distances overlap is not computed".into())
         }
+        // Rows overlap as if they began anywhere, though none begins twice.
+        Order::Once if line.is_in_rows() => Ok(anywhere(passes)),
         Order::Sequential(_) | Order::Once => Ok(1.0 - beyond_one(passes)),
-        // With replacement: of c passes' worth, 1 - e^-c of the span is touched at least once.
-        Order::Random | Order::Mixed(_) => Ok((1.0 + (-passes).exp_m1() / passes).max(0.0)),
+        Order::Random | Order::Mixed(_) => Ok(anywhere(passes)),
         other => Err(format!("{} comes back to the same blocks by intention", other.words())),
     }
+}
+
+/// The share of repeats with replacement: of c passes' worth, 1 - e^-c of the span is touched at least once.
+fn anywhere(passes: f64) -> f64 {
+    (1.0 + (-passes).exp_m1() / passes).max(0.0)
 }
 
 /// The share that is new after so many whole passes.

@@ -48,7 +48,9 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return before.map(Answer::Finding);
     }
     let lines = &case.stream.access.lines;
-    let uniform = lines.iter().all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0);
+    let uniform = lines
+        .iter()
+        .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
     if !uniform || !one_to_one(case) || earlier.renames(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }

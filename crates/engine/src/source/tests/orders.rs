@@ -339,6 +339,26 @@ fn directions_with_positions_of_their_own_visit_each_block_in_order() {
 }
 
 #[test]
+fn rows_begin_at_random_places_and_go_on_in_order() {
+    let rows = |order: Order| {
+        let mut stream = stream(order);
+        stream.access.lines[0].consecutive = 4;
+        let ops = drawn(&stream, 40_000);
+        let blocks: Vec<u64> = ops.iter().map(|o| (o.offset - 8192) / 4096).collect();
+        for row in blocks.chunks_exact(4) {
+            assert!(row.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 100), "{row:?}");
+        }
+        blocks.chunks_exact(4).map(|row| row[0]).collect::<Vec<_>>()
+    };
+    let firsts = rows(Order::Random);
+    theory::share(firsts.iter().filter(|b| **b < 50).count(), firsts.len(), 0.5);
+    // Each place begins one row of a pass, and each block is in four of them.
+    let mut once = rows(Order::Once)[..100].to_vec();
+    once.sort_unstable();
+    assert_eq!(once, (0..100).collect::<Vec<_>>());
+}
+
+#[test]
 fn replies_go_on_behind_their_requests_where_directions_have_positions() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     let line = &mut stream.access.lines[0];

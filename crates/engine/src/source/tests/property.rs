@@ -71,17 +71,21 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
     let reply = prop_oneof![3 => Just(0), 1 => some(unit, 20)];
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
     let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
-    (0..4_u32, (order(unit), positions), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
-        |(weight, (order, positions), mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| Line {
-            weight,
-            order,
-            positions,
-            mix,
-            sizes,
-            align_bytes,
-            burst,
-            delay_ns,
-            reply_bytes,
+    let consecutive = prop_oneof![3 => Just(1), 1 => 0..5_u32];
+    (0..4_u32, (order(unit), positions, consecutive), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
+        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| {
+            Line {
+                weight,
+                order,
+                positions,
+                consecutive,
+                mix,
+                sizes,
+                align_bytes,
+                burst,
+                delay_ns,
+                reply_bytes,
+            }
         },
     )
 }

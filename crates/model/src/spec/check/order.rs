@@ -34,6 +34,14 @@ impl StreamSpec {
             );
             found.push(Problem::new(&[key, "rw"], message));
         }
+        if self.consecutive.is_some() && !way.is_random() {
+            let message = format!(
+                "{{consecutive}} is about random operations, and {{rw {}}} is sequential; type {{rw rand{}}}, or leave {{consecutive}} out",
+                way.word(),
+                way.word()
+            );
+            found.push(Problem::new(&["consecutive", "rw"], message));
+        }
         if self.stride.is_some() && self.hole.is_some() {
             let message = "{stride} and {hole} say the same distance in two ways; type one of them";
             found.push(Problem::new(&["hole", "stride"], message.into()));
@@ -59,8 +67,11 @@ impl StreamSpec {
                 way.word()
             );
             found.push(Problem::new(&["positions", "rw"], message));
-        } else if way.is_random() && !matches!(self.random, Some(Order::Mixed(_))) {
-            let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw}, or leave {positions} out";
+        } else if way.is_random()
+            && !matches!(self.random, Some(Order::Mixed(_)))
+            && self.consecutive.unwrap_or(1) < 2
+        {
+            let message = "{positions} says where an operation goes on, and here each is at a random offset; type {rw rw} or {consecutive 8}, or leave {positions} out";
             found.push(Problem::new(&["positions", "rw"], message.into()));
         } else if self.positions == Some(Positions::Own) && self.start == Some(Start::Interlocked) {
             let message = "{start interlocked} has one position for all workers and directions; type another {start}, or {positions shared}";
