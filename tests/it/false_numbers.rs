@@ -31,7 +31,7 @@ fn half_a_raid_in_memory_is_told_with_its_share() {
     if !is_root() {
         return;
     }
-    let stage = Stage::beside_others();
+    let stage = Stage::new();
     let Some(device) = Device::new(&stage, 320, Image::Direct) else { return };
     let Some(disk) = Disk::bare(&stage, Some(device)) else { return };
     let memory = in_memory(&disk, 320);
