@@ -285,18 +285,12 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "end_fsync",
         &[],
-        Only(
-            OFF,
-            "a result ends with its last operation, and a flush behind it belongs to none; type fsync=N, or leave it out",
-        ),
+        Held("what was written is flushed at the end of every run, timed apart from the operations"),
     ),
     option(
         "fsync_on_close",
         &[],
-        Only(
-            OFF,
-            "a result ends with its last operation, and a flush behind it belongs to none; type fsync=N, or leave it out",
-        ),
+        Held("what was written is flushed at the end of every run, timed apart from the operations"),
     ),
     option(
         "unlink",
@@ -313,7 +307,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
     option("stonewall", &["wait_for_previous"], Held("a new phase")),
     option("new_group", &[], Held("another group in fio's formats")),
-    option("thread", &[], NoEffect("workers are threads")),
+    option("thread", &["threads"], NoEffect("workers are threads")),
     option("per_job_logs", &[], NoEffect("no logs are written")),
     option("write_bw_log", &[], Refused(LOGS)),
     option("bwavgtime", &[], NoEffect("the course is kept second by second")),

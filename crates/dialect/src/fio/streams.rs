@@ -227,6 +227,10 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
     };
     let (compress, dedup) = (share("buffer_compress_percentage")?, share("dedupe_percentage")?);
     let zeros = job.on("zero_buffers", false)?;
+    // Whether it is said or not, every run ends with a flush of what it wrote.
+    for option in ["end_fsync", "fsync_on_close"] {
+        job.on(option, false)?;
+    }
     if !way.writes() {
         // As in fio, where these are about writes alone.
         return Ok(());

@@ -154,6 +154,8 @@ fn blocks_are_touched_as_fio_touches_them() {
         (Some(8), Some(Order::Once), Some(Positions::Own))
     );
     assert_eq!((stream("rw=randread:1").consecutive, stream("rw=read:8").consecutive), (None, None));
+    assert_eq!(stream("rw=write end_fsync=1 fsync_on_close"), stream("rw=write"), "a run ends with a flush");
+    refused("end_fsync=maybe", &["end_fsync=maybe"]);
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
     refused("rw=randread:5g", &["follow each other"]);
     refused("rw=trimwrite", &["trim"]);
