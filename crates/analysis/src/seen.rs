@@ -27,7 +27,6 @@ pub(crate) fn seen(case: &Case) -> Seen {
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
         is_complete: !case.runs.is_empty() && case.ends.iter().all(|e| e.ending == RunEnding::Complete),
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, of_kind(case, kind)?))).collect(),
-        submit: case.submit().as_ref().map(Distribution::from).unwrap_or_default(),
         errors: errors(case),
         workers: workers(case),
         disks: disks(case),

@@ -22,8 +22,6 @@ pub struct Seen {
     pub is_complete: bool,
     /// What completed in the windows; kinds of which nothing did are not in it.
     pub kinds: BTreeMap<Kind, SeenKind>,
-    /// Time inside calls that submitted without waiting, of all kinds.
-    pub submit: Distribution,
     /// Errors by errno, of all its runs.
     pub errors: BTreeMap<i32, u64>,
     /// Costs of its workers, warm-up and drain included.

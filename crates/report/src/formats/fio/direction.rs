@@ -7,8 +7,6 @@ use model::distribution::Distribution;
 use model::job::Kind;
 use model::seen::{Seen, SeenKind, Stretch};
 
-/// Share of the operations whose submission must have been timed for it to be told of all of them.
-const MOST: f64 = 0.99;
 const KIB: f64 = 1024.0;
 /// What a sample of a rate lasts at least, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
@@ -30,8 +28,6 @@ pub(super) struct Direction {
     pub(super) runtime_ms: u64,
     /// Operations that moved fewer bytes than asked.
     pub(super) short: u64,
-    /// Time inside the calls that submitted them; empty where not each had a call of its own that waited for nothing.
-    pub(super) slat: Distribution,
     /// From the submission to the completion.
     pub(super) clat: Distribution,
     /// The same, but in an open loop from the intended start.
@@ -54,8 +50,6 @@ impl Direction {
         let seconds = (window_ns as f64 / 1e9).max(1e-9);
         let lat: Distribution = own.iter().map(|k| &k.latency).collect();
         let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
-        let timed = all.iter().filter(moved).all(|seen| is_timed(seen, kinds));
-        let submit = all.iter().filter(|seen| timed && moved(seen)).map(|seen| &seen.submit);
         let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
         Self {
             bytes,
@@ -64,19 +58,12 @@ impl Direction {
             iops: lat.count as f64 / seconds,
             runtime_ms: (window_ns / 1_000_000).max(1),
             short: own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.short)),
-            slat: submit.collect(),
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
             bw: Samples::of(&course, |step| step.bytes / KIB),
             iops_samples: Samples::of(&course, |step| step.ops),
         }
     }
-}
-
-/// Whether the time of submission is that of each operation of these kinds, and of no other.
-fn is_timed(seen: &Seen, kinds: &[Kind]) -> bool {
-    let ops = seen.kinds.values().fold(0, |sum: u64, k| sum.saturating_add(k.latency.count));
-    seen.kinds.keys().all(|kind| kinds.contains(kind)) && seen.submit.count as f64 >= MOST * ops as f64
 }
 
 /// A rate over steps of its course.
@@ -132,46 +119,35 @@ impl Samples {
 use std::collections::BTreeMap;
 
 #[cfg(test)]
-fn seen(kinds: &[Kind], submitted: u64) -> Seen {
+fn seen(kinds: &[Kind]) -> Seen {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
     let stretch =
         |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096, latency_ns: None };
     let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
     let one = SeenKind { bytes: 409_600, short: 0, latency, service: None, course };
     let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
-    let submit = Distribution { count: submitted, ..Distribution::default() };
-    Seen { kinds, submit, window_ns: 1_000_000_000, ..Seen::default() }
+    Seen { kinds, window_ns: 1_000_000_000, ..Seen::default() }
 }
 
 #[test]
 fn rates_are_those_of_the_window_and_samples_those_of_the_course() {
-    let d = Direction::of(&[&seen(&[Kind::Read], 0)], &[Kind::Read]);
+    let d = Direction::of(&[&seen(&[Kind::Read])], &[Kind::Read]);
     assert_eq!((d.ops, d.iops, d.bytes_per_s, d.runtime_ms), (100, 100.0, 409_600.0, 1000));
     let Samples { count, min, max, mean, deviation } = d.iops_samples;
     assert_eq!((count, min, max, mean), (2, 60, 100, 80.0));
     assert!((deviation - 28.284).abs() < 0.001 && d.bw.max == 400);
     assert!((d.bw.percent_of(409_600.0) - 80.0).abs() < 1e-9);
-    let none = Direction::of(&[&seen(&[Kind::Read], 0)], &[Kind::Write]);
+    let none = Direction::of(&[&seen(&[Kind::Read])], &[Kind::Write]);
     assert_eq!((none.ops, none.runtime_ms, none.bw), (0, 0, Samples::default()));
 }
 
 #[test]
-fn submission_is_told_where_it_was_timed_for_each_operation_of_one_direction() {
-    let slat =
-        |of: &[Kind], submitted, told: &[Kind]| Direction::of(&[&seen(of, submitted)], told).slat.count;
-    let (read, both) = ([Kind::Read], [Kind::Read, Kind::Write]);
-    assert_eq!((slat(&read, 100, &read), slat(&read, 40, &read)), (100, 0));
-    assert_eq!((slat(&both, 200, &read), slat(&both, 200, &both)), (0, 200));
-}
-
-#[test]
 fn results_that_are_told_as_one_are_added_up_at_their_times() {
-    let (one, mut other) = (seen(&[Kind::Read], 100), seen(&[Kind::Read, Kind::Write], 0));
+    let (one, mut other) = (seen(&[Kind::Read]), seen(&[Kind::Read, Kind::Write]));
     other.window_ns = 2_000_000_000;
     let d = Direction::of(&[&one, &other], &[Kind::Read]);
     assert_eq!((d.ops, d.bytes, d.runtime_ms, d.iops), (200, 819_200, 2000, 100.0));
     assert_eq!((d.iops_samples.count, d.iops_samples.min, d.iops_samples.max), (2, 120, 200));
-    assert_eq!(d.slat.count, 0, "of some of them it is not known");
     let mixed = Direction::of(&[&one, &other], &[Kind::Read, Kind::Write, Kind::Trim]);
     assert_eq!((mixed.ops, mixed.iops_samples.max), (300, 300));
 }

@@ -116,7 +116,8 @@ fn of_direction(of: &Direction, group: &Group, plus: bool) -> Value {
         "short_ios": of.short,
         // fathom drops none.
         "drop_ios": 0,
-        "slat_ns": of_latencies(&of.slat, false, plus),
+        // The time in the call that submits is in that of the completion.
+        "slat_ns": of_latencies(&Distribution::default(), false, plus),
         "clat_ns": of_latencies(&of.clat, true, plus),
         "lat_ns": of_latencies(&of.lat, false, plus),
         "bw_min": bw.min,

@@ -117,7 +117,7 @@ fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Resul
     let zones = if word == Kind::Write.word() { "; 0 zone resets" } else { "" };
     let iops = numbers::rate(of.iops);
     writeln!(to, "  {word}: IOPS={iops}, BW={rate} ({decimal})({bytes}/{}msec){zones}", of.runtime_ms)?;
-    for (name, all) in [("slat", &of.slat), ("clat", &of.clat), (" lat", &of.lat)] {
+    for (name, all) in [("clat", &of.clat), (" lat", &of.lat)] {
         if all.count > 0 {
             latencies(name, all, to)?;
         }

@@ -54,7 +54,7 @@ fn of_direction(of: &Direction, group: &Group, version: u8) -> Vec<String> {
         (of.iops as u64).to_string(),
         of.runtime_ms.to_string(),
     ];
-    out.extend(of_latencies(&of.slat));
+    out.extend(of_latencies(&Distribution::default()));
     out.extend(of_latencies(&of.clat));
     out.extend(percentiles(&of.clat));
     out.extend(of_latencies(&of.lat));
