@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// fathom by the name of fio.
-fn fio(stage: &Stage, words: &str) -> Outcome {
+pub(crate) fn fio(stage: &Stage, words: &str) -> Outcome {
     fio_with(stage, words, &[])
 }
 

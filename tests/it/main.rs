@@ -20,6 +20,7 @@ mod evidence;
 mod false_numbers;
 mod fidelity;
 mod fio;
+mod fio_calls;
 mod fio_out;
 mod foreign;
 mod gates;

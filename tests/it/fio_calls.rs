@@ -1,0 +1,104 @@
+//! Calls of programs that people have, as they type them, but for sizes and times: exit codes, nothing beside the output, and what they
+//! read of it.
+//!
+//! For: programs that call fio. Not for: every key of its formats ([`crate::fio_out`]).
+
+use crate::fio::fio;
+use crate::stage::{Outcome, Stage};
+use serde_json::Value;
+
+/// The output of a call that a program reads: nothing went wrong, and nothing stands beside it.
+#[track_caller]
+fn read(out: Outcome) -> String {
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    out.stdout
+}
+
+fn jobs(out: Outcome) -> Value {
+    let text = read(out);
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// Jobs that run at once, in a directory that the command line names.
+const KUBESTR: &str = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n\
+    [job1]\nname=read_iops\nbs=4K\niodepth=64\nsize=4M\nreadwrite=randread\ntime_based\nramp_time=50ms\nruntime=200ms\n\
+    [job2]\nname=write_bw\nbs=128K\niodepth=64\nsize=4M\nreadwrite=randwrite\ntime_based\nramp_time=50ms\nruntime=200ms\n";
+
+#[test]
+fn kubestr_gets_its_jobs_with_their_names_and_options() {
+    let stage = Stage::beside_others();
+    let (file, folder) = (stage.path("job"), stage.folder("dataset"));
+    std::fs::write(&file, KUBESTR).unwrap();
+    let out = jobs(fio(
+        &stage,
+        &format!("--directory {} {} --output-format=json", folder.display(), file.display()),
+    ));
+    let both = out["jobs"].as_array().unwrap();
+    let names: Vec<&str> = both.iter().filter_map(|job| job["jobname"].as_str()).collect();
+    assert_eq!(names, ["read_iops", "write_bw"]);
+    assert_eq!(both[0]["job options"]["rw"], "randread");
+    assert_eq!(both[1]["job options"]["bs"], "128K");
+    assert_eq!(out["global options"]["ioengine"], "libaio");
+    for (job, direction) in both.iter().zip(["read", "write"]) {
+        assert!(
+            job[direction]["iops"].as_f64() > Some(0.0) && job[direction]["bw"].as_u64() > Some(0),
+            "{job:#}"
+        );
+        assert_eq!((job["error"].as_i64(), job["groupid"].as_u64()), (Some(0), Some(0)));
+    }
+    let files = ["job1.0.0", "job2.0.0"].map(|name| std::fs::metadata(folder.join(name)).unwrap().len());
+    assert_eq!(files, [4 << 20; 2]);
+}
+
+#[test]
+fn perfkit_gets_one_result_for_each_section_and_reads_that_it_is_so() {
+    let stage = Stage::beside_others();
+    let (file, data) = (stage.path("job"), stage.path("data"));
+    let text = format!(
+        "[global]\nioengine=libaio\ninvalidate=1\ndirect=1\nruntime=200ms\nramp_time=50ms\ntime_based\nfilename={}\ndo_verify=0\n\
+         verify_fatal=0\ngroup_reporting=1\npercentile_list=1:5:10:20:25:30:40:50:60:70:75:80:90:95:99:99.5:99.9:99.95:99.99\nsize=4m\n\n\
+         [sequential_write-io-depth-1-num-jobs-1]\nstonewall\nrw=write\nblocksize=512k\niodepth=1\nnumjobs=1\n\n\
+         [random_read-io-depth-4-num-jobs-4]\nstonewall\nrw=randread\nblocksize=4k\niodepth=4\nnumjobs=4\n",
+        data.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let words = format!("--output-format=json --random_generator=tausworthe64 {}", file.display());
+    let out = jobs(fio(&stage, &words));
+    assert_eq!(out["global options"]["group_reporting"], "1");
+    let told: Vec<(&str, u64)> = out["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| (job["jobname"].as_str().unwrap(), job["groupid"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(
+        told,
+        [("sequential_write-io-depth-1-num-jobs-1", 0), ("random_read-io-depth-4-num-jobs-4", 1)]
+    );
+    for (job, direction) in out["jobs"].as_array().unwrap().iter().zip(["write", "read"]) {
+        let of = &job[direction];
+        assert!(
+            of["bw_mean"].is_f64() && of["clat_ns"]["percentile"]["99.000000"].as_u64() > Some(0),
+            "{of:#}"
+        );
+    }
+}
+
+#[test]
+fn yabs_finds_rates_at_their_places_in_a_terse_line() {
+    let stage = Stage::beside_others();
+    let data = stage.path("test.fio");
+    let words = format!(
+        "--name=rand_rw_4k --ioengine=libaio --rw=randrw --rwmixread=50 --bs=4k --iodepth=64 --numjobs=2 --size=4M --runtime=30 \
+         --gtod_reduce=1 --direct=1 --filename={} --group_reporting --minimal",
+        data.display()
+    );
+    let line = read(fio(&stage, &words));
+    let fields: Vec<&str> = line.trim_end().split(';').collect();
+    let number = |at: usize| fields[at - 1].parse::<u64>().unwrap();
+    let [read_bw, read_iops, write_bw, write_iops] = [7, 8, 48, 49].map(number);
+    assert!(read_bw.abs_diff(4 * read_iops) <= 4 && write_bw.abs_diff(4 * write_iops) <= 4, "{line}");
+    // Two clones of 1024 blocks, in a result of 121 fields and nine for each disk.
+    assert_eq!(number(6) + number(47), 2 * 4096, "{line}");
+    assert_eq!((fields.len() - 121) % 9, 0, "{line}");
+}
