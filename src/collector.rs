@@ -145,9 +145,8 @@ impl Row {
             Cell(h.count(), *bytes, at(0.5), at(0.99), h.max_ns().unwrap_or(0))
         };
         let cells = self.kinds.iter().map(|(kind, k)| (*kind, cell(k))).collect();
-        let latency_ns = self.kinds.iter().map(|(kind, (_, h))| (*kind, h.sum_ns())).collect();
         let Self { start_ns, end_ns, depth_ns, .. } = self;
-        Interval { stream, start_ns, end_ns, depth_ns, cells, latency_ns }
+        Interval { stream, start_ns, end_ns, depth_ns, cells }
     }
 }
 

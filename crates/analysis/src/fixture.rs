@@ -366,7 +366,6 @@ impl Fixture {
                 end_ns: WINDOW_NS / 10 + part(0, WINDOW_NS) * (i + 1),
                 depth_ns: (self.depth_seen * WINDOW_NS as f64 / 10.0) as u64,
                 cells: BTreeMap::from([(self.kind_of_job(), cell)]),
-                latency_ns: BTreeMap::from([(self.kind_of_job(), ops * latency)]),
             }
         };
         (0..10).map(row).collect()

@@ -63,7 +63,6 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
                 ns: row.end_ns - row.start_ns,
                 ops,
                 bytes,
-                latency_ns: if ops == 0 { Some(0) } else { row.latency_ns.get(&kind).copied() },
             });
         }
         before = before.saturating_add(ran.stream.window_ns);

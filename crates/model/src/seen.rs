@@ -69,8 +69,6 @@ pub struct Stretch {
     pub ops: u64,
     /// What they moved.
     pub bytes: u64,
-    /// Sum of their latencies in ns; `None` where it was not kept.
-    pub latency_ns: Option<u64>,
 }
 
 /// Costs of workers.

@@ -33,9 +33,6 @@ pub struct Interval {
     /// What completed, per kind.
     #[serde(rename = "k")]
     pub cells: BTreeMap<Kind, Cell>,
-    /// Sum of the latencies of what completed in ns, per kind; sessions of before it was kept have none.
-    #[serde(rename = "l", default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub latency_ns: BTreeMap<Kind, u64>,
 }
 
 /// What completed in an interval: operations, bytes, median, 99th percentile and maximum of latency in ns.

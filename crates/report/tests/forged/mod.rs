@@ -59,7 +59,6 @@ fn of(figures: &Figures, runs: u64) -> SeenKind {
         ns: RUN_NS / 2,
         ops: figures.ops / runs.max(1) / 2,
         bytes: figures.bytes / runs.max(1) / 2,
-        latency_ns: None,
     };
     SeenKind {
         bytes: figures.bytes,

@@ -44,7 +44,7 @@ pub(super) fn step_of<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_n
 
 #[cfg(test)]
 fn stretch(start_ns: u64, ns: u64, ops: u64) -> Stretch {
-    Stretch { start_ns, ns, ops, bytes: ops * 512, latency_ns: None }
+    Stretch { start_ns, ns, ops, bytes: ops * 512 }
 }
 
 #[test]

@@ -121,8 +121,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 fn seen(kinds: &[Kind]) -> Seen {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch =
-        |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096, latency_ns: None };
+    let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
     let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
     let one = SeenKind { bytes: 409_600, short: 0, latency, service: None, course };
     let kinds: BTreeMap<Kind, SeenKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
