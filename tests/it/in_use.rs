@@ -83,6 +83,28 @@ pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Beside {
 }
 
 #[test]
+fn a_program_with_a_file_of_a_dead_server_keeps_nobody_waiting() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(disk) = Disk::slow(&stage, "forgets 1") else { return };
+    let dead = stage.path("dead");
+    let script = format!(
+        "exec python3 -c \"import os, time; f = os.open('file', os.O_RDWR); os.pread(f, 1, 0); open('{}', 'w'); time.sleep(999)\"",
+        dead.display()
+    );
+    let _holds = disk.sh_beside(&script);
+    until("the server is dead", || dead.exists());
+    // What waits for the server ends with it, so it has to go first, whatever becomes of the story.
+    let _server = disk;
+    // Whoever has this one open is looked for among all that programs have open.
+    let file = stage.file("data", 16);
+    let _writer = python(&stage, "f = open(sys.argv[1], 'r+b')", &file);
+    refused(&destroy(&stage, &file), &["open for writing by python3"]);
+}
+
+#[test]
 fn a_mounted_image_is_refused_under_a_second_name_when_the_first_is_gone() {
     if !is_root() {
         return;
@@ -162,19 +184,22 @@ fn a_loop_device_is_refused_while_other_bytes_of_its_file_are_in_use() {
 }
 
 #[test]
-fn a_partition_is_refused_while_one_that_overlaps_it_is_in_use() {
+fn a_disk_is_refused_while_a_partition_of_it_is_in_use_and_the_one_beside_that_is_not() {
     if !is_root() {
         return;
     }
     let stage = Stage::beside_others();
     let Some(disk) = Device::new(&stage, 64, Image::Direct) else { return };
-    let (one, two) = match (disk.partition(1, 2048, 65536), disk.partition(2, 40960, 65536)) {
+    let (one, two) = match (disk.partition(1, 2048, 32768), disk.partition(2, 40960, 65536)) {
         (Ok(one), Ok(two)) => (one, two),
         (Err(why), _) | (_, Err(why)) => return skip(&why),
     };
     let Some(user) = Device::on(&two, Image::Buffered) else { return };
-    refused_and_whole(&stage, &one, &["p2 is behind", user.name()]);
-    let both = format!("run {SHORT} --destroy {0} {0} {1}", disk.path.display(), one.display());
+    refused_and_whole(&stage, &disk.path, &["p2 is behind", user.name()]);
+    let before = sum(&one);
+    let beside = destroy(&stage, &one);
+    assert!(matches!(beside.code, Some(0 | 1)) && sum(&one) != before, "{beside:?}");
+    let both = format!("run {SHORT} --destroy {0} --destroy {1} {0} {1}", disk.path.display(), one.display());
     drop(user);
     let both = stage.fathom(&both, Path::new(""));
     assert_eq!(both.code, Some(2), "{both:?}");

@@ -6,6 +6,7 @@ Speaks the kernel's protocol on /dev/fuse itself (include/uapi/linux/fuse.h), so
 Usage: slow_reads.py DIRECTORY BYTES MANNER NUMBER...
 Prints "ready" and answers until its input ends. Times are in seconds. Manners:
 dies READS          answers so many reads, and none after them
+forgets READS       the same, and the kernel has to ask each time what the file is
 stalls READS PAUSE  after each so many reads one waits
 wakes AFTER PAUSE    a read that comes after a time without any waits
 spends READS EACH THEN  so many reads take as long each, and all after them longer
@@ -25,7 +26,8 @@ BATCH_FORGET, DESTROY = 42, 38
 ROOT, FILE = 1, 2
 NAME = b"file"
 S_IFDIR, S_IFREG = 0o040000, 0o100000
-SECONDS = 3600
+# For how long the kernel need not ask again what a file is.
+SECONDS = 0 if sys.argv[3:4] == ["forgets"] else 3600
 
 
 def attributes(node, size):
@@ -86,6 +88,10 @@ def dies(reads):
         yield lambda idle: 0
 
 
+def forgets(reads):
+    yield from dies(reads)
+
+
 def stalls(reads, pause):
     while True:
         yield from dies(reads)
@@ -134,7 +140,7 @@ def serve(channel, size, pauses):
 
 
 if __name__ == "__main__":
-    manners = {manner.__name__: manner for manner in (dies, stalls, wakes, spends)}
+    manners = {manner.__name__: manner for manner in (dies, forgets, stalls, wakes, spends)}
     opened = mount(sys.argv[1])
     print("ready", flush=True)
     serve(opened, int(sys.argv[2]), manners[sys.argv[3]](*map(float, sys.argv[4:])))

@@ -7,6 +7,7 @@ use crate::error::describe;
 use crate::root::{Root, number_of};
 use model::Known;
 use model::identity::Identity;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -18,6 +19,21 @@ use std::path::Path;
 /// Why it cannot be looked at.
 pub fn of_path(path: &Path) -> io::Result<Identity> {
     std::fs::metadata(path).map(|facts| of_facts(&facts))
+}
+
+/// The same as the kernel remembers it: a file server that is dead would never answer. For what others have open, which is none of ours
+/// to wait for.
+///
+/// # Errors
+/// Why it cannot be looked at.
+pub(crate) fn remembered(path: &Path) -> io::Result<Identity> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted)?;
+    if FileType::from_raw_mode(facts.stx_mode.into()) == FileType::BlockDevice {
+        return Ok(of_device(format!("{}:{}", facts.stx_rdev_major, facts.stx_rdev_minor)));
+    }
+    let device = format!("{}:{}", facts.stx_dev_major, facts.stx_dev_minor);
+    Ok(Identity::File { device, inode: facts.stx_ino })
 }
 
 /// What is open. What is asked of a descriptor cannot be exchanged before it is used. A device bears no marks.
@@ -68,6 +84,7 @@ mod tests {
         std::fs::copy(at("a"), at("copy"))?;
         let of = |name: &str| of_path(&at(name));
         let original = of_file(&File::open(at("a"))?)?;
+        assert!(remembered(&at("soft"))?.is_same(&original) && !remembered(&at("copy"))?.is_same(&original));
         assert!(of("hard")?.is_same(&original) && of("soft")?.is_same(&original));
         assert!(!of("copy")?.is_same(&original));
         std::fs::rename(at("copy"), at("a"))?;

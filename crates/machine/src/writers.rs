@@ -142,14 +142,14 @@ fn processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
 /// Whether a process has one of these open for writing, or mapped so that it can be written.
 fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     let is_it = |path: &str| {
-        let found = identity::of_path(&root.path(path)).ok();
+        let found = identity::remembered(&root.path(path)).ok();
         found.is_some_and(|found| what.iter().any(|w| w.is_same(&found)))
     };
     // Threads may have files of their own.
     for task in root.list(&format!("/proc/{pid}/task"))? {
         let dir = format!("/proc/{pid}/task/{task}");
         let fds = root.list(&format!("{dir}/fd"))?;
-        if fds.iter().any(|fd| is_it(&format!("{dir}/fd/{fd}")) && can_write(root, &dir, fd)) {
+        if fds.iter().any(|fd| can_write(root, &dir, fd) && is_it(&format!("{dir}/fd/{fd}"))) {
             return Ok(true);
         }
     }
