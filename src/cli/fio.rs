@@ -14,7 +14,7 @@ use model::report::Report;
 use model::spec::{JobSpec, Rw};
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Names what may be overwritten, for command lines that cannot be changed.
 const DESTROY_VARIABLE: &str = "FATHOM_DESTROY";
@@ -105,7 +105,10 @@ fn request(line: CommandLine, mut job: JobSpec) -> Request {
 fn allowed(list: &OsString, job: &JobSpec) -> Vec<String> {
     let reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.phases.iter().flat_map(|phase| &phase.streams).filter(|stream| !reads(&stream.rw));
-    let targets: Vec<&String> = streams.flat_map(|stream| &stream.target).collect();
-    let is_target = |path: &Path| targets.iter().any(|target| name::path(target) == path);
+    // The same file may be written down in several ways.
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let targets: Vec<PathBuf> =
+        streams.flat_map(|stream| &stream.target).map(|target| real(&name::path(target))).collect();
+    let is_target = |path: &Path| targets.contains(&real(path));
     std::env::split_paths(list).filter(|path| is_target(path)).map(name::text).collect()
 }

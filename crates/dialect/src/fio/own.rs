@@ -94,7 +94,7 @@ pub const OWN: &[OwnOption] = &[
         "destroy",
         Some("NAME"),
         Held(
-            "Allow overwriting a file that fathom did not make (its path) or a block device (its name or serial); may be repeated. fio has no such option: where its command line cannot be changed, set FATHOM_DESTROY to the same, with : between several",
+            "Allow overwriting a file that fathom did not make (its path) or a block device (its name or serial); may be repeated. fio has no such option: where its command line cannot be changed, set FATHOM_DESTROY to its path, with : between several",
         ),
     ),
 ];
