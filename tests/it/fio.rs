@@ -4,7 +4,7 @@
 //! nor fio's output.
 
 use crate::output::says;
-use crate::stage::{Outcome, Stage, wait};
+use crate::stage::{Outcome, Stage, skip, tool, wait};
 use serde_json::Value;
 use std::path::Path;
 
@@ -183,7 +183,8 @@ fn a_file_of_somebody_is_written_only_where_that_is_said() {
     says(&fio(&stage, &words), 1, &["--destroy"]);
     assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
     // A list that is set for many says nothing about what is only read.
-    let list = format!("/nothing/here:{}", file.display());
+    let other_way = stage.folder("other").join("../data");
+    let list = format!("/nothing/here:{}", other_way.display());
     let set = [("FATHOM_DESTROY", list.as_str())];
     assert_eq!(fio_with(&stage, &words.replace("rw=write", "rw=read"), &set).code, Some(0));
     assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
@@ -192,4 +193,33 @@ fn a_file_of_somebody_is_written_only_where_that_is_said() {
     assert!(std::fs::read(&file).unwrap().iter().any(|byte| *byte != 7));
     let named = format!("{words} --destroy={}", file.display());
     assert_eq!(fio(&stage, &named).code, Some(0));
+}
+
+#[test]
+fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
+    let stage = Stage::beside_others();
+    if tool(&[&"strace", &"-V"]).is_err() {
+        return skip("there is no strace");
+    }
+    let (calls, folder) = (stage.path("calls"), stage.folder("here"));
+    let told = |words: &str| {
+        let traced =
+            ["strace", "-f", "-e", "trace=fadvise64", "-o", calls.to_str().unwrap()].map(str::to_owned);
+        let out = wait(&mut stage.command(&traced, words, Path::new("")));
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        let calls = std::fs::read_to_string(&calls).unwrap();
+        [calls.contains("POSIX_FADV_RANDOM"), calls.contains("POSIX_FADV_SEQUENTIAL")]
+    };
+    let run = format!(
+        "run --time 50ms --warmup 0 --runs 1 --attempts 1 --size 16m --quiet --no-history {}",
+        folder.display()
+    );
+    assert_eq!(told(&format!("{run} --rw read --cache buffered --advice random")), [true, false]);
+    assert_eq!(told(&format!("{run} --rw read --cache buffered")), [false, false]);
+    let fio = format!("fio --minimal --name=a --size=1m --directory={}", folder.display());
+    assert_eq!(told(&format!("{fio} --rw=read")), [false, true]);
+    assert_eq!(told(&format!("{fio} --rw=randread")), [true, false]);
+    assert_eq!(told(&format!("{fio} --rw=randread --fadvise_hint=0")), [false, false]);
+    let direct = stage.fathom("run --rw read --advice random", &folder);
+    says(&direct, 2, &["--advice random", "--cache buffered"]);
 }
