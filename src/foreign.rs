@@ -40,7 +40,7 @@ impl Manners {
     }
 }
 
-/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as of fio.
+/// Measures and answers; `None` where there is nothing to measure. Whatever goes wrong is exit code 1, as in fio.
 pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
     let done = said.and_then(|said| match said {
         Some((request, manners)) => measure(&request, &manners),

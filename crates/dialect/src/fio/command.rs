@@ -78,7 +78,7 @@ impl CommandLine {
         Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
     }
 
-    /// Reads the words behind `fio`; the text of a job file is had by its path.
+    /// Reads the words behind `fio`; `job_file` gives the text of a job file by its path.
     ///
     /// # Errors
     /// What is wrong with a word, and what to type instead; why a job file cannot be read.
