@@ -24,7 +24,8 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     for stretch in course.into_iter().filter(|s| s.ns > 0) {
         let end = stretch.start_ns.saturating_add(stretch.ns);
         for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MOST_STEPS) {
-            let (from, to) = (stretch.start_ns.max(at * step_ns), end.min((at + 1) * step_ns));
+            let (begin, behind) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
+            let (from, to) = (stretch.start_ns.max(begin), end.min(behind));
             let share = to.saturating_sub(from) as f64 / stretch.ns as f64;
             let step = out.entry(at).or_default();
             step.ops += share * stretch.ops as f64;
@@ -62,4 +63,6 @@ fn times_of_centuries_end() {
     let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
     assert!(steps(&course, 1).len() <= 2 + MOST_STEPS as usize);
     assert_eq!(step_of(&course, 9), u64::MAX);
+    let half = (1 << 63) + 1;
+    assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
 }
