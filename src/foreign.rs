@@ -8,7 +8,7 @@ use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
-use crate::{history, plan, run, stderr, stdout};
+use crate::{history, op_log, plan, run, stderr, stdout};
 use model::name;
 use model::report::Report;
 use report::{Detail, Format, Style};
@@ -56,7 +56,7 @@ pub fn answer(said: Result<Option<(Request, Manners)>, Failure>) -> ExitCode {
 }
 
 fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
-    for remark in manners.remarks.iter().filter(|_| manners.is_text()) {
+    for remark in manners.remarks.iter().filter(|_| manners.is_text() && manners.output.is_none()) {
         stderr::say(&format!("fathom: {remark}"));
     }
     let (plan, machine) = plan::plan(request)?;
@@ -64,6 +64,8 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     for file in &manners.job_files {
         spared.add(file, "a job file of this call");
     }
+    let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::Text };
+    let logs = op_log::Files::decide(&plan, logs, manners.output.as_slice())?;
     let rules = Rules { flag: "--output", spared, replace: Replace::Text };
     let outlet = manners.output.as_deref().map(|path| rules.decide(path)).transpose()?;
     let seen = run::measure((plan, machine), request.keep, manners.quiet)?;
@@ -75,7 +77,9 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     if kept.is_some() {
         history::remember();
     }
+    let logged = logs.write(&seen.op_log);
     write(&report, manners, outlet.as_ref().map(|outlet| (outlet, &rules)))?;
+    logged?;
     let failed =
         seen.failed || report.results.iter().filter_map(|r| r.seen.as_ref()).any(|s| !s.errors.is_empty());
     Ok(match (seen.interrupted, failed) {
@@ -85,13 +89,19 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Writes all formats one behind another, and what fathom makes of it beside them where people read it.
+/// Writes all formats one behind another, and what fathom makes of it where people read them: beside what is printed, and behind it in a
+/// file, since programs that have fio write one take words on standard error for a failure.
 fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> Result<(), Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
     match to {
         Some((outlet, rules)) => {
             let all = manners.formats.iter().map(|format| stdout::rendered(format, report, style));
-            let bytes = all.collect::<Result<Vec<_>, _>>()?.concat();
+            let mut bytes = all.collect::<Result<Vec<_>, _>>()?.concat();
+            if manners.is_text() {
+                let remarks = manners.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
+                bytes.extend(remarks.collect::<String>().bytes());
+                bytes.extend(report::fio_verdict(report).bytes());
+            }
             outlet.write(&bytes, rules).map_err(|why| instead(&why, report))?;
         }
         None => {
@@ -100,7 +110,7 @@ fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> R
             }
         }
     }
-    if manners.is_text() {
+    if manners.is_text() && to.is_none() {
         stderr::say(report::fio_verdict(report).trim());
     }
     Ok(())

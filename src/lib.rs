@@ -16,6 +16,7 @@ pub mod history;
 mod input;
 pub mod interfaces;
 pub mod live;
+pub mod op_log;
 pub mod output;
 pub mod plan;
 pub mod recipes;

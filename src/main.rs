@@ -2,10 +2,11 @@
 
 use fathom_io::cli::{Cli, Command, SweepSaid, sweep_again};
 use fathom_io::failure::Failure;
+use fathom_io::output::Rules;
 use fathom_io::request::JobSource;
 use fathom_io::spared::Spared;
 use fathom_io::{
-    compare, devices, doctor, explain, foreign, history, plan, run, session, show, signals, verify,
+    compare, devices, doctor, explain, foreign, history, op_log, plan, run, session, show, signals, verify,
 };
 use model::machine::Machine;
 use model::plan::Plan;
@@ -81,8 +82,14 @@ fn measure(request: &fathom_io::request::Request, showing: &show::Showing) -> Re
         return show::explain(meant, recipe, showing.format);
     }
     let job_file = request.source.as_ref().and_then(JobSource::path);
-    let outlets = show::outlets(showing, spared(&meant, job_file))?;
-    conclude(&run::measure(meant, request.keep, showing.quiet)?, showing, &outlets)
+    let spared = spared(&meant, job_file);
+    let rules = Rules { flag: "--op-log", spared: spared.clone(), replace: showing.replace };
+    let logs = op_log::Files::decide(&meant.0, rules, &showing.outputs)?;
+    let outlets = show::outlets(showing, spared)?;
+    let seen = run::measure(meant, request.keep, showing.quiet)?;
+    let logged = logs.write(&seen.op_log);
+    // What is refused to a log is told behind the report.
+    conclude(&seen, showing, &outlets).and_then(|code| logged.map(|()| code))
 }
 
 fn sweep(said: SweepSaid) -> Result<ExitCode, Failure> {

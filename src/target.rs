@@ -157,6 +157,19 @@ impl Ready {
     }
 }
 
+impl Drop for Ready {
+    fn drop(&mut self) {
+        let path = &name::path(&self.target.path);
+        let planned = self.target.identity.as_ref();
+        let is_it =
+            || machine::identity::of_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
+        if self.target.create.is_some_and(|create| create.unlink) && is_it() {
+            // What cannot be removed stays, as a file of ours that the next call may use.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 fn refuse(path: &Path, error: &std::io::Error) -> Failure {
     let cure = match error.kind() {
         std::io::ErrorKind::PermissionDenied => format!("; {}", sys::user::of_others()),

@@ -212,7 +212,7 @@ impl Setup<'_> {
             stream.random = random.then_some(Order::Once);
             // Each thread takes the next record, as those of a pool do.
             stream.start = (!random).then_some(Start::Interlocked);
-            stream.limit = StopRule { operations: Some(operations), bytes: None };
+            stream.limit = StopRule { operations: Some(operations), ..StopRule::default() };
         }
         Ok(job)
     }

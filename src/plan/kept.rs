@@ -9,9 +9,12 @@ use std::path::Path;
 
 /// Has a file made, or made again, at least so large and with no less in it than others need.
 pub(super) fn make_again(target: &mut Target, create: Create) {
-    let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing });
-    let create =
-        Create { bytes: before.bytes.max(create.bytes), filling: before.filling.max(create.filling) };
+    let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
+    let create = Create {
+        bytes: before.bytes.max(create.bytes),
+        filling: before.filling.max(create.filling),
+        unlink: before.unlink || create.unlink,
+    };
     target.bytes = target.bytes.max(create.bytes);
     target.create = Some(create);
 }

@@ -13,10 +13,13 @@ mod job_file;
 mod kept;
 mod layers;
 mod limit;
+mod missing;
+mod op_log;
 mod origins;
 mod precondition;
 mod profile;
 mod quick;
+mod read_back;
 mod repeats;
 mod rerun;
 pub mod resume;
@@ -83,6 +86,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
     let against = against.transpose()?;
     let apart = matches!(study, Study::Interfaces(_) | Study::Sweep(_));
     let (targets, places) = targets.finish(&mut jobs, apart)?;
+    let op_log = op_log::meant(&request.job, &mut jobs, &mut origins)?;
     let precondition = precondition::meant(request, &jobs, &targets, &mut origins)?;
     check_memory(&jobs, memory)?;
     let (seed, seed_again) = seed::chosen(request.job.seed, &targets, &mut origins);
@@ -114,6 +118,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         against,
         study,
         precondition,
+        op_log,
         typed: request.job.typed.clone(),
     };
     Ok((plan, machine))
@@ -265,6 +270,7 @@ fn draft_job(request: &Request, spec: &JobSpec, origins: &mut Origins) -> Result
     for (at, phase) in spec.phases.iter().enumerate() {
         let mut drafts = Vec::new();
         for (index, stream) in phase.streams.iter().enumerate() {
+            let stream = &read_back::meant(spec, at, stream)?;
             origins.enter(&if several { stream_name(stream, at, index) } else { String::new() });
             drafts.push(stream::draft(stream, origins)?);
         }
@@ -305,9 +311,12 @@ fn times(
         Work::Limit(_) => LIMIT_TIMES_NS,
         Work::Api { .. } => API_TIMES_NS,
     };
-    let limited = |d: &Draft| {
-        d.stream.limit.operations.is_some() || d.stream.limit.bytes.is_some() || d.passes.is_some()
-    };
+    if drafts.iter().any(|d| d.stream.reads_back().is_some()) {
+        // Less than all that was written would be no answer, and an operation before the window would not be counted.
+        origins.fixed("--time", &show_ns(MAX_TIME_NS as f64), "ends when all was read");
+        return Ok(Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: Vec::new() });
+    }
+    let limited = |d: &Draft| !d.stream.limit.is_none() || d.passes.is_some();
     // What ends by count or bytes needs no time, and everything it does is wanted.
     let api = matches!(request.work, Work::Api { .. });
     let by_count = !api && !drafts.is_empty() && drafts.iter().all(limited);

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Positions,
-    Sharing, Sizes, Steps, Stream, SyncCall,
+    Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers};
 use model::units::{show_bytes, show_ns};
@@ -50,19 +50,18 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
     origins.note("--passes", spec.passes, u32::to_string);
     origins.note("--create", spec.create, |c| parsers::of_create(*c));
-    if let Some(advice) = spec.advice.filter(|_| cache.is_direct()) {
-        return Err(Failure::Usage(format!(
-            "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
-            parsers::of_advice(advice),
-            cache.word()
-        )));
-    }
+    check_advice(spec, cache)?;
     origins.note("--advice", spec.advice, |a| parsers::of_advice(*a).into());
     let batch = batch(spec, engine, depth, origins)?;
     let flush = flush(spec, &access, origins);
     let data = data(spec);
     origins.note("data", (data != Data::default()).then_some(&data), |d| data_words(d));
+    if let Some(verify) = &spec.verify {
+        check_verify(verify, engine, &data)?;
+        origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
+    }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
+    origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
     let cpus = Some(&spec.place.cpus).filter(|cpus| !cpus.is_empty());
     origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
@@ -85,6 +84,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         limit: spec.limit,
         delay_ns: spec.delay.unwrap_or(0),
         place: spec.place.clone(),
+        verify: spec.verify.clone(),
+        log_interval_ns: spec.log_interval,
     };
     if let Some(kind) = stream.kinds().find(|k| !engine.kinds.contains(k)) {
         return Err(unable(engine, kind));
@@ -98,6 +99,32 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         create: spec.create,
         paths: spec.target.clone(),
     })
+}
+
+/// Refuses advice about a page cache that nobody uses.
+fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
+    let Some(advice) = spec.advice.filter(|_| cache.is_direct()) else { return Ok(()) };
+    Err(Failure::Usage(format!(
+        "--advice {} is about the page cache, and --cache {} goes past it; type --cache buffered too, or leave it out",
+        parsers::of_advice(advice),
+        cache.word()
+    )))
+}
+
+/// Refuses to check what nobody moves, and data that are told apart by nothing.
+fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Failure> {
+    if verify.checks && !engine.moves_bytes {
+        return Err(Failure::Usage(format!(
+            "--verify: the engine {} moves no bytes that could be checked; name another one, or leave --verify out",
+            engine.name
+        )));
+    }
+    if *data != Data::default() {
+        return Err(Failure::Usage(
+            "--verify: what is checked has data of its own; leave --compress, --dedup, --zeros and --data out".into(),
+        ));
+    }
+    Ok(())
 }
 
 fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {

@@ -12,11 +12,12 @@ use crate::request::Request;
 use machine::kept_file;
 use machine::root::Root;
 use model::identity::Identity;
-use model::job::{Clones, Create, FALLOCATE, Filling, GROW, Job, NEW, Pattern, Sharing, Stream};
+use model::job::{Clones, FALLOCATE, GROW, Job, NEW, Pattern, Sharing, Stream};
 use model::machine::{Layer, Place};
 use model::name;
 use model::plan::{Role, Target};
 use model::units::{GIB, show_bytes};
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +27,8 @@ pub(super) const MADE_BYTES: u64 = GIB;
 /// The targets of a plan while it grows.
 pub(super) struct Targets<'a> {
     request: &'a Request,
-    root: &'a Root,
-    found: Vec<(Target, Place)>,
+    pub(super) root: &'a Root,
+    pub(super) found: Vec<(Target, Place)>,
     /// Streams that touch nothing: their one target comes behind all others, since it has no place.
     nothing: Option<Target>,
     overwritten: bool,
@@ -93,6 +94,14 @@ impl<'a> Targets<'a> {
         }
         let targets: Vec<&Target> =
             stream.targets.iter().filter_map(|t| Some(&self.found.get(*t)?.0)).collect();
+        let compares =
+            stream.access.reads() && stream.verify.as_ref().is_some_and(|v| v.checks && v.back.is_none());
+        if compares && targets.iter().any(|t| t.role == Role::Made) {
+            return Err(Failure::Usage(
+                "--verify compares reads with what was written before, and a file that fathom makes has other data; name a file that was written with --verify, or type --rw randwrite"
+                    .into(),
+            ));
+        }
         stream.access.span_bytes = draft.size.unwrap_or(u64::MAX);
         for target in &targets {
             check_span(job, &stream, target)?;
@@ -160,9 +169,11 @@ impl<'a> Targets<'a> {
         origins: &mut Origins,
     ) -> Result<usize, Failure> {
         let path = match said.canonicalize() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && draft.create.is_some() => {
-                return self.missing(said, draft, from, origins);
-            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match self.to_be_made(said) {
+                Some(index) if draft.create.is_none() => return Ok(self.shares(index, draft)),
+                _ if draft.create.is_some() => return self.missing(said, draft, from, origins),
+                _ => return Err(unreachable_path(said, &e)),
+            },
             path => path.map_err(|e| unreachable_path(said, &e))?,
         };
         let index = if let Some(known) = self.known(said, &path)? {
@@ -215,50 +226,6 @@ impl<'a> Targets<'a> {
             }
         }
         target.writable |= writes || conditioned;
-        if draft.stream.cache.is_direct() {
-            target.block_bytes = target.block_bytes.max(direct_alignment(place));
-        }
-        Ok(index)
-    }
-
-    /// The index of a file that is not there yet, and is made before the first run.
-    fn missing(
-        &mut self,
-        said: &Path,
-        draft: &Draft,
-        from: &str,
-        origins: &mut Origins,
-    ) -> Result<usize, Failure> {
-        let create = draft.create.unwrap_or(Create { bytes: MADE_BYTES, filling: Filling::Data });
-        let folder = said.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = said.file_name().ok_or_else(|| {
-            Failure::Usage(format!("{} has no name for a file; type one", name::shown(said)))
-        })?;
-        let folder = folder.canonicalize().map_err(|e| unreachable_path(folder, &e))?;
-        let path = folder.join(name);
-        let known = self.found.iter().position(|(t, _)| t.create.is_some() && name::path(&t.path) == path);
-        let index = if let Some(known) = known {
-            known
-        } else {
-            let place = machine::resolve::resolve(self.root, &folder)?;
-            let target = Target {
-                path: shown(&path).into_owned(),
-                role: Role::File,
-                bytes: 0,
-                block_bytes: 1,
-                writable: false,
-                identity: None,
-                other_names: Vec::new(),
-                create: None,
-            };
-            self.found.push((target, place));
-            origins.fixed("TARGET", &format!("{}, which is made and kept", shown(&path)), from);
-            self.found.len() - 1
-        };
-        let (target, place) = &mut self.found[index];
-        kept::make_again(target, create);
-        kept::fits_beside(&folder, target.bytes)?;
-        target.writable |= draft.stream.access.writes();
         if draft.stream.cache.is_direct() {
             target.block_bytes = target.block_bytes.max(direct_alignment(place));
         }
@@ -372,6 +339,11 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
     }
 }
 
+/// Bytes of a device as it says itself, where `/sys` does not.
+fn device_bytes(path: &Path) -> std::io::Result<u64> {
+    std::fs::File::open(path)?.seek(SeekFrom::End(0))
+}
+
 /// What a path is.
 pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Place), Failure> {
     let facts = std::fs::metadata(path).map_err(|e| unreachable_path(said, &e))?;
@@ -382,7 +354,8 @@ pub(super) fn look(root: &Root, said: &Path, path: &Path) -> Result<(Target, Pla
     } else if kind.is_file() {
         (Role::File, facts.len())
     } else if kind.is_block_device() {
-        (Role::Device, place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes))
+        let told = place.tops.first().and_then(|t| place.layers.get(*t)).map_or(0, |l| l.bytes);
+        (Role::Device, if told > 0 { told } else { device_bytes(path).unwrap_or(0) })
     } else {
         let what = "neither a directory, a file nor a block device";
         return Err(Failure::Usage(format!("{} is {what}; name one of these", name::shown(said))));

@@ -27,7 +27,8 @@ impl Bench {
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
-        Ok(Finished { session: self.session, interrupted, failed, _targets: self.targets })
+        let Self { session, op_log, targets, .. } = self;
+        Ok(Finished { session, op_log, interrupted, failed, _targets: targets })
     }
 
     /// Says why it ended, and that what was measured before is not lost.
@@ -41,7 +42,11 @@ impl Bench {
             (n, false) => format!("; the report has the {n} runs that were recorded"),
         };
         let words = format!("fathom: {why}{before}");
-        // `--quiet` keeps progress away, and this is none.
-        if matches!(self.live, Live::Bar(_)) { self.live.say(&words) } else { stderr::say(&words) }
+        self.tell(&words);
+    }
+
+    /// Says what is no progress, which `--quiet` keeps away.
+    pub(super) fn tell(&self, words: &str) {
+        if matches!(self.live, Live::Bar(_)) { self.live.say(words) } else { stderr::say(words) }
     }
 }

@@ -19,18 +19,21 @@ mod trial;
 use crate::collector::Collector;
 use crate::failure::Failure;
 use crate::live::{Left, Live};
+use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
 use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
-use engine::workers::Workers;
+use engine::outcome::Outcome;
+use engine::workers::{Who, Workers};
 use machine::cgroup::OwnCgroup;
 use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
+use model::job::{Kind, Phase};
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
@@ -47,7 +50,7 @@ use still::StillWatch;
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
-use totals::{add_totals, worker_end};
+use totals::{add_totals, attempted, differences, log_waits, worker_end};
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -64,6 +67,8 @@ const ROUNDS_BITS: u32 = 20;
 pub struct Finished {
     /// The session file. One that does not stay is gone when it is closed.
     pub session: Session,
+    /// The operations of all runs, where they are logged.
+    pub op_log: OpLog,
     /// A signal ended it.
     pub interrupted: bool,
     /// An error ended it.
@@ -132,6 +137,9 @@ struct Bench {
     clock: Clock,
     epoch: Instant,
     supplies: Supplies,
+    op_log: OpLog,
+    /// Writes of each worker of the last phase, for whoever reads them back.
+    written: Vec<u64>,
     /// The session with the last run alone: what others did meanwhile is read from it.
     last: Record,
     /// What the runs so far came to, every attempt at them.
@@ -314,10 +322,11 @@ impl Bench {
         let in_sweep = self.plan.study.grid().is_some();
         // Whatever becomes of a target ends the session. What else a cell cannot begin for says something about that cell alone.
         self.targets_may_be_used(&phase)?;
-        let spawned = self.specs(&phase, start.phase, done, course);
-        let spawned =
-            spawned.and_then(|specs| Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence)));
-        let mut workers = match spawned {
+        if phase.streams.iter().any(|s| s.reads_back().is_some()) {
+            // What was written must come from where it is stored.
+            notes.extend(self.evict(start.job));
+        }
+        let mut workers = match self.spawn(&phase, &start, (done, course)) {
             Err(why) if in_sweep => return self.cannot_begin(start, why.words().into()),
             spawned => spawned?,
         };
@@ -328,6 +337,7 @@ impl Bench {
         let start = RunStart { at_ns: self.now_ns(), ..start };
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
+        self.op_log.begin(&self.plan.jobs[start.job], &start, done + 1);
         let before = sys::thread::usage_of_process();
         workers.open();
         let opened = Instant::now();
@@ -337,8 +347,11 @@ impl Bench {
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         workers.collect(|who, block| collector.add(who, block));
+        workers.take_logged(|who, operations| self.op_log.take(who, operations));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        let failure = failure.or_else(|| self.op_log.full());
+        notes.extend(self.watched(&phase, &outcomes));
         let writes = phase.streams.iter().any(|s| s.access.writes());
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
@@ -358,12 +371,38 @@ impl Bench {
         };
         let mut streams = collector.finish();
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.measured(&stream.data, self.plan.seed);
+            end.data = self.supplies.written(stream, self.plan.seed);
         }
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(run_of(start, vec![first, last], end))
+    }
+
+    /// The workers of a phase, ready to begin, in the run of this number that draws by this course.
+    fn spawn(
+        &self,
+        phase: &Phase,
+        start: &RunStart,
+        (run, course): (usize, usize),
+    ) -> Result<Workers, Failure> {
+        let phases = &self.plan.jobs[start.job].phases;
+        let before = start.phase.checked_sub(1).and_then(|at| phases.get(at));
+        let mut specs = self.specs((before, phase), start.phase, run, course)?;
+        for spec in &mut specs {
+            spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
+        }
+        Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
+    }
+
+    /// What is told of single operations, and kept of them for the phase behind.
+    fn watched(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+        self.written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write)).collect();
+        let differences = differences(&self.plan, phase, outcomes);
+        for words in &differences {
+            self.tell(words);
+        }
+        log_waits(outcomes).into_iter().chain(differences).collect()
     }
 
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason
@@ -380,7 +419,8 @@ impl Bench {
         while !workers.is_done() {
             watch.sleep(COLLECT_EVERY);
             workers.collect(|who, block| collector.add(who, block));
-            if self.stopped() || workers.any_failed() {
+            workers.take_logged(|who, operations| self.op_log.take(who, operations));
+            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {

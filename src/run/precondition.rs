@@ -72,7 +72,8 @@ impl Bench {
             let block = u64::from(fill.access.largest_bytes());
             // A pass ends where no whole block fits any more, and the next one begins again at the first byte.
             let pass = span - span % block.max(1);
-            stream.limit = StopRule { operations: None, bytes: Some(pass.saturating_mul(u64::from(passes))) };
+            stream.limit =
+                StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
             if ready.open(&self.root, fill.cache, true).is_err() {
                 stream.cache = Cache::Buffered;
                 notes
@@ -126,7 +127,7 @@ impl Bench {
     /// Carries out a phase of which only the totals are wanted.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
-        let specs = self.specs(phase, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
+        let specs = self.specs((None, phase), index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         workers.open();

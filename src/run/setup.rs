@@ -7,6 +7,7 @@ use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
 use crate::live::{Left, Live};
+use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals;
 use crate::target::Ready;
@@ -77,6 +78,8 @@ pub(super) fn begin(
         clock,
         epoch,
         supplies,
+        op_log: OpLog::default(),
+        written: Vec::new(),
         last: Record::new(header),
         done: Vec::new(),
         left: None,

@@ -6,9 +6,9 @@ use super::{Bench, interval_ns};
 use crate::failure::Failure;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
-use engine::source::{self, Common, Panicking, Placed, Share, Source};
+use engine::source::{self, Back, Common, Panicking, Placed, Share, Source};
 use engine::spec::WorkerSpec;
-use model::job::{Advice, Phase, Placement, StopRule, Stream, SyncCall};
+use model::job::{Advice, Pace, Phase, Placement, StopRule, Stream, SyncCall};
 use model::payload::split_mix;
 use model::plan::Hook;
 use std::fs::File;
@@ -30,20 +30,22 @@ struct Number {
 }
 
 impl Bench {
-    /// One spec per worker of a phase, in the run of this number. Runs with the same `course` draw the same offsets.
+    /// One spec per worker of a phase, which may come behind another one, in the run of this number. Runs with the same `course` draw the
+    /// same offsets.
     pub(super) fn specs(
         &self,
-        phase: &Phase,
+        (before, phase): (Option<&Phase>, &Phase),
         index: usize,
         run: usize,
         course: usize,
     ) -> Result<Vec<WorkerSpec>, Failure> {
-        let mut specs = Vec::new();
+        let mut specs: Vec<WorkerSpec> = Vec::new();
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // What all workers and all runs of a stream agree on: which blocks are hot.
-            let seed = split_mix(self.plan.seed ^ (index << 32 | stream_index) as u64);
+            let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
+            let seed = split_mix(self.plan.seed ^ (of_phase << 32 | of_stream) as u64);
             let shared = Arc::new(Common::new(seed));
             for worker in 0..stream.workers {
                 // Clones have their hot blocks and their order each for itself.
@@ -52,16 +54,40 @@ impl Bench {
                     None => Arc::clone(&shared),
                 };
                 let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
+                let drawn = u64::from(first) + u64::from(worker);
                 let own = |run: usize| {
-                    let own = (run as u64) << 40 | (index as u64) << 32 | specs.len() as u64;
+                    let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
                     split_mix(self.plan.seed ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(course), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };
-                specs.push(self.spec(phase, stream, entry, (number, of_data), &share)?);
+                let mut spec = self.spec(phase, stream, entry, (number, of_data), &share)?;
+                if let Some(writer) = writer_of(before, stream) {
+                    let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+                    let written = self.sources(&writer, &targets, number, &share)?;
+                    spec.sources =
+                        written.into_iter().map(|s| Box::new(Back(s)) as Box<dyn Source>).collect();
+                    spec.limit.operations = self.written.get(drawn as usize).copied().or(Some(0));
+                }
+                specs.push(spec);
             }
         }
         Ok(specs)
+    }
+
+    /// As which stream of which phase a stream draws, and the number of its first worker there: what reads another's blocks draws as
+    /// that one did.
+    fn drawn_as(
+        (before, phase): (Option<&Phase>, &Phase),
+        index: usize,
+        stream: usize,
+    ) -> (usize, usize, u32) {
+        let first = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
+        let back = phase.streams.get(stream).and_then(Stream::reads_back);
+        match (before, back, index.checked_sub(1)) {
+            (Some(before), Some(back), Some(at)) => (at, back, first(before, back)),
+            _ => (index, stream, first(phase, stream)),
+        }
     }
 
     fn spec(
@@ -73,6 +99,10 @@ impl Bench {
         share: &Share,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
+        // It may end before its phase; then nothing of it runs while others cool down.
+        let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
+        let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
+        let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         for ready in targets.iter().filter(|_| entry.moves_bytes) {
@@ -98,10 +128,13 @@ impl Bench {
             place: place_of(&stream.place, number.worker),
             batch: stream.batch,
             warmup_ns: phase.warmup_ns,
-            time_ns: phase.time_ns,
-            cooldown_ns: phase.cooldown_ns,
+            time_ns: own_ns.unwrap_or(phase.time_ns),
+            cooldown_ns: if own_ns.is_none() { phase.cooldown_ns } else { 0 },
             interval_ns: interval_ns(phase.time_ns),
             count_calls: false,
+            // Whoever takes a log over says so.
+            log: false,
+            verify: stream.verify.clone(),
             maker: self.supplies.maker(&stream.data, split_mix(of_data ^ 0x7061_796c))?,
             clock: self.clock,
         })
@@ -130,6 +163,14 @@ impl Bench {
     }
 }
 
+/// The stream of the phase before whose blocks another one reads back, without what held it up.
+fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
+    let back = stream.reads_back()?;
+    let mut writer = before?.streams.get(back)?.clone();
+    (writer.pace, writer.flush) = (Pace::Closed, None);
+    Some(writer)
+}
+
 /// Tells the kernel in which order a file is about to be used, of its whole length.
 fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
     let advice = match advice {
@@ -145,7 +186,7 @@ fn advise(file: &File, advice: Option<Advice>) -> Result<(), Failure> {
 fn part_of(limit: StopRule, worker: u32, workers: u32) -> StopRule {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let part = |whole: u64| whole / workers + u64::from(worker < whole % workers);
-    StopRule { operations: limit.operations.map(part), bytes: limit.bytes.map(part) }
+    StopRule { operations: limit.operations.map(part), bytes: limit.bytes.map(part), ..limit }
 }
 
 /// The CPUs of a worker: all that the stream has, or one of them in turn.
@@ -159,7 +200,7 @@ pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
 
 #[test]
 fn parts_of_a_limit_sum_to_the_whole() {
-    let whole = StopRule { operations: Some(10), bytes: None };
+    let whole = StopRule { operations: Some(10), ..StopRule::default() };
     let parts: Vec<u64> = (0..4).filter_map(|w| part_of(whole, w, 4).operations).collect();
     assert_eq!(parts, [3, 3, 2, 2]);
 }

@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::input;
-use model::job::Data;
+use model::job::{Content, Data, Stream};
 use model::payload::{self, Maker};
 use model::plan::Plan;
 use model::record::Written;
@@ -41,6 +41,18 @@ impl Supplies {
     /// What makes the data of a stream; no other worker of the session may have this seed.
     pub(super) fn maker(&self, data: &Data, seed: u64) -> Result<Maker, Failure> {
         Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
+    }
+
+    /// What the data of a stream are like.
+    pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
+        match stream.verify.as_ref().map(|verify| &verify.content) {
+            // The same bytes over and over, as those of a file.
+            Some(Content::Pattern { bytes, .. }) => {
+                let over_and_over = Data::File(String::new());
+                payload::measure(&over_and_over, Some(bytes.as_slice().into()), seed).ok()
+            }
+            _ => self.measured(&stream.data, seed),
+        }
     }
 
     /// What data are like: measured once for each kind.

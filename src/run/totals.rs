@@ -2,9 +2,10 @@
 //!
 //! For: adding workers up to streams, and what each cost. Not for: their course over time ([`crate::collector`]).
 
-use engine::outcome::Outcome;
+use engine::outcome::{Difference, Outcome};
 use engine::workers::Who;
-use model::job::Kind;
+use model::job::{Kind, Phase};
+use model::plan::Plan;
 use model::record::{Issued, StreamEnd, WorkerEnd};
 
 /// Adds a worker's totals to its stream's.
@@ -23,6 +24,33 @@ pub(super) fn add_totals(stream: &mut StreamEnd, outcome: &Outcome) {
             *sum.errors.entry(*errno).or_default() += count;
         }
     }
+}
+
+/// Operations of a kind that a worker submitted, whatever became of them.
+pub(super) fn attempted(outcome: &Outcome, kind: Kind) -> u64 {
+    let of = &outcome.totals[kind as usize];
+    of.ops + of.errors.values().sum::<u64>()
+}
+
+/// What is told of the first read of each worker that found something else than what should be there.
+pub(super) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    let words = |(who, outcome): &(Who, Outcome)| {
+        let Difference { file, offset, length, at } = outcome.difference?;
+        let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
+        let path = &plan.targets.get(*target)?.path;
+        Some(format!(
+            "verify failed: {path}, offset {offset}, length {length}: byte {at} of it is not what should be there"
+        ))
+    };
+    outcomes.iter().filter_map(words).collect()
+}
+
+/// What is told where workers had to wait until their operations were logged.
+pub(super) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
+    let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
+    (waits > 0).then(|| {
+        format!("workers waited {waits} times until the log had taken their operations over, which made them slower")
+    })
 }
 
 /// What a worker cost, and how it ended.

@@ -3,6 +3,7 @@
 //! For: that it is measured all the same, that the result is never VALID, and that what cannot be done safely is refused in words.
 //! Not for: single files that cannot be read ([`crate::evidence`]).
 
+use crate::disk::{Device, Image};
 use crate::in_use::sum;
 use crate::stage::{Outcome, Stage, is_root, names, wait};
 use std::path::Path;
@@ -54,6 +55,26 @@ fn it_is_measured_and_never_valid() {
             assert!(report.0["results"][0]["read"]["ops"].as_u64() > Some(0), "{machine}: {report:?}");
             assert!(names(&folder).is_empty(), "{machine}: a file is left");
         }
+    }
+}
+
+#[test]
+fn a_device_is_measured_there_or_said_not_to_be_shown() {
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::beside_others();
+    let Some(device) = Device::new(&stage, 64, Image::Direct) else { return };
+    for (machine, mounts) in MACHINES {
+        let out = on(&stage, mounts, RUN, &device.path);
+        if out.code == Some(3) {
+            assert!(out.stderr.contains("the kernel shows no device"), "{machine}: {out:?}");
+            continue;
+        }
+        assert!(matches!(out.code, Some(0 | 1)), "{machine}: {out:?}");
+        let report = out.report();
+        assert_ne!(report.verdict(), "VALID", "{machine}: {report:?}");
+        assert!(report.0["results"][0]["read"]["ops"].as_u64() > Some(0), "{machine}: {report:?}");
     }
 }
 

@@ -91,8 +91,8 @@ fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
 fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
     let stage = Stage::beside_others();
     let file = stage.path("mine.fio");
-    std::fs::write(&file, "[a]\nsize=1m\nverify=md5\n").unwrap();
-    says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "verify=md5", "fathom verify"]);
+    std::fs::write(&file, "[a]\nsize=1m\nzonemode=strided\n").unwrap();
+    says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "zonemode=strided", "random_distribution=zoned"]);
     assert!(!stage.path("a.0.0").exists(), "nothing is made");
 }
 
@@ -130,15 +130,22 @@ fn text_goes_where_fio_puts_it_and_the_verdict_beside_it() {
     std::fs::write(&job, text).unwrap();
     let out =
         fio(&stage, &format!("{} --output={} --output-format=normal,terse", job.display(), to.display()));
-    says(&out, 0, &["fathom: thread changes nothing here", "fathom: "]);
-    assert_eq!(out.stdout, "");
+    assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "", ""), "{out:?}");
     let written = std::fs::read_to_string(&to).unwrap();
     let lines: Vec<&str> = written.lines().collect();
     assert!(
         lines[0].starts_with("3;fio-3.33;a;0;0;1024;") && lines[1].starts_with("3;fio-3.33;b;1;0;"),
         "{written}"
     );
-    assert!(written.contains("  write: IOPS=") && !written.contains("fathom"), "{written}");
+    let (theirs, ours) = written.split_once("fathom: ").unwrap();
+    assert!(
+        theirs.contains("  write: IOPS=") && ours.starts_with("thread changes nothing here"),
+        "{written}"
+    );
+    assert!(ours.contains("\nfathom: "), "the verdict stands behind it: {written}");
+    let printed = fio(&stage, &job.display().to_string());
+    says(&printed, 0, &["fathom: thread changes nothing here"]);
+    assert!(!printed.stdout.contains("fathom"), "{printed:?}");
     // As one line it is the same.
     let line = fio(&stage, &format!("--showcmd {}", job.display())).stdout;
     let again = fio(&stage, &format!("{} --minimal", line.trim().strip_prefix("fio ").unwrap()));
@@ -165,7 +172,11 @@ fn what_is_not_measured_answers_as_fio_does() {
     let parsed = fio(&stage, &format!("--parse-only {job}"));
     assert_eq!((parsed.code, parsed.stdout.as_str(), parsed.stderr.as_str()), (Some(0), "", ""));
     says(&fio(&stage, &format!("--readonly {job}")), 1, &["one.fio:3:1", "--readonly is said"]);
-    says(&fio(&stage, "--name=a --rw=randread --verify=md5"), 1, &["verify=md5", "fathom verify"]);
+    says(
+        &fio(&stage, "--name=a --rw=randread --zonemode=strided"),
+        1,
+        &["zonemode=strided", "random_distribution=zoned"],
+    );
     says(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
     says(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);
     says(&fio(&stage, ""), 1, &["there is no job"]);

@@ -7,8 +7,8 @@
 use crate::disk::{Disk, Image};
 use crate::group::Group;
 use crate::history;
-use crate::scene;
-use crate::stage::{Outcome, Stage, is_root, tool, wait};
+use crate::scene::{self, Scene};
+use crate::stage::{Outcome, Report, Stage, is_root, tool, wait};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -176,24 +176,44 @@ fn honest_runs_raise_no_alarm() {
     assert!(alarms.unexcused.is_empty(), "alarms without a reason: {:#?}", alarms.unexcused);
 }
 
+/// How often a scene was caught, of how many times it could be played.
+fn caught(scene: &Scene, times: usize, stage: fn() -> Stage) -> (usize, usize) {
+    let (mut caught, mut told) = (0, 0);
+    for _ in 0..times {
+        let Some(out) = scene.tell(&stage()) else { break };
+        told += 1;
+        match serde_json::from_str(&out.stdout) {
+            Ok(report) => caught += usize::from(Report(report).says(scene.id, scene.answer)),
+            Err(_) => println!("{} without a report: {out:?}", scene.id),
+        }
+    }
+    println!("{:4} caught {caught:2} of {told:2}  {}", scene.id, scene.words);
+    (caught, told)
+}
+
 #[test]
 #[ignore = "long"]
 fn what_is_provoked_is_caught_each_time() {
     let times = (runs() / RUNS_PER_PROVOCATION).max(1);
-    let mut missed = Vec::new();
-    for scene in [scene::TOLD, scene::UNTOLD, scene::LONG].concat().iter().filter(|s| scene::wanted(s)) {
-        let (mut caught, mut told) = (0, 0);
-        for _ in 0..times {
-            let Some(out) = scene.tell(&Stage::watching()) else { break };
-            told += 1;
-            caught += usize::from(out.report().says(scene.id, scene.answer));
-        }
-        println!("{:4} caught {caught:2} of {told:2}  {}", scene.id, scene.words);
-        // What plays beside a measurement is played by a shared machine, which is late now and then.
-        if caught * 10 < told * 9 {
-            missed.push(scene.id);
-        }
-    }
+    // What plays beside a measurement is played by a shared machine, which is late now and then.
+    let is_missed = |(caught, told): (usize, usize)| caught * 10 < told * 9;
+    let scenes = [scene::TOLD, scene::UNTOLD].concat();
+    let (mut alone, beside): (Vec<&Scene>, Vec<&Scene>) =
+        scenes.iter().filter(|s| scene::wanted(s)).partition(|s| s.is_alone);
+    // Each waits for its turn. What others hid is played as often once more, by itself.
+    std::thread::scope(|threads| {
+        let play = |scene| (scene, threads.spawn(move || caught(scene, times, Stage::beside_others)));
+        let playing: Vec<_> = beside.into_iter().map(play).collect();
+        alone.extend(
+            playing.into_iter().filter_map(|(scene, of)| is_missed(of.join().unwrap()).then_some(scene)),
+        );
+    });
+    println!("by themselves:");
+    let missed: Vec<&str> = alone
+        .into_iter()
+        .filter(|scene| is_missed(caught(scene, times, Stage::watching)))
+        .map(|scene| scene.id)
+        .collect();
     assert!(missed.is_empty(), "caught less than nine times of ten: {missed:?}");
 }
 

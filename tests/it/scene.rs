@@ -34,7 +34,7 @@ pub(crate) struct Scene {
     /// The target, as seen from there.
     target: &'static str,
     /// Whether it has the machine to itself: what others do would be seen in place of what it does, or it takes from them.
-    is_alone: bool,
+    pub(crate) is_alone: bool,
 }
 
 /// Where it is played.
@@ -440,22 +440,6 @@ os.fsync(file)'"
     Scene { id: "E08", length: "--warmup 0s --ops 40 --runs 1", ..PLAIN },
     Scene { id: "E10", words: "--rw randread --depth 1 --rate 1000000 --size 32m", ..PLAIN },
     Scene { id: "E12", ..PLAIN },
-];
-
-/// Those that take too long for `./test`.
-pub(crate) const LONG: &[Scene] = &[
-    // A disk that is fast for some seconds, on a machine that says whose it is.
-    Scene {
-        id: "D19",
-        storage: Storage::Slow("spends 8000 0.001 0.004"),
-        before: "mkdir $IMAGE.class $IMAGE.work && mount -t overlay overlay \
-                 -o lowerdir=/sys/class,upperdir=$IMAGE.class,workdir=$IMAGE.work /sys/class && \
-                 rm -rf /sys/class/dmi && mkdir -p /sys/class/dmi/id && cd /sys/class/dmi/id && \
-                 echo Google > sys_vendor && echo Google Compute Engine > product_name",
-        words: "--rw randread --depth 1",
-        length: "--time 20s --warmup 100ms --runs 1",
-        ..PLAIN
-    },
 ];
 
 impl Scene {

@@ -173,7 +173,7 @@ fn is_counted(phase: &Phase) -> bool {
 }
 
 fn ends_by_count(phase: &Phase) -> bool {
-    phase.streams.iter().all(|s| s.limit.operations.is_some() || s.limit.bytes.is_some())
+    phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
 /// What a phase takes with everything around it: what ends by its operations does so long before its time.
@@ -242,7 +242,7 @@ fn what_ends_by_its_count_alone_has_no_time_and_test_files_have_theirs() {
     // Files that are kept are written too, unless nothing is put into them.
     plan.targets[0].role = Role::File;
     for (filling, bytes) in [(Filling::Data, 1 << 20), (Filling::Blocks, 0), (Filling::Nothing, 0)] {
-        plan.targets[0].create = Some(model::job::Create { bytes: 1 << 20, filling });
+        plan.targets[0].create = Some(model::job::Create { bytes: 1 << 20, filling, unlink: false });
         assert_eq!(crate::cost::cost(&plan).made_bytes, bytes, "{filling:?}");
     }
 }

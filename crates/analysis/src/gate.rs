@@ -356,7 +356,7 @@ fn rank(percentile: &str) -> f64 {
 
 /// Whole seconds of a window that holds so many times as many operations; `None` where the time does not decide, or that is no time.
 fn longer(phase: &Phase, factor: f64) -> Option<u64> {
-    let by_time = phase.streams.iter().all(|s| s.limit.operations.is_none() && s.limit.bytes.is_none());
+    let by_time = phase.streams.iter().all(|s| s.limit.is_none());
     // A fifth more, since runs differ.
     let seconds = (phase.time_ns as f64 / 1e9 * factor * 1.2).ceil();
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)

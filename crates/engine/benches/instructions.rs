@@ -88,7 +88,7 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
         depth: case.depth,
         slot_bytes: BLOCK_BYTES,
         options: case.option.map(|o| (o.to_owned(), None)).into_iter().collect::<Options>(),
-        limit: StopRule { operations: Some(count), bytes: None },
+        limit: StopRule { operations: Some(count), ..StopRule::default() },
         batch: Batch { submit: case.batch, complete: case.batch },
         ..WorkerSpec::plain(entry, sources, files, TIME_NS, clock)?
     };

@@ -1,16 +1,20 @@
 //! The hot loop: one worker's time, from the start to the last completion.
 //!
-//! For: submitting operations, stamping them, counting them and the depth. Not for: choosing, preparing, judging, printing.
+//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`. Not for: choosing, preparing, judging,
+//! printing.
 //!
 //! Everything is decided and allocated before the first operation. A turn of the loop submits at most one batch, waits
 //! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that submits
 //! operations and one whenever completions are first seen; depth is the integral of operations in flight over the same
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
+mod count;
+
 use crate::interface::{Done, Engine, Time};
 use crate::lane::{Lane, Turn};
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
+use crate::recorder::Recorder;
 use crate::source::Op;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Totals};
@@ -55,8 +59,9 @@ struct Held {
 
 const NOT_HELD: Held = Held { any: false, due: u64::MAX };
 
-pub(crate) struct Loop<'a, E> {
+pub(crate) struct Loop<'a, E, R> {
     engine: &'a mut E,
+    recorder: R,
     spec: &'a mut WorkerSpec,
     link: &'a mut Link,
     lanes: Vec<Lane>,
@@ -87,11 +92,12 @@ pub(crate) struct Loop<'a, E> {
     turn_count: u64,
 }
 
-impl<'a, E: Engine> Loop<'a, E> {
+impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     pub(crate) fn new(task: &'a mut Task, engine: &'a mut E) -> Self {
         let Task { spec, link } = task;
         let fills_ahead = spec.fills_ahead();
         let per_lane = spec.depth + u32::from(fills_ahead);
+        let recorder = R::of(spec, link);
         let sources = std::mem::take(&mut spec.sources);
         let lanes: Vec<Lane> =
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
@@ -100,6 +106,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let full = count * spec.depth;
         Self {
             engine,
+            recorder,
             block: Block::new(lanes.len(), spec.open_loop),
             lanes,
             turn_of: 0,
@@ -133,13 +140,13 @@ impl<'a, E: Engine> Loop<'a, E> {
 
     /// What is left when all is over. Its error, cost and wall time are the caller's.
     pub(crate) fn close(self) -> Outcome {
-        Outcome {
+        self.recorder.close(Outcome {
             window_ns: self.engine.time().ns(self.window.1 - self.window.0),
             last: Some(self.block),
             totals: self.totals,
             turns: self.turn_count,
             ..Outcome::default()
-        }
+        })
     }
 
     /// From the first operation to the last completion.
@@ -257,6 +264,11 @@ impl<'a, E: Engine> Loop<'a, E> {
         if self.in_flight == 0 && self.is_exhausted() {
             self.edge = self.now;
         }
+        if R::KEEPS && self.recorder.is_fatal() {
+            return Err(
+                "ended with the first read that found something else than what should be there".into()
+            );
+        }
         if self.failures >= ERROR_LIMIT {
             return Err(format!("gave up after {} operations that failed", self.failures));
         }
@@ -305,6 +317,9 @@ impl<'a, E: Engine> Loop<'a, E> {
             }
             self.left.0 -= u64::from(op.kind != Kind::Sync);
             self.left.1 = self.left.1.saturating_sub(u64::from(op.length));
+            if R::KEEPS {
+                self.recorder.begin(slot, &op, self.engine.slot_mut(slot));
+            }
             self.engine.queue(slot, &op);
             self.batch.push(slot);
         }
@@ -383,73 +398,6 @@ impl<'a, E: Engine> Loop<'a, E> {
         let (since, sum) = &mut self.depth;
         *sum += u64::from(self.in_flight) * (now - *since);
         *since = now;
-    }
-
-    /// Counts a completion of the measured window at the last stamp.
-    #[inline]
-    fn count(&mut self, done: Done) {
-        let Slot { start, due, length, lane, kind } = self.slots[done.slot as usize];
-        self.lanes[lane as usize].give_back(done.slot, self.now);
-        if done.result != length as i32 {
-            self.odd(kind, done.result);
-            return;
-        }
-        let service = self.engine.time().ns(self.now - start);
-        let of_lane = &mut self.block.lanes[lane as usize];
-        let tally = &mut of_lane.kinds[kind as usize];
-        tally.bytes += u64::from(length);
-        if let Some(open) = &mut of_lane.open {
-            let late = self.engine.time().ns(start.saturating_sub(due));
-            tally.latency.record(service + late);
-            open[kind as usize].service.record(service);
-            open[kind as usize].lateness.record(late);
-        } else {
-            tally.latency.record(service);
-        }
-    }
-
-    /// Counts a completion outside the window at the last stamp: in the totals alone, which the ledger is compared with.
-    fn count_apart(&mut self, done: Done) {
-        let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
-        self.lanes[lane as usize].give_back(done.slot, self.now);
-        if done.result != length as i32 {
-            self.odd(kind, done.result);
-            return;
-        }
-        let total = &mut self.totals[kind as usize];
-        total.ops += 1;
-        total.bytes += u64::from(length);
-        total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
-    }
-
-    /// Adds the present block to the totals, before the collector gets it.
-    fn add_up(&mut self) {
-        for lane in &self.block.lanes {
-            for (kind, tally) in lane.kinds.iter().enumerate() {
-                let slowest = match &lane.open {
-                    Some(open) => open[kind].service.max_ns(),
-                    None => tally.latency.max_ns(),
-                };
-                let total = &mut self.totals[kind];
-                total.ops += tally.latency.count();
-                total.bytes += tally.bytes;
-                total.max_ns = total.max_ns.max(slowest.unwrap_or(0));
-            }
-        }
-    }
-
-    /// Counts an operation that failed or moved too little. It gets no latency: failed I/O is often the quickest.
-    #[cold]
-    fn odd(&mut self, kind: Kind, result: i32) {
-        let total = &mut self.totals[kind as usize];
-        self.failures += 1;
-        if let Ok(bytes) = u64::try_from(result) {
-            total.ops += 1;
-            total.bytes += bytes;
-            total.short += 1;
-        } else {
-            *total.errors.entry(-result).or_default() += 1;
-        }
     }
 
     /// Whether the stop rule allows no more.

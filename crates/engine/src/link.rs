@@ -6,12 +6,16 @@
 use crate::barrier::StartBarrier;
 use crate::spec::WorkerSpec;
 use crate::tally::Port;
+use model::op_log::Operation;
+use rtrb::Producer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// A worker's connections to the rest of the program.
 pub(crate) struct Link {
     pub(crate) port: Port,
+    /// Where its operations go, if they are logged.
+    pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) failed: Arc<AtomicBool>,

@@ -32,6 +32,23 @@ pub struct Outcome {
     pub calls: Option<Result<u64, String>>,
     /// Turns of the loop.
     pub turns: u64,
+    /// The first read that found something else than what should be there.
+    pub difference: Option<Difference>,
+    /// Operations that were held up because their log was not taken over as fast.
+    pub log_waits: u64,
+}
+
+/// A read that found something else than what should be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Index of its file among those of the worker.
+    pub file: u16,
+    /// First byte of the read.
+    pub offset: u64,
+    /// Its bytes.
+    pub length: u32,
+    /// The first of them that is another.
+    pub at: usize,
 }
 
 impl Outcome {

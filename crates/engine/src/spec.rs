@@ -5,7 +5,7 @@
 
 use crate::facts::Facts;
 use crate::source::Source;
-use model::job::{Batch, Cache, Data, Options, Placement, StopRule, SyncCall};
+use model::job::{Batch, Cache, Data, Options, Placement, StopRule, SyncCall, Verify};
 use model::payload::Maker;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
@@ -17,6 +17,7 @@ const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 
 /// Everything a worker is told, and owns.
+#[allow(clippy::struct_excessive_bools, reason = "each is said of its own")]
 pub struct WorkerSpec {
     /// Index of the worker in the phase.
     pub worker: u32,
@@ -60,6 +61,10 @@ pub struct WorkerSpec {
     pub interval_ns: u64,
     /// Whether system calls are counted, which costs time in each.
     pub count_calls: bool,
+    /// Whether each operation is handed over for a log.
+    pub log: bool,
+    /// What it writes to be checked, and whether its reads are.
+    pub verify: Option<Verify>,
     /// Makes the data that are written; no other worker of the session has the same.
     pub maker: Maker,
     /// The clock of the stamps.
@@ -100,6 +105,8 @@ impl WorkerSpec {
             time_ns,
             interval_ns: time_ns,
             count_calls: false,
+            log: false,
+            verify: None,
             maker: Maker::new(&Data::default(), None, 1)?,
             clock,
         })
@@ -108,6 +115,11 @@ impl WorkerSpec {
     /// Buffers needed: one per operation in flight, and one more per lane where data are prepared ahead.
     pub fn slots(&self) -> usize {
         self.sources.len() * (self.depth + u32::from(self.fills_ahead())) as usize
+    }
+
+    /// Whether more than figures is kept of its operations.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.log || self.verify.is_some()
     }
 
     pub(crate) fn fills_ahead(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::hot::Loop;
 use crate::interface::{Engine, Time};
 use crate::link::Task;
 use crate::outcome::Outcome;
+use crate::recorder::Recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
 use std::io;
@@ -15,15 +16,15 @@ use sys::calls::Calls;
 use sys::perf::Counters;
 use sys::thread::{RunQueue, Usage};
 
-/// Runs a task on an engine; the function pointer of the engine table.
-pub(crate) fn run<E: Engine>(task: &mut Task) -> Outcome {
-    let outcome = whole::<E>(task);
+/// Runs a task on an engine, with a look at each operation or without; the function pointers of the engine table.
+pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
+    let outcome = whole::<E, R>(task);
     // The others learn of it at once: without this worker the rest is another workload.
     task.link.failed.fetch_or(outcome.error.is_some(), Ordering::Relaxed);
     outcome
 }
 
-fn whole<E: Engine>(task: &mut Task) -> Outcome {
+fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let opened = settle(&task.spec).and_then(|()| E::open(&mut task.spec));
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
@@ -41,7 +42,7 @@ fn whole<E: Engine>(task: &mut Task) -> Outcome {
     }
     let count_calls = task.spec.count_calls;
     let barrier = Arc::clone(&task.link.barrier);
-    let mut turns = Loop::new(task, &mut engine);
+    let mut turns = Loop::<E, R>::new(task, &mut engine);
     if !barrier.wait() {
         return Outcome::failed("was not started".into());
     }

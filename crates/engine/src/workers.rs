@@ -7,9 +7,12 @@ use crate::barrier::StartBarrier;
 use crate::engines;
 use crate::link::{Link, Task};
 use crate::outcome::Outcome;
+use crate::recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Tap, connect};
+use model::op_log::Operation;
+use rtrb::Consumer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,6 +36,7 @@ struct Worker {
     engine: &'static str,
     thread: JoinHandle<Outcome>,
     tap: Tap,
+    log: Option<Consumer<Operation>>,
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: (u64, Instant),
     patience: Duration,
@@ -56,7 +60,7 @@ impl Workers {
             Self { all: Vec::new(), barrier: Arc::default(), stop: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
-            match started.start(spec) {
+            match started.start(spec, count) {
                 Ok(worker) => started.all.push(worker),
                 Err(why) => started.barrier.fail(why.into()),
             }
@@ -69,14 +73,16 @@ impl Workers {
         Ok(started)
     }
 
-    /// Starts the thread of a spec, whose engine is found by its name: the spec knows its facts alone.
-    fn start(&self, mut spec: WorkerSpec) -> Result<Worker, String> {
+    /// Starts the thread of a spec out of so many, whose engine is found by its name: the spec knows its facts alone.
+    fn start(&self, mut spec: WorkerSpec, of: usize) -> Result<Worker, String> {
         let name = spec.engine.name;
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let heartbeat = Arc::new(AtomicU64::new(0));
+        let (to_log, log) = spec.log.then(|| recorder::connect(of)).unzip();
         let link = Link {
             port,
+            log: to_log,
             barrier: Arc::clone(&self.barrier),
             stop: Arc::clone(&self.stop),
             failed: Arc::clone(&self.failed),
@@ -87,6 +93,7 @@ impl Workers {
         let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
         let files = Arc::new(std::mem::take(&mut spec.files));
         let shared = Arc::clone(&files);
+        let run = if spec.is_watched() { entry.run_watched } else { entry.run };
         let mut task = Task { spec, link };
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
@@ -104,7 +111,7 @@ impl Workers {
                     return Outcome::failed(error);
                 }
             };
-            catch_unwind(AssertUnwindSafe(|| (entry.run)(&mut task))).unwrap_or_else(|panic| {
+            catch_unwind(AssertUnwindSafe(|| run(&mut task))).unwrap_or_else(|panic| {
                 let error = format!("worker {} ({}) panicked: {}", who.worker, entry.name, words(&*panic));
                 barrier.fail(error.clone().into());
                 failed.store(true, Ordering::Relaxed);
@@ -119,6 +126,7 @@ impl Workers {
             engine: entry.name,
             thread,
             tap,
+            log,
             heartbeat,
             last_heartbeat: (0, Instant::now()),
             patience,
@@ -142,6 +150,20 @@ impl Workers {
         for worker in &mut self.all {
             let who = worker.who;
             worker.tap.take(|block| look(who, block));
+        }
+    }
+
+    /// Shows the operations that have arrived for logs, in the order of each worker, some at a time.
+    pub fn take_logged(&mut self, mut look: impl FnMut(Who, &[Operation])) {
+        for worker in &mut self.all {
+            let Some(log) = &mut worker.log else { continue };
+            // Only what is there now: a fast worker must not keep the others from being heard.
+            if let Ok(chunk) = log.read_chunk(log.slots()) {
+                let (first, second) = chunk.as_slices();
+                look(worker.who, first);
+                look(worker.who, second);
+                chunk.commit_all();
+            }
         }
     }
 

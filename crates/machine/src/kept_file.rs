@@ -147,7 +147,15 @@ mod tests {
     fn made(path: &Path, bytes: u64, filling: Filling) -> Result<(), MachineError> {
         let planned = crate::identity::of_path(path).ok();
         let stop = AtomicBool::new(false);
-        make(&Root::real(), path, Create { bytes, filling }, planned.as_ref(), 7, &stop, &mut |_, _| {})
+        make(
+            &Root::real(),
+            path,
+            Create { bytes, filling, unlink: false },
+            planned.as_ref(),
+            7,
+            &stop,
+            &mut |_, _| {},
+        )
     }
 
     #[test]

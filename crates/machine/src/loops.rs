@@ -43,6 +43,10 @@ pub(crate) fn of(root: &Root, name: &str) -> Option<Loop> {
     let backing = behind(root, name)
         .map(|(what, _)| what)
         .or_else(|why| by_name(root, name).map_err(|also| format!("{why}; {also}")));
+    // What somebody unbound while it was asked has nothing behind it any more.
+    if backing.is_err() && !root.has(&format!("{dir}/loop")) {
+        return None;
+    }
     Some(Loop { name: name.to_owned(), backing, read_only })
 }
 

@@ -30,6 +30,7 @@ pub mod machine;
 pub mod measure;
 pub mod name;
 pub mod not_measured;
+pub mod op_log;
 pub mod payload;
 pub mod plan;
 pub mod producer;

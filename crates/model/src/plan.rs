@@ -76,6 +76,9 @@ pub struct Plan {
     /// What is written before the first run, so that the storage is in the state that lasts; `None` where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<Precondition>,
+    /// File that the log of its operations is written to; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_log: Option<String>,
     /// What was typed in the language of another tool; `None` where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,

@@ -301,7 +301,8 @@ impl Test {
                 .flat_map(|p| &mut p.streams)
                 .for_each(|s| self.say(read_percent, s));
         };
-        let once = StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), bytes: None };
+        let once =
+            StopRule { operations: Some((span / u64::from(self.block_bytes)).max(1)), ..StopRule::default() };
         let mut phases = Vec::new();
         for (name, read_percent) in [("write", 0), ("read", 100)] {
             for phase in &job.phases {

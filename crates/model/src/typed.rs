@@ -31,6 +31,103 @@ pub struct TypedStream {
     /// Whether its directions are told as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Files that its operations are logged to, of fio's kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<Logs>,
+}
+
+/// Logs as fio writes them: a file of each kind that was asked for, for each worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Logs {
+    /// Each kind with the beginning of its files' names.
+    pub files: Vec<(LogKind, String)>,
+    /// Milliseconds that a line of latencies stands for; 0 for one operation.
+    pub latency_ms: u64,
+    /// The same of a line of bandwidth.
+    pub bandwidth_ms: u64,
+    /// The same of a line of operations per second.
+    pub iops_ms: u64,
+    /// Milliseconds that a histogram stands for.
+    pub histogram_ms: u64,
+    /// How often the number of a histogram's columns is halved.
+    pub coarseness: u32,
+    /// What of several latencies a line has.
+    pub value: LogValue,
+    /// Whether a line has the offset.
+    pub offset: bool,
+    /// Whether the priority is written in full.
+    pub priority: bool,
+    /// Whether a line has the time of the submission.
+    pub issue_time: bool,
+    /// Whether times count from 1970 instead of the beginning.
+    pub unix_epoch: bool,
+    /// Whether all workers write to one file.
+    pub together: bool,
+}
+
+/// What a log of fio's is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogKind {
+    /// Latency.
+    Lat,
+    /// Its part before the submission, which is nothing here.
+    Slat,
+    /// Its part behind that.
+    Clat,
+    /// Bandwidth.
+    Bw,
+    /// Operations per second.
+    Iops,
+    /// Histograms of latencies.
+    ClatHist,
+    /// What was done, to be done again.
+    Iolog,
+}
+
+/// What of several latencies a line of a log has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogValue {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// That of the slowest operation.
+    Largest,
+    /// One and the other.
+    Both,
+}
+
+impl LogKind {
+    /// How it is called in names of files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lat => "lat",
+            Self::Slat => "slat",
+            Self::Clat => "clat",
+            Self::Bw => "bw",
+            Self::Iops => "iops",
+            Self::ClatHist => "clat_hist",
+            Self::Iolog => "iolog",
+        }
+    }
+}
+
+impl Logs {
+    /// Length in ns of the intervals that its files can be made from; 0 where they need each operation.
+    pub fn interval_ns(&self) -> u64 {
+        let each = |(kind, _): &(LogKind, String)| match kind {
+            LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
+            LogKind::Bw => self.bandwidth_ms,
+            LogKind::Iops => self.iops_ms,
+            LogKind::ClatHist | LogKind::Iolog => 0,
+        };
+        let mut all = self.files.iter().map(each);
+        let first = all.next().unwrap_or(0);
+        if all.all(|ms| ms == first) { first.saturating_mul(1_000_000) } else { 0 }
+    }
 }
 
 /// What was typed of one result.

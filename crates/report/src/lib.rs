@@ -8,6 +8,7 @@ mod command;
 mod fixture;
 mod format;
 mod formats;
+mod logs;
 mod page;
 mod parts;
 mod prose;
@@ -21,6 +22,7 @@ pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
 pub use formats::json::schema;
 pub use formats::{FORMATS, TEXT};
+pub use logs::{LogFile, log_files};
 use std::path::Path;
 
 /// The formats that write this kind of report, and how.

@@ -324,7 +324,8 @@ impl Growing<'_> {
                         // As cp does, and dd does not.
                         let advises = name == "cp" && rw == Rw::Read;
                         stream.advice = advises.then_some(Advice::Sequential);
-                        stream.limit = StopRule { operations: Some(bytes / u64::from(bs)), bytes: None };
+                        stream.limit =
+                            StopRule { operations: Some(bytes / u64::from(bs)), ..StopRule::default() };
                     }
                 }
                 out.push(Baseline { name: name.into(), setting, job: self.specs.len() });

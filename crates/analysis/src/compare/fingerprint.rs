@@ -181,6 +181,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let limit = [
         stream.limit.operations.map(|n| format!(" or {n} operations")),
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
+        stream.limit.time_ns.map(|ns| format!(" or {}", show_ns(ns as f64))),
     ];
     let time = show_ns(phase.time_ns as f64) + &limit.into_iter().flatten().collect::<String>();
     let seconds = |ns: u64| show_ns(ns as f64);

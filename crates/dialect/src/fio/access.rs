@@ -73,6 +73,17 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
             "it is how many operations follow each other from a random offset on; type one such as rw=randread:8",
         );
     }
+    // What it would write it only reads.
+    let rw = match rw {
+        Rw::Write if job.on("verify_only", false)? => Rw::Read,
+        Rw::Randwrite if job.on("verify_only", false)? => Rw::Randread,
+        Rw::Rw | Rw::Randrw if job.on("verify_only", false)? => {
+            return Err(
+                job.fault("verify_only", "what a mix would write is not told; type rw=write or randwrite")
+            );
+        }
+        rw => rw,
+    };
     Ok(Way { rw, step })
 }
 
@@ -217,7 +228,9 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 /// How random offsets are drawn.
 fn law(job: &Job, way: &Way, fixed: bool, aligned: bool) -> Result<Order, Fault> {
     let words = job.text("random_distribution").unwrap_or("random");
-    let may_repeat = job.on("norandommap", false)? || aligned;
+    // As in fio a register of so many states comes to each block of one size once.
+    let register = job.text("random_generator") == Some("lfsr") && fixed;
+    let may_repeat = (job.on("norandommap", false)? && !register) || aligned;
     let random = job.same_for("percentage_random", way.directions(), |text| {
         job.units()
             .whole(text)
@@ -241,18 +254,7 @@ fn law(job: &Job, way: &Way, fixed: bool, aligned: bool) -> Result<Order, Fault>
         }
         _ => {}
     }
-    match (may_repeat, fixed) {
-        (true, _) => Ok(Order::Random),
-        (false, true) => Ok(Order::Once),
-        (false, false) => {
-            let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
-            let option = if job.text(option).is_some() { option } else { "bs" };
-            Err(job.fault(
-                option,
-                "each block once goes with one size of all operations; type norandommap=1 too, or one size",
-            ))
-        }
-    }
+    Ok(if may_repeat { Order::Random } else { Order::Once })
 }
 
 fn distribution(text: &str) -> Result<Order, String> {

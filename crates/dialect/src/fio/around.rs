@@ -2,6 +2,7 @@
 //!
 //! For: values that stand in a text for what is around it. Not for: what the text means.
 
+use std::io::Read;
 use std::path::Path;
 
 /// Largest file that is included, in bytes.
@@ -13,6 +14,8 @@ pub(super) trait Around {
     fn variable(&self, name: &str) -> Option<String>;
     /// The number behind `$ncpus`, `$pagesize` or `$mb_memory`.
     fn number(&self, keyword: &str) -> Result<u64, String>;
+    /// The first bytes of a file.
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
 }
@@ -31,6 +34,17 @@ impl Around for Here {
             "$ncpus" => read("/sys/devices/system/cpu/online").and_then(|text| cpus(&text)),
             _ => read("/proc/meminfo").and_then(|text| memory_mib(&text)),
         }
+    }
+
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        // A FIFO without a writer would keep it waiting.
+        if !std::fs::metadata(name).map_err(|e| e.to_string())?.is_file() {
+            return Err("it is no file".into());
+        }
+        let file = std::fs::File::open(name).map_err(|e| e.to_string())?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+        Ok(bytes)
     }
 
     fn include(&self, by: &str, name: &str) -> Result<String, String> {

@@ -102,7 +102,9 @@ impl Job {
 
     /// What it is called.
     pub(super) fn name(&self) -> &str {
-        self.text("name").unwrap_or(&self.section)
+        // A name that is said for all of them is none of its own.
+        let own = self.own.iter().rfind(|said| said.option.name == "name" && !said.value.trim().is_empty());
+        own.map_or(&self.section, |said| said.value.trim())
     }
 
     /// Why an option cannot be, at its place; at the job's where it was not said.
@@ -145,6 +147,8 @@ impl Job {
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
         match self.read(option, |text| self.units.size(text))? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
+            // All that is there, which it is anyway.
+            Some(Size::Percent(100.0)) if matches!(option, "size" | "io_size") => Ok(None),
             Some(Size::Percent(_)) => {
                 Err(self
                     .fault(option, "a share of the file is not known before it is looked at; type a size"))

@@ -8,13 +8,17 @@
 
 mod access;
 mod around;
+mod checked;
 mod command;
 mod help;
 mod jobs;
+mod logs;
 mod names;
 pub mod options;
 pub mod own;
+mod pattern;
 mod phases;
+mod rates;
 mod sections;
 mod streams;
 #[cfg(test)]
@@ -102,7 +106,7 @@ fn read_around(line: &CommandLine, also: Objections, around: &dyn Around) -> Res
         return Err(trouble(&reader.texts, vec![(0, Mark::new(0..0, why))]));
     }
     let faults = |all: Vec<jobs::Fault>| trouble(&reader.texts, all.into_iter().map(at).collect());
-    let (mut spec, from) = phases::specification(&jobs).map_err(faults)?;
+    let (mut spec, from) = phases::specification(&jobs, around).map_err(faults)?;
     let typed = typed::typed(&reader.sections, &jobs, &from);
     spec.typed = Some(typed.map_err(|fault| faults(vec![fault]))?);
     let problems = spec.check().into_iter().chain(also(&spec));

@@ -2,10 +2,11 @@
 //!
 //! For: `stonewall`, `wait_for`, and one time for all that runs at once. Not for: what a job does ([`super::streams`]).
 
+use super::around::Around;
 use super::jobs::{Fault, Job};
 use super::streams::{Streams, streams};
 use model::spec::limits::{MAX_PHASES, MAX_STREAMS};
-use model::spec::{JobSpec, PhaseSpec};
+use model::spec::{JobSpec, PhaseSpec, StreamSpec};
 
 /// The seed of a job that repeats its offsets, as every job of fio's does unless it says otherwise.
 const SEED: u64 = 0x6669_6f20_7365_6564;
@@ -14,11 +15,11 @@ const SEED: u64 = 0x6669_6f20_7365_6564;
 pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
 /// All jobs as one of ours.
-pub(super) fn specification(jobs: &[Job]) -> Result<Placed, Vec<Fault>> {
+pub(super) fn specification(jobs: &[Job], around: &dyn Around) -> Result<Placed, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut read: Vec<(usize, Streams)> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
-        match streams(job) {
+        match streams(job, around) {
             Ok(streams) => read.push((at, streams)),
             Err(fault) => faults.push(fault),
         }
@@ -44,8 +45,22 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     for group in groups {
         let mut phase = times(jobs, &group)?;
         let mut places = Vec::new();
-        for (at, streams) in group {
+        let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
+        for (at, mut streams) in group {
+            for stream in &mut streams.all {
+                let end = streams.times.runtime.map(|t| t.saturating_add(streams.times.delay));
+                stream.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
+            }
             places.extend(std::iter::repeat_n(at, streams.all.len()));
+            for (index, stream) in (phase.streams.len()..).zip(&streams.all).filter(|_| streams.back) {
+                let read_back = u32::try_from(index + 1).ok();
+                backs.streams.push(StreamSpec {
+                    name: stream.name.clone(),
+                    read_back,
+                    ..StreamSpec::default()
+                });
+                of_backs.push(at);
+            }
             phase.streams.extend(streams.all);
             if let (true, Some(job)) = (phase.streams.len() > MAX_STREAMS, jobs.get(at)) {
                 return Err(job.fault("numjobs", format!("more than {MAX_STREAMS} jobs at once are not told apart; type group_reporting, or stonewall")));
@@ -53,6 +68,10 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         }
         spec.phases.push(phase);
         from.push(places);
+        if !backs.streams.is_empty() {
+            spec.phases.push(backs);
+            from.push(of_backs);
+        }
         if let (true, Some(job)) = (spec.phases.len() > MAX_PHASES, jobs.first()) {
             return Err(job.fault(
                 "stonewall",
@@ -86,7 +105,6 @@ fn waits(job: &Job, beside: &[&Job], before: &[Job]) -> Result<bool, Fault> {
 fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
-    let end = |s: &Streams| s.times.runtime.map(|t| t.saturating_add(s.times.delay));
     for (at, streams) in group {
         let Some(job) = jobs.get(*at) else { continue };
         if streams.times.ramp != first.ramp {
@@ -95,11 +113,10 @@ fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
                 "jobs that run at once have one ramp here; type the same for all, or stonewall",
             ));
         }
-        if end(streams) != group.first().and_then(|(_, s)| end(s)) {
-            return Err(job.fault("runtime", "jobs that run at once end at one time here; type the same runtime for all of them, or stonewall"));
-        }
     }
-    phase.time = group.first().and_then(|(_, s)| end(s));
+    let ends = group.iter().map(|(_, s)| s.times.runtime.map(|t| t.saturating_add(s.times.delay)));
+    // The one that lasts longest ends the phase; what ends by what it moves may last for ever.
+    phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
         phase.warmup = Some(first.ramp);
     }

@@ -1,11 +1,15 @@
 //! Streams: a job of fio's as one stream of ours, or as one for each clone.
 //!
-//! For: engines, files, pace, ends, data and threads. Not for: which jobs run at once ([`super::phases`]), nor blocks ([`super::access`]).
+//! For: engines, files, ends, data and threads. Not for: which jobs run at once ([`super::phases`]), nor blocks ([`super::access`]).
 
 use super::access::{self, Way};
+use super::around::Around;
+use super::checked::checked;
 use super::jobs::{Fault, Job};
+use super::logs::logs;
 use super::names;
 use super::options::OTHER_ENGINES;
+use super::rates;
 use super::value::{Bare, list, mask};
 use model::job::{Advice, Batch, Cache, Clones, Create, Filling, Options, Sharing, Sizes};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
@@ -43,6 +47,8 @@ pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
+    /// Whether others read back what they wrote, when they are over.
+    pub(super) back: bool,
 }
 
 /// Times of a job in ns.
@@ -55,22 +61,25 @@ pub(super) struct Times {
 }
 
 /// What a job is as streams.
-pub(super) fn streams(job: &Job) -> Result<Streams, Fault> {
+pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> {
     let way = access::way(job)?;
     let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::say(job, &way, &mut one)?;
     let deep = engine(job, &mut one)?;
     depth(job, deep, &mut one)?;
-    pace(job, &way, &mut one)?;
+    rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
+    let (verify, back) = checked(job, &way, around)?;
+    one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
     let times = times(job)?;
     one.delay = Some(times.delay).filter(|d| *d > 0);
+    one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = names::files(job)?;
     region(job, &way, files, times, &mut one)?;
     sharing(job, files, &mut one)?;
-    Ok(Streams { all: clones(job, &one, files)?, times })
+    Ok(Streams { all: clones(job, &one, files)?, times, back })
 }
 
 fn name(job: &Job) -> Result<String, Fault> {
@@ -186,30 +195,6 @@ fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
     Ok(())
 }
 
-fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
-    let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    for option in ["rate", "rate_iops"] {
-        if job.text(option).is_some() && way.directions().len() > 1 {
-            let why = "in a mix fio limits reads and writes each for itself, and fathom their sum; type a job for each direction";
-            return Err(job.fault(option, why));
-        }
-    }
-    let whole = |text: &str| job.units().whole(text);
-    one.limit_bandwidth = job.same_for("rate", way.directions(), whole)?.and_then(positive);
-    one.limit_iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive).map(|n| n as f64);
-    let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
-    if think.is_some() {
-        one.think = think;
-        one.burst = job.count("thinktime_blocks", 1)?;
-        if one.limit_bandwidth.is_some() || one.limit_iops.is_some() {
-            return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
-        }
-    } else {
-        job.count("thinktime_blocks", 0)?;
-    }
-    Ok(())
-}
-
 fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     let fsync = job.count("fsync", 0)?.filter(|n| *n > 0);
     let fdatasync = job.count("fdatasync", 0)?.filter(|n| *n > 0);
@@ -236,6 +221,10 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
         return Ok(());
     }
     (one.fsync, one.fdatasync) = (fsync, fdatasync);
+    if one.verify.is_some() {
+        // What is checked has data of its own.
+        return Ok(());
+    }
     if zeros {
         one.zeros = Some(true);
     } else {
@@ -318,9 +307,12 @@ fn region(job: &Job, way: &Way, files: u32, times: Times, one: &mut StreamSpec) 
     }
     one.size = file;
     one.offset = job.bytes("offset")?.filter(|o| *o > 0 && !nothing);
-    if let (false, Some(file), true) = (nothing, file, job.on("allow_file_create", true)?) {
+    // What is compared was written before: a new file has nothing that could be right.
+    let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
+    let makes = job.on("allow_file_create", true)? && !checks;
+    if let (false, Some(file), true) = (nothing, file, makes) {
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
-        one.create = Some(Create { bytes, filling: filling(job, way)? });
+        one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
     ends(job, (size, each), times, one)
 }

@@ -6,7 +6,9 @@ use super::around::Around;
 use super::options::{How, OPTIONS};
 use super::{CommandLine, as_one_line, read_around};
 use crate::Trouble;
-use model::job::{Batch, Cache, Clones, Create, Filling, Mix, Order, PerKind, Positions, Sharing, Sizes};
+use model::job::{
+    Batch, Cache, Clones, Content, Create, Filling, Mix, Order, PerKind, Positions, Sharing, Sizes,
+};
 use model::spec::{JobSpec, Rw, StreamSpec};
 
 /// A machine of a test.
@@ -19,6 +21,10 @@ impl Around for Test {
 
     fn number(&self, keyword: &str) -> Result<u64, String> {
         if keyword == "$ncpus" { Ok(4) } else { Err("this test has none".into()) }
+    }
+
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        if name == "data" { Ok(b"from a file"[..most.min(11)].to_vec()) } else { Err("there is none".into()) }
     }
 
     fn include(&self, _by: &str, name: &str) -> Result<String, String> {
@@ -79,7 +85,7 @@ fn a_job_of_nothing_but_a_size_is_what_it_is_in_fio() {
     assert_eq!((stream.rw, stream.cache, stream.depth), (Some(Rw::Read), Some(Cache::Buffered), Some(1)));
     assert_eq!(stream.bs, Some(PerKind::all(Sizes::Fixed(4096))));
     assert_eq!((stream.passes, stream.size), (Some(1), Some(64 << 20)));
-    assert_eq!(stream.create, Some(Create { bytes: 64 << 20, filling: Filling::Data }));
+    assert_eq!(stream.create, Some(Create { bytes: 64 << 20, filling: Filling::Data, unlink: false }));
     assert_eq!(stream.engine.as_ref().map(|e| e.name.as_str()), Some("sync"));
     assert_eq!(job.phases[0].time, None, "it ends by its size");
 }
@@ -147,7 +153,10 @@ fn blocks_are_touched_as_fio_touches_them() {
     assert_eq!(stream("rw=read:-12k bs=4k").stride, Some(8192));
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
-    refused("rw=randrw bssplit=4k/50:8k/50", &["each block once", "norandommap=1"]);
+    assert_eq!(stream("rw=randrw bssplit=4k/50:8k/50").random, Some(Order::Once));
+    assert_eq!(stream("rw=randread norandommap random_generator=lfsr").random, Some(Order::Once));
+    let several = stream("rw=randread norandommap random_generator=lfsr bsrange=1k-4k");
+    assert_eq!(several.random, Some(Order::Random), "as in fio");
     let rows = stream("rw=randrw:8");
     assert_eq!(
         (rows.consecutive, rows.random, rows.positions),
@@ -185,6 +194,17 @@ fn engines_and_depths_are_those_of_fio() {
 
 #[test]
 fn clones_are_one_result_where_they_are_a_group() {
+    let mixed = stream("rw=randrw rwmixread=70 rate_iops=300,100");
+    assert_eq!(
+        (mixed.limit_iops, mixed.mix.map(|m| m.read_percent)),
+        (Some(400.0), Some(75)),
+        "each comes to its own"
+    );
+    let bytes = stream("rw=rw bs=8k,4k rate=8m,4m");
+    assert_eq!((bytes.limit_bandwidth, bytes.mix.map(|m| m.read_percent)), (Some(12 << 20), Some(50)));
+    refused("rw=randrw rate_iops=0,100", &["a job for each direction"]);
+    refused("rw=randrw rate_iops=2,1", &["whole percents"]);
+    refused("rw=randrw rate=1m bssplit=4k/50:8k/50 norandommap", &["type rate_iops"]);
     let own = stream("rw=write numjobs=3 group_reporting number_ios=10 rate_iops=100");
     assert_eq!((own.clones, own.workers), (Some(Clones::Own), Some(3)));
     assert_eq!(own.target, ["j.0.0", "j.1.0", "j.2.0"]);
@@ -198,8 +218,40 @@ fn clones_are_one_result_where_they_are_a_group() {
         (files.target.as_slice(), files.size),
         (["/a/j-0".to_owned(), "/a/j-1".to_owned()].as_slice(), Some(512 << 10))
     );
+    assert_eq!(stream("unlink=1").create.map(|create| create.unlink), Some(true));
+    assert_eq!(stream("size=100%").size, None, "all that is there");
+    refused("size=50%", &["type a size"]);
     refused("numjobs=2 group_reporting offset_increment=1m", &["leave group_reporting out"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
+}
+
+#[test]
+fn what_is_verified_is_read_back_in_a_phase_of_its_own() {
+    let content = |words: &str| stream(words).verify.map(|verify| verify.content);
+    let both = job(
+        "[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=randwrite\nverify=md5\n[c]\nstonewall\nsize=1m\nverify=md5\n",
+    );
+    let back = |at: usize| both.phases[at].streams.iter().map(|s| s.read_back).collect::<Vec<_>>();
+    assert_eq!([back(0), back(1), back(2)], [vec![None, None], vec![Some(2)], vec![None]]);
+    let checks =
+        |at: usize, of: usize| both.phases[at].streams[of].verify.as_ref().map(|verify| verify.checks);
+    assert_eq!((checks(0, 0), checks(0, 1), checks(2, 0)), (None, Some(false), Some(true)));
+    assert_eq!(
+        both.phases[0].streams[1].verify.as_ref().map(|v| &v.content),
+        both.phases[2].streams[0].verify.as_ref().map(|v| &v.content)
+    );
+    let only = stream("rw=randwrite verify=crc32c verify_only=1");
+    assert_eq!((only.rw, only.verify.map(|v| v.checks)), (Some(Rw::Randread), Some(true)));
+    assert_eq!(job("[j]\nsize=1m\nrw=write\nverify=md5\ndo_verify=0\n").phases.len(), 1);
+    assert!(stream("rw=write verify=0").verify.is_none());
+    let bytes = Some(Content::Pattern { bytes: vec![0xde, 0xad], offsets: Vec::new() });
+    assert_eq!(content("rw=write verify=pattern verify_pattern=0xdead do_verify=0"), bytes);
+    assert_eq!(content("rw=write buffer_pattern=0xdead"), bytes);
+    let of_file = Some(Content::Pattern { bytes: b"from a file".to_vec(), offsets: Vec::new() });
+    assert_eq!(content("rw=write buffer_pattern='data'"), of_file);
+    refused("verify=pattern", &["verify_pattern=0xdeadbeef"]);
+    refused("verify=md4", &["crc32c"]);
+    refused("buffer_pattern='none'", &["cannot be read"]);
 }
 
 #[test]
@@ -214,8 +266,17 @@ fn a_job_ends_by_its_size_unless_it_is_time_based() {
     refused("time_based", &["for how long"]);
     refused("ramp_time=1", &["type time_based and runtime"]);
     refused("runtime=(60)", &["microseconds"]);
-    let uneven = parsed("[a]\nsize=1m\nruntime=5\n[b]\nsize=1m\n");
-    assert!(uneven.is_err_and(|e| e.to_string().contains("same runtime")));
+    // What differs from the phase ends by itself.
+    let uneven = job(
+        "[a]\nsize=1m\nruntime=5\ntime_based\n[b]\nsize=1m\nruntime=2\n[c]\nsize=1m\nruntime=2\nstartdelay=3\n",
+    );
+    let own = |job: &JobSpec| job.phases[0].streams.iter().map(|s| s.limit.time_ns).collect::<Vec<_>>();
+    assert_eq!(
+        (uneven.phases[0].time, own(&uneven)),
+        (Some(5_000_000_000), vec![None, Some(2_000_000_000), None])
+    );
+    let open = job("[a]\nsize=1m\nruntime=5\n[b]\nsize=1m\n");
+    assert_eq!((open.phases[0].time, own(&open)), (None, vec![Some(5_000_000_000), None]));
 }
 
 #[test]
@@ -270,8 +331,8 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("[a]\nsize=4kx\n", "2:1", ["'4kx'", "type one such as 4096"]),
         ("[a]\nsize=10%\n", "2:1", ["share of the file", "type a size"]),
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
-        ("[a]\nverify=md5\n", "2:1", ["verify=md5", "fathom verify"]),
-        ("[a]\n  write_bw_log=x\n", "2:3", ["write_bw_log=x", "fathom show"]),
+        ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
+        ("[a]\n  read_iolog=x\n", "2:3", ["read_iolog=x", "replays no I/O logs"]),
         ("[a]\nsize=1m\nfsync=1\nfdatasync=1\nrw=write\n", "4:1", ["fsync or fdatasync", "one call"]),
         ("[a]\nsize=1m\niodepth=0\n", "3:1", ["out of range", "from 1"]),
     ] {
@@ -279,6 +340,13 @@ fn every_mistake_has_its_place_and_its_cure() {
         assert!(trouble.contains(&format!("--> x.fio:{place}\n")), "not at {place}:\n{trouble}");
         assert!(words.iter().all(|w| trouble.contains(w)), "{words:?} not in:\n{trouble}");
     }
+}
+
+#[test]
+fn a_job_is_called_by_its_section_unless_it_says_a_name_itself() {
+    let jobs = job("[global]\nname=all\nsize=1m\n[a]\n[b]\nname=own\n");
+    let names: Vec<_> = jobs.phases[0].streams.iter().map(|s| s.name.as_deref()).collect();
+    assert_eq!(names, [Some("a"), Some("own")]);
 }
 
 #[test]
@@ -293,9 +361,12 @@ fn what_changes_nothing_is_told_once() {
 fn every_option_that_is_held_is_asked_for() {
     let sources = [
         include_str!("access.rs"),
+        include_str!("checked.rs"),
         include_str!("jobs.rs"),
+        include_str!("logs.rs"),
         include_str!("names.rs"),
         include_str!("phases.rs"),
+        include_str!("rates.rs"),
         include_str!("streams.rs"),
         include_str!("typed.rs"),
     ];

@@ -3,6 +3,7 @@
 //! For: what its formats repeat and add up. Not for: what is measured ([`super::streams`]).
 
 use super::jobs::{Fault, Job};
+use super::logs::logs;
 use super::sections::{Said, Section};
 use model::typed::{Options, Typed, TypedStream};
 
@@ -26,7 +27,7 @@ fn stream(group: usize, job: &Job) -> Result<TypedStream, Fault> {
         }
     };
     let joins = job.on("group_reporting", false)?;
-    Ok(TypedStream { options: options(&job.own), group, joins, mixed })
+    Ok(TypedStream { options: options(&job.own), group, joins, mixed, logs: logs(job)? })
 }
 
 /// The group of each job: a new one where a job waits for all others, or says so.

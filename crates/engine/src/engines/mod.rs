@@ -3,6 +3,7 @@
 //! For: the table from which help, plans and workers are made. Not for: what an engine is ([`crate::interface`]), nor the loop,
 //! which is compiled once per engine.
 
+mod boxed;
 mod copy;
 #[cfg(feature = "cxx")]
 mod fstream;
@@ -32,6 +33,7 @@ pub use crate::facts::{EngineOption, Number};
 use crate::interface::{Engine, Granted, Queue};
 use crate::link::Task;
 use crate::outcome::Outcome;
+use crate::recorder::{Off, Watched};
 use crate::spec::WorkerSpec;
 use crate::worker;
 use model::job::{Cache, Kind};
@@ -56,6 +58,8 @@ pub struct Entry {
     facts: Facts,
     /// Runs a worker with it.
     pub(crate) run: fn(&mut Task) -> Outcome,
+    /// The same, with a look at each operation.
+    pub(crate) run_watched: fn(&mut Task) -> Outcome,
     /// Opens it for whoever is not the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
@@ -73,7 +77,8 @@ impl Deref for Entry {
 
 impl Entry {
     const fn of<E: Engine + 'static>(facts: Facts) -> Self {
-        Self { facts, run: worker::run::<E>, open: open::<E> }
+        let run_watched = worker::run::<boxed::Boxed, Watched>;
+        Self { facts, run: worker::run::<E, Off>, run_watched, open: open::<E> }
     }
 }
 
@@ -191,11 +196,15 @@ pub const ENGINES: &[Entry] = &[
         default_batch: 0,
         ..deep("null", "completes at once and moves nothing: measures fathom itself")
     }),
-    Entry::of::<sim::Sim>(Facts {
-        moves_bytes: false,
-        options: sim::OPTIONS,
-        ..deep("sim", "a simulated device: 100 us per operation on a clock of its own")
-    }),
+    Entry {
+        // It has its clock inside.
+        run_watched: worker::run::<sim::Sim, Watched>,
+        ..Entry::of::<sim::Sim>(Facts {
+            moves_bytes: false,
+            options: sim::OPTIONS,
+            ..deep("sim", "a simulated device: 100 us per operation on a clock of its own")
+        })
+    },
 ];
 
 /// The engine of that name.

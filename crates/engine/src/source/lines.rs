@@ -133,10 +133,14 @@ impl Lines {
         op.kind = line.kinds.draw(&mut self.rng);
         op.length = line.lengths[op.kind as usize].as_ref().map_or(0, |l| l.draw(&mut self.rng));
         let place = &mut file.places[self.line];
-        let size = u64::from(op.length);
+        let mut size = u64::from(op.length);
         let last = &mut file.last[line.position(op.kind)];
-        let drawn =
-            if line.goes_on() { None } else { place.next_offset.draw(place.span.align, size, &mut self.rng) };
+        let drawn = if line.goes_on() {
+            None
+        } else {
+            place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
+        };
+        op.length = size as u32;
         let start = drawn.unwrap_or_else(|| place.walk.next(*last, size));
         *last = Last::at(start, size);
         op.offset = place.span.base + start;

@@ -4,7 +4,7 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
-//! `walk` is sequential order, `next_offset` the random orders with `zipf` and `scatter`; `span` is what they lie on,
+//! `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
 //! and `placed` finds a span that is stored in pieces.
 
 mod alias;
@@ -12,6 +12,7 @@ mod common;
 mod draw;
 mod flush;
 mod lines;
+mod map;
 mod next_offset;
 mod pace;
 mod placed;
@@ -191,6 +192,32 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
         _ => None,
     }
 }
+
+/// What another source writes, to be read: the same blocks in the same order.
+pub struct Back(pub Box<dyn Source>);
+
+impl Source for Back {
+    fn refill(&mut self, ops: &mut [Op]) {
+        for op in ops {
+            // One by one, so that none is drawn in vain. A source that never writes is none that is read back.
+            let mut drawn = [Op::NONE];
+            for _ in 0..MOST_BETWEEN_WRITES {
+                self.0.refill(&mut drawn);
+                if drawn[0].kind == Kind::Write {
+                    break;
+                }
+            }
+            *op = Op { kind: Kind::Read, at_ns: 0, flags: 0, ..drawn[0] };
+        }
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.0.look_ahead()
+    }
+}
+
+/// Operations that come between two writes of a mix at most: of one percent of writes there are fewer but once in 10^43.
+const MOST_BETWEEN_WRITES: usize = 10_000;
 
 /// Panics after some hundred operations: the fault that fathom's own tests put in.
 pub struct Panicking(pub Box<dyn Source>, pub u32);

@@ -7,6 +7,7 @@
 
 use super::alias::Alias;
 use super::common::Common;
+use super::map::Map;
 use super::scatter::Scatter;
 use super::span::Span;
 use super::zipf::Zipf;
@@ -33,6 +34,8 @@ pub(super) enum NextOffset {
     Mixed(f64, Uniform),
     /// Each once.
     Once(Once),
+    /// Each once, with several sizes.
+    Map(Map),
     /// Zipf's law.
     Zipf(Arc<Zipf>, Scatter),
     /// Self-similar: rank = count * u^exponent.
@@ -67,6 +70,11 @@ impl NextOffset {
             Order::Mixed(percent) => {
                 return Err(format!("{percent} % random is no share; give 0 to 100"));
             }
+            Order::Once if least < most => {
+                // Of grid and not of the largest size: what is left between two is touched by an operation that is cut off.
+                let who = (u64::from(worker), u64::from(workers));
+                Self::Map(Map::new(seed, who, span.bytes / span.align)?)
+            }
             Order::Once if u64::from(worker) < count => {
                 Self::Once(Once::new(seed, u64::from(worker), u64::from(workers), count))
             }
@@ -100,19 +108,24 @@ impl NextOffset {
         })
     }
 
-    /// The next place, from the span's first byte; `None` to walk on from the last one.
+    /// The next place, from the span's first byte; `None` to walk on from the last one. A size that has no room is cut off.
     #[inline]
-    pub(super) fn draw(&mut self, align: u64, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+    pub(super) fn draw(&mut self, align: u64, size: &mut u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let place = match self {
             Self::Walk => return None,
-            Self::Uniform(uniform) => uniform.draw(size, rng),
+            Self::Uniform(uniform) => uniform.draw(*size, rng),
             Self::Mixed(chance, uniform) => {
                 if rng.random::<f64>() >= *chance {
                     return None;
                 }
-                uniform.draw(size, rng)
+                uniform.draw(*size, rng)
             }
             Self::Once(once) => once.next(),
+            Self::Map(map) => {
+                let (place, run) = map.next(*size / align);
+                *size = (*size).min(run * align);
+                place
+            }
             Self::Zipf(ranks, scatter) => scatter.of(ranks.draw(rng)),
             Self::Pareto { exponent, scatter } => {
                 scatter.of(part(rng.random::<f64>().powf(*exponent), scatter.count()))

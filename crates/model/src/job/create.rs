@@ -5,13 +5,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A file that is made where it is missing, and kept.
+/// A file that is made where it is missing, and kept unless it is to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Create {
     /// Its length.
     pub bytes: u64,
     /// What is in it before the first run.
     pub filling: Filling,
+    /// Whether it is removed at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlink: bool,
 }
 
 /// What is in a file before the first run.

@@ -13,6 +13,7 @@ mod order;
 mod pace;
 mod sizes;
 mod stream;
+mod verify;
 
 pub use access::{Access, Line, Mix};
 pub use cache::Cache;
@@ -24,6 +25,7 @@ pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{Advice, Clones, FALLOCATE, GROW, NEW, Options, Placement, Sharing, Stream};
+pub use verify::{Content, Verify};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

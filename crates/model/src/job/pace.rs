@@ -66,4 +66,14 @@ pub struct StopRule {
     pub operations: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,
+    /// Time in ns since its first operation, where its phase lasts longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<u64>,
+}
+
+impl StopRule {
+    /// Whether nothing ends a stream before its phase.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -37,6 +37,11 @@ pub enum Sizes {
 }
 
 impl Sizes {
+    /// The size that all operations have; `None` where they differ.
+    pub fn fixed(&self) -> Option<u32> {
+        if let Self::Fixed(size) = self { Some(*size) } else { None }
+    }
+
     /// The smallest.
     pub fn least(&self) -> u32 {
         match self {

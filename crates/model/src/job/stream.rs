@@ -8,6 +8,7 @@ use super::data::Data;
 use super::flush::Flush;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
+use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,12 @@ pub struct Stream {
     /// Where its threads and their memory are.
     #[serde(default)]
     pub place: Placement,
+    /// What it writes to be checked, and whether its reads are; `None` where nothing is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+    /// Length in ns of the intervals that its operations are logged by, 0 for each by itself; `None` where they are not logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_interval_ns: Option<u64>,
 }
 
 /// Options of an engine by name, with their number where they take one.
@@ -145,6 +152,8 @@ impl Stream {
             limit: StopRule::default(),
             delay_ns: 0,
             place: Placement::default(),
+            verify: None,
+            log_interval_ns: None,
         }
     }
 
@@ -164,6 +173,11 @@ impl Stream {
     /// Operations in flight over all workers and targets when every queue is full.
     pub fn total_depth(&self) -> u64 {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
+    }
+
+    /// Index of the stream in the phase before whose blocks it reads and compares, where that is all it does.
+    pub fn reads_back(&self) -> Option<usize> {
+        self.verify.as_ref().and_then(|verify| verify.back)
     }
 
     /// Whether the interface alone is exercised: the engine submits operations that do nothing.

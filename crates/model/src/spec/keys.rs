@@ -230,7 +230,7 @@ pub const KEYS: &[Key] = &[
         "create",
         Group::Where,
         "SIZE[,WITH]",
-        "Make a target that is missing as a file of this size, and keep it: with data, or where it is only written with blocks or nothing, as in 1g,blocks [default: with data]",
+        "Make a target that is missing as a file of this size, and keep it: with data, or where it is only written with blocks or nothing, as in 1g,blocks; with ,unlink behind it is removed at the end [default: with data]",
         &[Run],
         Set::Stream(|s, t| put(&mut s.create, parsers::create(t))),
     ),
@@ -407,6 +407,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.limit.bytes, size(t, 1, u64::MAX))),
     )
     .elsewhere(&[fio("io_size", "10g", same), fio("io_limit", "10g", same)]),
+    key(
+        "stop-after",
+        Group::HowLong,
+        "DURATION",
+        "End the stream this long after its first operation, where its phase lasts longer for others",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.limit.time_ns, time(t, MIN_TIME_NS, MAX_TIME_NS))),
+    ),
     key(
         "passes",
         Group::HowLong,
@@ -640,6 +648,22 @@ pub const KEYS: &[Key] = &[
         Set::JobSwitch(|j, on| j.precondition = Some(on)),
     ),
     key(
+        "verify",
+        Group::What,
+        "CONTENT",
+        "Write data that can be checked, and check what reads find: stamps (of each block's own place) or pattern:HEX",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.verify, parsers::verify(t))),
+    ),
+    key(
+        "read-back",
+        Group::What,
+        "N",
+        "Read and check what the N-th stream of the phase before wrote, each block as often as it did; nothing else is said of such a stream",
+        &[],
+        Set::Stream(|s, t| put(&mut s.read_back, count(t, 1, u32::MAX))),
+    ),
+    key(
         "cold",
         Group::What,
         "",
@@ -647,6 +671,24 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::JobSwitch(|j, on| j.cold = Some(on)),
     ),
+    key(
+        "op-log",
+        Group::Output,
+        "FILE",
+        "Write a line for every operation of the measured windows to a file, as CSV: when it completed, its latency, offset and size",
+        &[Run],
+        Set::Job(|j, t| put(&mut j.op_log, parsers::path(t))),
+    )
+    .elsewhere(&[fio("write_lat_log", "FILE", same)]),
+    key(
+        "op-log-interval",
+        Group::Output,
+        "DURATION",
+        "Write a line for every interval of this length instead, with the operations, bytes, mean and largest latency of each worker [default: 0]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.log_interval, time(t, 0, MAX_TIME_NS))),
+    )
+    .elsewhere(&[fio("log_avg_msec", "500", foreign::milliseconds)]),
     key(
         "engine",
         Group::What,
@@ -791,6 +833,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("advice", _) => "random",
             ("until", _) => "steady",
             ("fail-if", _) => "p99>10ms",
+            ("verify", _) => "stamps",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",
@@ -803,7 +846,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ..Default::default()
         };
         assert_ne!(job, unsaid, "{} is read into its place", key.name);
-        if !matches!(key.name, "name" | "target" | "data" | "engine") {
+        if !matches!(key.name, "name" | "target" | "data" | "engine" | "op-log") {
             let refused = key.say(&mut JobSpec::default(), ["\u{e9}"]);
             assert!(refused.is_err_and(|e| e.contains("; type")), "{}", key.name);
         }

@@ -26,7 +26,7 @@ pub use check::Problem;
 use crate::gate::Condition;
 use crate::job::{
     Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
-    Sharing, Sizes, Start, StopRule,
+    Sharing, Sizes, Start, StopRule, Verify,
 };
 use crate::typed::Typed;
 
@@ -55,6 +55,8 @@ pub struct JobSpec {
     pub precondition: Option<bool>,
     /// Whether the page cache is emptied of every target before each run.
     pub cold: Option<bool>,
+    /// File that the log of its operations is written to.
+    pub op_log: Option<String>,
     /// What a language has to tell about it, though nothing is wrong.
     pub remarks: Vec<String>,
     /// What was typed in the language of another tool, with an entry for each stream.
@@ -165,6 +167,12 @@ pub struct StreamSpec {
     pub delay: Option<u64>,
     /// Where its threads and their memory are.
     pub place: Placement,
+    /// What it writes to be checked.
+    pub verify: Option<Verify>,
+    /// Number, from 1, of the stream in the phase before whose blocks it reads and checks; nothing else is said of it then.
+    pub read_back: Option<u32>,
+    /// Length in ns of the intervals that its operations are logged by; 0 for each by itself.
+    pub log_interval: Option<u64>,
 }
 
 /// A line of an access specification as it was asked for, in Iometer's sense.

@@ -5,7 +5,14 @@
 use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
-use crate::job::{Advice, Arrivals, Batch, Cache, Clones, Create, Filling, Options, Positions, Sharing};
+use crate::job::{
+    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Options, Positions, Sharing, Verify,
+};
+
+/// Seed of stamps: what one call writes another one checks.
+const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
+/// Digits of a pattern at most.
+const MAX_PATTERN: usize = 1024;
 
 impl Rw {
     /// All of them with their words, which are those of fio.
@@ -122,14 +129,18 @@ const POSITIONS: [(&str, Positions); 2] = [("shared", Positions::Shared), ("own"
 /// # Errors
 /// What was wrong and what to type.
 pub fn create(text: &str) -> Result<Create, String> {
-    let (bytes, with) = text.split_once(',').unwrap_or((text, ""));
+    let (kept, unlink) = text.strip_suffix(UNLINK).map_or((text, false), |kept| (kept, true));
+    let (bytes, with) = kept.split_once(',').unwrap_or((kept, ""));
     let filling = if with.is_empty() { Filling::Data } else { word(with, &Filling::WORDS)? };
-    Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling })
+    Ok(Create { bytes: size(bytes, 1, u64::MAX)?, filling, unlink })
 }
+
+/// What stands behind a file that is removed at the end.
+const UNLINK: &str = ",unlink";
 
 /// The same as it is typed.
 pub fn of_create(create: Create) -> String {
-    format!("{},{}", create.bytes, create.filling.word())
+    format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
 
 /// Distances between arrivals.
@@ -295,6 +306,45 @@ pub fn name(text: &str) -> Result<String, String> {
         return Ok(text.trim().into());
     }
     Err(format!("{} is no name; type 1 to {MAX_NAME} printable characters", shown(text)))
+}
+
+/// What is written to be checked: `stamps` or `pattern:HEX`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn verify(text: &str) -> Result<Verify, String> {
+    let content = match text.split_once(':') {
+        None if text == "stamps" => Content::Stamps { seed: STAMPS_SEED },
+        Some(("pattern", hex)) => Content::Pattern { bytes: hex_bytes(hex)?, offsets: Vec::new() },
+        _ => return Err(format!("{} is nothing to check; type stamps or pattern:deadbeef", shown(text))),
+    };
+    Ok(Verify { content, checks: true, back: None, fatal: false })
+}
+
+/// As [`verify`] reads it.
+pub fn of_verify(verify: &Verify) -> String {
+    match &verify.content {
+        Content::Stamps { .. } => "stamps".into(),
+        Content::Pattern { bytes, .. } => {
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+            let hex = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+            format!("pattern:{}", hex.collect::<String>())
+        }
+    }
+}
+
+fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let fits =
+        digits.is_ascii() && digits.len().is_multiple_of(2) && (2..=MAX_PATTERN).contains(&digits.len());
+    let pairs = (0..digits.len() / 2).map(|at| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok());
+    let bytes = if fits { pairs.collect::<Option<Vec<u8>>>() } else { None };
+    bytes.ok_or_else(|| {
+        format!(
+            "{} is no pattern; type up to 512 bytes by two digits each, such as pattern:deadbeef",
+            shown(text)
+        )
+    })
 }
 
 /// A path: anything that the kernel could take for one.

@@ -20,15 +20,17 @@ pub(super) const CHECK: Check = Check {
     belief: "every operation succeeded",
     page: Page {
         reads: "The result of every operation, as the kernel gives it: errors by number, and operations that moved fewer bytes \
-                than asked, of every run and also of those that errors ended.",
+                than asked, of every run and also of those that errors ended; with --verify reads that found something else \
+                than should be there are errors too.",
         formula: formula!(
             "Void from the first failed or short operation. There is no harmless share: a failed operation is often the \
              fastest, and a device that fails one in a million is what a test should show."
         ),
         provoke: "As root: `truncate -s 1g IMAGE`, `losetup -f --show IMAGE`, `truncate -s 512m IMAGE`, then \
                   `fathom run --rw randread /dev/loopN`: what lies beyond the end fails with EIO.",
-        fix: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, and whether --bs and --offset suit \
-              the target for EINVAL.",
+        fix: "See the kernel's log (`dmesg`) for the device, the free space for ENOSPC, whether --bs and --offset suit the \
+              target for EINVAL, and for EILSEQ the place that the notes tell: what stands there was not written by this \
+              work, or was damaged.",
         accept: "Accept it only where failing is what was to be measured.",
     },
     ask: Ask::Alone(look),
@@ -85,6 +87,7 @@ fn errno_words(errno: i32) -> String {
         28 => "ENOSPC, no space left",
         30 => "EROFS, read-only",
         61 => "ENODATA, medium error",
+        84 => "EILSEQ, data that are not what should be there",
         121 => "EREMOTEIO, target error",
         122 => "EDQUOT, quota exceeded",
         _ => return format!("errno {errno}"),

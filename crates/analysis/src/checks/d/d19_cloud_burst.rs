@@ -51,8 +51,8 @@ pub(super) const CHECK: Check = Check {
             credit = CREDIT_NS / 60e9
         ),
         provoke: "On a small gp2 volume: `fathom run --rw randread --depth 32 --time 40m --runs 1 DIR`. Elsewhere, a limit put on \
-                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud; fathom's tests put a \
-                  cloud's name into `/sys/class/dmi/id` of a mount namespace.",
+                  in the middle of a run looks the same, but is E02's to tell, as nothing there names a cloud; what is \
+                  mounted over `/sys` is no evidence, so fathom's tests judge a record with a cloud's name.",
         fix: "Quote the second rate, or measure for more than an hour once the credits are spent.",
         accept: "Accept it where the load comes in bursts shorter than the credits last.",
     },

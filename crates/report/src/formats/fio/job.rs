@@ -46,7 +46,10 @@ pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
         let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
         let group = typed.map_or(member.at, |typed| typed.group);
         let joins = typed.is_some_and(|typed| typed.joins);
-        if let Some(before) = out.last_mut().filter(|before| joins && before.group == group) {
+        let wrote = |job: &Job| job.members.iter().any(|of| member.reads_back(of));
+        if let Some(writer) = out.iter_mut().find(|job| wrote(job)) {
+            writer.members.push(member);
+        } else if let Some(before) = out.last_mut().filter(|before| joins && before.group == group) {
             before.members.push(member);
         } else {
             let mixed = typed.is_some_and(|typed| typed.mixed);
@@ -73,6 +76,13 @@ fn members(report: &Report) -> Vec<Member<'_>> {
 }
 
 impl<'r> Member<'r> {
+    /// Whether it reads what that one wrote.
+    fn reads_back(&self, of: &Self) -> bool {
+        self.result.job == of.result.job
+            && of.result.phase.checked_add(1) == Some(self.result.phase)
+            && self.stream.reads_back() == usize::try_from(of.result.stream).ok()
+    }
+
     /// Its own name where it was given one: fio calls jobs by that alone, whatever runs before or beside.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }

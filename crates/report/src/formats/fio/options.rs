@@ -216,7 +216,7 @@ fn pace(job: &Member) -> Vec<Named> {
 /// For how long, and what ends it before.
 fn ends(job: &Member) -> Vec<Named> {
     let limit = job.stream.limit;
-    let mut out = vec![("runtime", time(job.phase.time_ns))];
+    let mut out = vec![("runtime", time(limit.time_ns.unwrap_or(job.phase.time_ns)))];
     out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time(job.phase.warmup_ns))));
     out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time(job.stream.delay_ns))));
     match (limit.operations, limit.bytes) {

@@ -1,0 +1,80 @@
+//! Rates: how fast a job may go, and where it pauses.
+//!
+//! For: `rate`, `rate_iops` and the think times. Not for: what ends it ([`super::streams`]).
+
+use super::access::Way;
+use super::jobs::{Fault, Job};
+use super::value::{Bare, triplet};
+use model::job::{Mix, Sizes};
+use model::spec::StreamSpec;
+
+/// Says what holds a job back.
+pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+    let positive = |n: u64| Some(n).filter(|n| *n > 0);
+    if way.directions().len() > 1 {
+        rates_of_mix(job, one)?;
+    } else {
+        let whole = |text: &str| job.units().whole(text);
+        one.limit_bandwidth = job.same_for("rate", way.directions(), whole)?.and_then(positive);
+        let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
+        one.limit_iops = iops.map(|n| n as f64);
+    }
+    let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
+    if think.is_some() {
+        one.think = think;
+        one.burst = job.count("thinktime_blocks", 1)?;
+        if one.limit_bandwidth.is_some() || one.limit_iops.is_some() {
+            return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
+        }
+    } else {
+        job.count("thinktime_blocks", 0)?;
+    }
+    Ok(())
+}
+
+/// Rates of a mix, which each direction has for itself: their sum, and a mix in which both come to theirs at once.
+fn rates_of_mix(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
+    if let (Some(_), Some(_)) = (job.text("rate"), job.text("rate_iops")) {
+        return Err(job.fault("rate", "a mix is limited by bytes or by operations; type rate or rate_iops"));
+    }
+    for option in ["rate", "rate_iops"] {
+        let Some(text) = job.text(option) else { continue };
+        let said = triplet(text).map_err(|why| job.fault(option, why))?;
+        let rate = |at: usize| -> Result<u64, Fault> {
+            let text: Option<&str> = said.get(at).copied().flatten();
+            let rate = text.map_or(Ok(0), |text| job.units().whole(text));
+            rate.map_err(|why| job.fault(option, why))
+        };
+        let [read, write] = [rate(0)?, rate(1)?];
+        let bytes = |sizes: &Sizes| if option == "rate" { sizes.fixed() } else { Some(1) };
+        let each = one.bs.as_ref().and_then(|bs| Some((bytes(&bs.read)?, bytes(&bs.write)?)));
+        let share = match (read, write, each) {
+            (0, 0, _) => continue,
+            (0, _, _) | (_, 0, _) => {
+                let why =
+                    "one direction of the mix is limited and the other is not; type a job for each direction";
+                return Err(job.fault(option, why));
+            }
+            (_, _, None) => {
+                return Err(job.fault(option, "bytes of several sizes are not divided by it; type rate_iops"));
+            }
+            (read, write, Some((each_read, each_write))) => {
+                let (reads, writes) =
+                    (read as f64 / f64::from(each_read), write as f64 / f64::from(each_write));
+                100.0 * reads / (reads + writes)
+            }
+        };
+        if (share - share.round()).abs() > 1e-6 {
+            let why =
+                "the operations of both directions are no whole percents of their sum; type rates that are";
+            return Err(job.fault(option, why));
+        }
+        one.mix = Some(Mix { read_percent: share.round() as u8, trim_percent: 0 });
+        if option == "rate" {
+            one.limit_bandwidth = Some(read.saturating_add(write));
+        } else {
+            one.limit_iops = Some(read as f64 + write as f64);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Recorders: what a loop does with single operations beside counting them, which is nothing unless a log or a check is asked for.
+//!
+//! For: two loops out of one text, of which the plain one has not an instruction of the other. Not for: figures ([`crate::tally`]), what
+//! becomes of the log (the collector), nor what should stand in a block ([`model::job::Content`]).
+
+use crate::link::Link;
+use crate::outcome::{Difference, Outcome};
+use crate::source::Op;
+use crate::spec::WorkerSpec;
+use model::job::{Kind, Verify};
+use model::op_log::Operation;
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+
+/// Operations on their way to the collector, of all workers together, and of each at least.
+const ROOM: usize = 1 << 18;
+const LEAST_ROOM: usize = 1 << 10;
+
+/// What a loop tells of its operations.
+pub(crate) trait Recorder: Sized {
+    /// Whether it keeps anything.
+    const KEEPS: bool;
+    /// For a worker whose sources it still has.
+    fn of(spec: &WorkerSpec, link: &mut Link) -> Self;
+    /// An operation has got its slot, whose data it may write.
+    fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
+    /// Whether a read has found what should be there.
+    fn is_right(&mut self, slot: u32, data: &[u8]) -> bool;
+    /// An operation was counted in the measured window.
+    fn end(&mut self, slot: u32, seen: Seen);
+    /// Whether a difference ends it all.
+    fn is_fatal(&self) -> bool;
+    /// What is left of it when all is over.
+    fn close(&self, outcome: Outcome) -> Outcome;
+}
+
+/// What the loop has measured of an operation, in ns.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// Since the phase began.
+    pub(crate) end: u64,
+    pub(crate) latency: u64,
+    pub(crate) service: u64,
+}
+
+/// Keeps nothing.
+pub(crate) struct Off;
+
+impl Recorder for Off {
+    const KEEPS: bool = false;
+
+    fn of(_: &WorkerSpec, _: &mut Link) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn begin(&mut self, _: u32, _: &Op, _: &mut [u8]) {}
+
+    #[inline]
+    fn is_right(&mut self, _: u32, _: &[u8]) -> bool {
+        true
+    }
+
+    #[inline]
+    fn end(&mut self, _: u32, _: Seen) {}
+
+    #[inline]
+    fn is_fatal(&self) -> bool {
+        false
+    }
+
+    fn close(&self, outcome: Outcome) -> Outcome {
+        outcome
+    }
+}
+
+/// Hands each operation to the collector, and compares what reads find with what should be there, as far as each is asked for.
+pub(crate) struct Watched {
+    /// Of each slot the operation on it.
+    ops: Vec<Op>,
+    /// `None` where nobody takes them.
+    to: Option<Producer<Operation>>,
+    verify: Option<Verify>,
+    difference: Option<Difference>,
+    waits: u64,
+}
+
+impl Recorder for Watched {
+    const KEEPS: bool = true;
+
+    fn of(spec: &WorkerSpec, link: &mut Link) -> Self {
+        let ops = vec![Op::NONE; spec.slots()];
+        Self { ops, to: link.log.take(), verify: spec.verify.clone(), difference: None, waits: 0 }
+    }
+
+    #[inline]
+    fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]) {
+        self.ops[slot as usize] = *op;
+        if let (Some(verify), Kind::Write) = (&self.verify, op.kind) {
+            verify.content.put(op.offset, &mut data[..op.length as usize]);
+        }
+    }
+
+    #[inline]
+    fn is_right(&mut self, slot: u32, data: &[u8]) -> bool {
+        let Some(verify) = self.verify.as_ref().filter(|verify| verify.checks) else { return true };
+        let Op { file, offset, length, .. } = self.ops[slot as usize];
+        let Some(at) = verify.content.difference(offset, &data[..length as usize]) else { return true };
+        self.difference.get_or_insert(Difference { file, offset, length, at });
+        false
+    }
+
+    #[inline]
+    fn end(&mut self, slot: u32, seen: Seen) {
+        let Op { offset, length, file, kind, .. } = self.ops[slot as usize];
+        let Seen { end: end_ns, latency: latency_ns, service: service_ns } = seen;
+        self.put(Operation { end_ns, latency_ns, service_ns, offset, length, file, kind });
+    }
+
+    #[inline]
+    fn is_fatal(&self) -> bool {
+        self.difference.is_some() && self.verify.as_ref().is_some_and(|verify| verify.fatal)
+    }
+
+    fn close(&self, outcome: Outcome) -> Outcome {
+        Outcome { log_waits: self.waits, difference: self.difference, ..outcome }
+    }
+}
+
+impl Watched {
+    /// Hands an operation over. A log with gaps would be a false one, so what finds no room waits, and is counted.
+    #[inline]
+    fn put(&mut self, operation: Operation) {
+        let Some(to) = &mut self.to else { return };
+        let Err(PushError::Full(mut operation)) = to.push(operation) else { return };
+        self.waits += 1;
+        while let Err(PushError::Full(back)) = to.push(operation) {
+            // Whoever took them is gone where a worker is given up.
+            if to.is_abandoned() {
+                return;
+            }
+            operation = back;
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A way for the operations of one of so many workers.
+pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operation>) {
+    RingBuffer::new((ROOM / workers.max(1)).max(LEAST_ROOM))
+}
+
+#[test]
+fn what_finds_no_room_waits_and_nothing_is_lost() {
+    let (to, mut from) = RingBuffer::new(4);
+    let mut each = Watched {
+        ops: vec![Op { offset: 7, length: 512, ..Op::NONE }],
+        to: Some(to),
+        verify: None,
+        difference: None,
+        waits: 0,
+    };
+    let reader = std::thread::spawn(move || {
+        let mut seen: Vec<u64> = Vec::new();
+        while seen.len() < 1000 {
+            seen.extend(from.pop().ok().map(|o| o.end_ns));
+        }
+        seen
+    });
+    for end in 0..1000 {
+        each.end(0, Seen { end, latency: 1, service: 1 });
+    }
+    assert_eq!(reader.join().ok(), Some((0..1000).collect()));
+}
+
+#[test]
+fn nobody_waits_for_a_reader_that_is_gone() {
+    let (to, from) = RingBuffer::new(1);
+    let mut each = Watched { ops: vec![Op::NONE], to: Some(to), verify: None, difference: None, waits: 0 };
+    drop(from);
+    for end in 0..3 {
+        each.end(0, Seen { end, latency: 1, service: 1 });
+    }
+    assert_eq!(each.waits, 2);
+}

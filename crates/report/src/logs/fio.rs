@@ -1,0 +1,379 @@
+//! Logs as fio writes them: `time, value, direction, bytes, priority`, a file for each kind and worker.
+//!
+//! For: the files of `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and `write_iolog` with their names, columns and units, as
+//! fio 3.33 has them (its HOWTO, "Log File Formats", and stat.c). Not for: keeping what stands in them.
+//!
+//! Averages stand for whole intervals that count from the beginning of a job. fio ends each with the first operation behind it, and
+//! counts the next one's from there; rates are those of whole intervals alone, as in fio.
+
+use model::job::{Kind, Stream};
+use model::op_log::{Operation, Rows, WorkerLog};
+use model::plan::Plan;
+use model::typed::{LogKind, LogValue, Logs};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+const MS: u64 = 1_000_000;
+/// Buckets of a latency of fio's: 64 of each power of two (stat.h).
+const BUCKET_BITS: u32 = 6;
+const BUCKETS: usize = 29 << BUCKET_BITS;
+
+/// What a file is about, and whose operations are in it.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    logs: Logs,
+    kind: LogKind,
+    /// Numbers of the workers that are in it.
+    workers: Vec<u32>,
+    /// When their job begins, in ns since the phase.
+    delay_ns: u64,
+    /// Paths of its targets.
+    targets: Vec<String>,
+}
+
+/// The files that were asked for, with their names.
+pub(super) fn files(plan: &Plan) -> Vec<(String, File)> {
+    let mut all: Vec<(String, File)> = Vec::new();
+    let Some(typed) = &plan.typed else { return all };
+    // There is one job, whose workers fio counts over all of its phases.
+    let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
+    let mut number = 0;
+    for (phase, said) in phases.iter().zip(&typed.phases) {
+        // What reads back is the writer's own thread in fio, and its reads are not logged here.
+        let own = phase.streams.iter().zip(said).filter(|(stream, _)| stream.reads_back().is_none());
+        for (stream, said) in own {
+            let first = number + 1;
+            number += stream.workers;
+            if let Some(logs) = &said.logs {
+                let path = |at: &usize| plan.targets.get(*at).map(|t| t.path.clone());
+                let targets: Vec<String> = stream.targets.iter().filter_map(path).collect();
+                of_stream(stream, logs, (first..=number, &targets), &mut all);
+            }
+        }
+    }
+    all
+}
+
+fn of_stream(
+    stream: &Stream,
+    logs: &Logs,
+    (numbers, targets): (std::ops::RangeInclusive<u32>, &[String]),
+    all: &mut Vec<(String, File)>,
+) {
+    for (kind, prefix) in &logs.files {
+        for number in numbers.clone() {
+            let number_of = if logs.together { String::new() } else { format!(".{number}") };
+            let path = match kind {
+                LogKind::Iolog => prefix.clone(),
+                _ => format!("{prefix}_{}{number_of}.log", kind.word()),
+            };
+            if let Some((_, file)) = all.iter_mut().find(|(other, _)| *other == path) {
+                file.workers.push(number);
+            } else {
+                let (logs, delay_ns, targets) = (logs.clone(), stream.delay_ns, targets.to_vec());
+                all.push((path, File { logs, kind: *kind, workers: vec![number], delay_ns, targets }));
+            }
+        }
+    }
+}
+
+/// A line of a file, but for what is the same in all of them.
+struct Line {
+    ms: u64,
+    value: u64,
+    /// The largest, where lines have it.
+    largest: u64,
+    kind: Kind,
+    bytes: u64,
+    offset: u64,
+    issued_ns: u64,
+}
+
+impl File {
+    /// What stands in it.
+    pub(super) fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for log in logs.iter().filter(|log| self.workers.contains(&log.number)) {
+            let began_ms = if self.logs.unix_epoch { log.began_unix_ms } else { 0 };
+            match self.kind {
+                // No time passes before the submission that is not in the other part.
+                LogKind::Slat => {}
+                LogKind::Iolog => self.iolog(&log.rows, &mut out),
+                LogKind::ClatHist => self.histograms(&log.rows, began_ms, &mut out),
+                kind => {
+                    let lines = match (&log.rows, self.interval_ms()) {
+                        (Rows::Each(all), 0) => {
+                            all.iter().filter(|o| moves(o.kind)).map(|o| self.of_operation(o)).collect()
+                        }
+                        (rows, ms) => self.of_intervals(rows, ms, kind),
+                    };
+                    for line in &lines {
+                        self.write(line, began_ms, &mut out);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn interval_ms(&self) -> u64 {
+        match self.kind {
+            LogKind::Bw => self.logs.bandwidth_ms,
+            LogKind::Iops => self.logs.iops_ms,
+            _ => self.logs.latency_ms,
+        }
+    }
+
+    /// Since the job began.
+    fn since(&self, end_ns: u64) -> u64 {
+        end_ns.saturating_sub(self.delay_ns)
+    }
+
+    fn of_operation(&self, one: &Operation) -> Line {
+        let bytes = u64::from(one.length);
+        let value = match self.kind {
+            // In thousands of bytes, where all else is in KiB: so does fio.
+            LogKind::Bw => (bytes * 1_000_000).checked_div(one.latency_ns).unwrap_or(0),
+            LogKind::Iops => 1,
+            _ => one.latency_ns,
+        };
+        let end_ns = self.since(one.end_ns);
+        Line {
+            ms: end_ns / MS,
+            value,
+            largest: 0,
+            kind: one.kind,
+            bytes,
+            offset: one.offset,
+            issued_ns: end_ns.saturating_sub(one.service_ns),
+        }
+    }
+
+    fn of_intervals(&self, rows: &Rows, ms: u64, kind: LogKind) -> Vec<Line> {
+        let ms = ms.max(1);
+        let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
+        let intervals = rows.intervals(self.delay_ns, ms.saturating_mul(MS));
+        let last_ms = self.since(intervals.last_ns) / MS;
+        let line = |i: model::op_log::Interval| {
+            let end_ms = self.since(i.end_ns) / MS;
+            // The last interval of a job is cut off by its end: a rate over it would be too low, and a mean ends there.
+            let is_whole = end_ms <= last_ms + 1;
+            if is_rate && !is_whole {
+                return None;
+            }
+            let mean = (i.latency_ns + i.operations / 2).checked_div(i.operations).unwrap_or(0);
+            let (value, largest) = match (kind, self.logs.value) {
+                (LogKind::Bw, _) => (i.bytes * 1000 / ms / 1024, 0),
+                (LogKind::Iops, _) => (i.operations * 1000 / ms, 0),
+                (_, LogValue::Largest) => (i.max_ns, 0),
+                _ => (mean, i.max_ns),
+            };
+            let ms = if is_rate { end_ms.saturating_sub(1) } else { end_ms.min(last_ms) };
+            Some(Line { ms, value, largest, kind: i.kind, bytes: 0, offset: 0, issued_ns: 0 })
+        };
+        intervals.all.into_iter().filter(|i| moves(i.kind)).filter_map(line).collect()
+    }
+
+    fn write(&self, line: &Line, began_ms: u64, out: &mut Vec<u8>) {
+        let Logs { offset, priority, issue_time, value, .. } = &self.logs;
+        // Into memory, which refuses nothing.
+        let _ = write!(out, "{}, {}", began_ms + line.ms, line.value);
+        if *value == LogValue::Both {
+            let _ = write!(out, ", {}", line.largest);
+        }
+        let _ = write!(out, ", {}, {}", direction(line.kind), line.bytes);
+        if *offset {
+            let _ = write!(out, ", {}", line.offset);
+        }
+        let _ = write!(out, ", {}", if *priority { "0x0000" } else { "0" });
+        if *issue_time {
+            let _ = write!(out, ", {}", line.issued_ns);
+        }
+        out.push(b'\n');
+    }
+
+    /// What was done in the order of its submission, in microseconds since the job began. As fio it leaves syncs out.
+    fn iolog(&self, rows: &Rows, out: &mut Vec<u8>) {
+        let Rows::Each(all) = rows else { return };
+        let issued = |one: &Operation| self.since(one.end_ns).saturating_sub(one.service_ns) / 1000;
+        let mut all: Vec<&Operation> = all.iter().filter(|o| moves(o.kind)).collect();
+        all.sort_by_key(|one| issued(one));
+        let (first, last) = (all.first().map_or(0, |o| issued(o)), all.last().map_or(0, |o| issued(o)));
+        let _ = writeln!(out, "fio version 3 iolog");
+        for (action, us) in [("add", 0), ("open", first)] {
+            for path in &self.targets {
+                let _ = writeln!(out, "{us} {path} {action}");
+            }
+        }
+        for one in all {
+            if let Some(path) = self.targets.get(usize::from(one.file)) {
+                let (us, action) = (issued(one), one.kind.word());
+                let _ = writeln!(out, "{us} {path} {action} {} {}", one.offset, one.length);
+            }
+        }
+        for path in &self.targets {
+            let _ = writeln!(out, "{last} {path} close");
+        }
+    }
+
+    /// A line per direction for every stretch of time in which it had operations; the last one is what is left.
+    fn histograms(&self, rows: &Rows, began_ms: u64, out: &mut Vec<u8>) {
+        let Rows::Each(all) = rows else { return };
+        let mut present: BTreeMap<Kind, Window> = BTreeMap::new();
+        for one in all.iter().filter(|o| moves(o.kind)) {
+            let ms = self.since(one.end_ns) / MS;
+            let window = present.entry(one.kind).or_insert_with(|| Window::new(ms));
+            window.counts[bucket(one.latency_ns)] += 1;
+            (window.bytes, window.last_ms) = (one.length, ms);
+            let passed = ms - window.began_ms.min(ms);
+            if passed >= self.logs.histogram_ms {
+                window.write((began_ms, one.kind), self.logs.coarseness, out);
+                *window = Window::new(ms - (passed - self.logs.histogram_ms));
+            }
+        }
+        for (kind, window) in present.iter().filter(|(_, window)| window.counts.iter().any(|n| *n > 0)) {
+            window.write((began_ms, *kind), self.logs.coarseness, out);
+        }
+    }
+}
+
+/// A histogram that grows.
+struct Window {
+    began_ms: u64,
+    last_ms: u64,
+    bytes: u32,
+    counts: Vec<u64>,
+}
+
+impl Window {
+    fn new(began_ms: u64) -> Self {
+        Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
+    }
+
+    fn write(&self, (began_ms, kind): (u64, Kind), coarseness: u32, out: &mut Vec<u8>) {
+        let _ = write!(out, "{}, {}, {}", began_ms + self.last_ms, direction(kind), self.bytes);
+        for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {
+            let _ = write!(out, ", {}", some.iter().sum::<u64>());
+        }
+        out.push(b'\n');
+    }
+}
+
+/// fio's bucket of a latency in ns.
+fn bucket(ns: u64) -> usize {
+    let power = ns.checked_ilog2().unwrap_or(0);
+    if power <= BUCKET_BITS {
+        return ns as usize;
+    }
+    let error_bits = power - BUCKET_BITS;
+    let base = ((error_bits + 1) << BUCKET_BITS) as usize;
+    let offset = ((ns >> error_bits) & ((1 << BUCKET_BITS) - 1)) as usize;
+    (base + offset).min(BUCKETS - 1)
+}
+
+/// Whether fio logs such operations.
+fn moves(kind: Kind) -> bool {
+    kind != Kind::Sync
+}
+
+fn direction(kind: Kind) -> u8 {
+    match kind {
+        Kind::Read => 0,
+        Kind::Write => 1,
+        Kind::Trim | Kind::Sync => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(operations: &[(u64, u64, Kind)]) -> WorkerLog {
+        let mut rows = Rows::new(0, 0);
+        let each = |(end_ns, latency_ns, kind): &(u64, u64, Kind)| Operation {
+            end_ns: *end_ns,
+            latency_ns: *latency_ns,
+            service_ns: *latency_ns,
+            offset: 8192,
+            length: 4096,
+            file: 0,
+            kind: *kind,
+        };
+        rows.take(&operations.iter().map(each).collect::<Vec<_>>());
+        WorkerLog { run: 1, job: 0, phase: 0, stream: 0, number: 1, began_unix_ms: 1_000_000, rows }
+    }
+
+    fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
+        let file = File { logs, kind, workers: vec![1], delay_ns: 0, targets: vec!["/f".into()] };
+        String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
+    }
+
+    #[test]
+    fn each_operation_has_the_columns_that_were_asked_for() {
+        let log = log(&[(1_500_000, 50_000, Kind::Write), (2_000_000, 1, Kind::Sync)]);
+        let plain = Logs::default();
+        assert_eq!(content(LogKind::Lat, plain.clone(), &log), "1, 50000, 1, 4096, 0\n");
+        assert_eq!(content(LogKind::Bw, plain.clone(), &log), "1, 81920, 1, 4096, 0\n");
+        assert_eq!(content(LogKind::Iops, plain.clone(), &log), "1, 1, 1, 4096, 0\n");
+        assert_eq!(content(LogKind::Slat, plain, &log), "");
+        let all =
+            Logs { offset: true, priority: true, issue_time: true, unix_epoch: true, ..Logs::default() };
+        let line = "1000001, 50000, 1, 4096, 8192, 0x0000, 1450000\n";
+        assert_eq!(content(LogKind::Clat, all, &log), line);
+    }
+
+    #[test]
+    fn averages_are_of_whole_intervals_and_means_end_with_the_job() {
+        let log = log(&[
+            (100 * MS, 10, Kind::Read),
+            (400 * MS, 21, Kind::Read),
+            (600 * MS, 7, Kind::Read),
+            (700 * MS, 9, Kind::Write),
+        ]);
+        let logs =
+            |value| Logs { latency_ms: 500, bandwidth_ms: 500, iops_ms: 500, value, ..Logs::default() };
+        let plain = logs(LogValue::Mean);
+        assert_eq!(
+            content(LogKind::Lat, plain.clone(), &log),
+            "500, 16, 0, 0, 0\n700, 7, 0, 0, 0\n700, 9, 1, 0, 0\n"
+        );
+        assert_eq!(content(LogKind::Iops, plain.clone(), &log), "499, 4, 0, 0, 0\n");
+        assert_eq!(content(LogKind::Bw, plain, &log), "499, 16, 0, 0, 0\n");
+        let first = |value| content(LogKind::Clat, logs(value), &log).lines().next().map(str::to_owned);
+        assert_eq!(first(LogValue::Largest).as_deref(), Some("500, 21, 0, 0, 0"));
+        assert_eq!(first(LogValue::Both).as_deref(), Some("500, 16, 21, 0, 0, 0"));
+    }
+
+    #[test]
+    fn histograms_have_every_operation_once() {
+        let all: Vec<_> = (1..=100).map(|i| (i * MS, i * 100, Kind::Read)).collect();
+        let log = log(&all);
+        let text = |coarseness| {
+            let logs = Logs { histogram_ms: 30, coarseness, ..Logs::default() };
+            content(LogKind::ClatHist, logs, &log)
+        };
+        let rows: Vec<Vec<u64>> =
+            text(0).lines().map(|line| line.split(", ").filter_map(|n| n.parse().ok()).collect()).collect();
+        assert!(rows.iter().all(|row| row.len() == 3 + BUCKETS));
+        assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), [31, 61, 91, 100]);
+        assert_eq!(rows.iter().map(|row| row[3..].iter().sum::<u64>()).sum::<u64>(), 100);
+        assert_eq!(text(3).lines().next().map(|l| l.split(", ").count()), Some(3 + BUCKETS / 8));
+    }
+
+    #[test]
+    fn an_iolog_has_what_was_done_in_the_order_of_its_submission() {
+        let log = log(&[(9_000, 2_000, Kind::Read), (10_000, 8_000, Kind::Write), (11_000, 1, Kind::Sync)]);
+        let expected = "fio version 3 iolog\n0 /f add\n2 /f open\n2 /f write 8192 4096\n7 /f read 8192 4096\n7 /f close\n";
+        assert_eq!(content(LogKind::Iolog, Logs::default(), &log), expected);
+    }
+
+    #[test]
+    fn buckets_are_those_of_fio() {
+        // From fio's plat_val_to_idx.
+        assert_eq!(
+            [0, 63, 64, 127, 128, 129, 130, 1 << 20].map(bucket),
+            [0, 63, 64, 127, 128, 128, 129, 960]
+        );
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+}
