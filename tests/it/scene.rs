@@ -27,6 +27,8 @@ pub(crate) struct Scene {
     before: &'static str,
     /// A script that goes on beside. `$NUMBER` is the disk's, `$GROUP` the directory of the limits.
     beside: &'static str,
+    /// What the program is started by, with its words.
+    started_by: &'static [&'static str],
     /// What `run` is asked, beside what is the same for all. `$TARGET` is the target.
     pub(crate) words: &'static str,
     /// How long and how often.
@@ -63,6 +65,7 @@ const PLAIN: Scene = Scene {
     limits: &[],
     before: "true",
     beside: "",
+    started_by: &[],
     words: "--rw randread --depth 4 --size 32m",
     length: ONCE,
     target: "",
@@ -383,6 +386,8 @@ os.fsync(file)'"
         storage: Storage::Folder,
         words: "--rw randwrite --cache direct-dsync --depth 1 --size 32m",
         beside: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i sh -c 'while :; do :; done' & done; wait",
+        // A task of this class never takes a CPU from another when it wakes up; any other does so more often than not.
+        started_by: &["chrt", "--batch", "0"],
         length: "--time 1s --warmup 100ms --runs 5",
         is_alone: true,
         ..PLAIN
@@ -472,10 +477,12 @@ impl Scene {
             disk.dir.join(self.target)
         };
         let words = self.words.replace("$TARGET", &target.display().to_string());
-        let enter: Vec<String> = groups.iter().flat_map(Group::enter).collect();
+        let groups = groups.iter().flat_map(Group::enter);
+        let before: Vec<String> =
+            groups.chain(self.started_by.iter().map(|word| (*word).to_owned())).collect();
         // Each run is played once: what a scene does beside would have it measured again, beside the same.
         let words = format!("run {words} {} --attempts 1 --quiet --format json", self.length);
-        Some(wait(&mut stage.command(&[disk.enter(), enter].concat(), &words, &target)))
+        Some(wait(&mut stage.command(&[disk.enter(), before].concat(), &words, &target)))
     }
 
     /// Whether its check answers as it must; so it is where the machine cannot have it, which is said.

@@ -1,6 +1,6 @@
 //! The hot loop: one worker's time, from the start to the last completion.
 //!
-//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`. Not for: choosing, preparing, judging,
+//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`, which part of the run it falls in is `stage`. Not for: choosing, preparing, judging,
 //! printing.
 //!
 //! Everything is decided and allocated before the first operation. A turn of the loop submits at most one batch, waits
@@ -9,6 +9,7 @@
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
 mod count;
+mod stage;
 
 use crate::interface::{Done, Engine, Time};
 use crate::lane::{Lane, Turn};
@@ -19,6 +20,7 @@ use crate::source::Op;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Totals};
 use model::job::Kind;
+use stage::Stage;
 use std::sync::atomic::Ordering;
 
 /// Failed operations after which a worker gives up: enough to count, too few to fill a log or to run for long.
@@ -38,14 +40,6 @@ struct Slot {
     length: u32,
     lane: u16,
     kind: Kind,
-}
-
-/// Parts of a run, one after another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    WarmUp,
-    Window,
-    CoolDown,
 }
 
 /// What the next turn may do where nothing could be submitted.
@@ -408,79 +402,6 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     fn ticks(&self, ns: u64) -> u64 {
         self.engine.time().ticks_of(ns)
-    }
-
-    /// Time before the measured window: a stream that begins late is not measured before it has begun.
-    fn warmup_ns(&self) -> u64 {
-        self.spec.warmup_ns.max(self.spec.delay_ns)
-    }
-
-    /// Stamp at which the present part of the run is over.
-    fn end_of_stage(&self) -> u64 {
-        let WorkerSpec { warmup_ns, time_ns, cooldown_ns, .. } = *self.spec;
-        self.start
-            + match self.stage {
-                Stage::WarmUp => self.ticks(self.warmup_ns()),
-                // The end is that of the phase, so that all its streams stop together.
-                Stage::Window => self.ticks(warmup_ns + time_ns),
-                Stage::CoolDown => self.ticks(warmup_ns + time_ns + cooldown_ns),
-            }
-    }
-
-    /// The next stamp at which something has to be done: the end of an interval or of a part of the run.
-    fn next_edge(&self, now: u64) -> u64 {
-        let interval = self.ticks(self.spec.interval_ns).max(1);
-        // On a grid from the beginning of the window, so that the intervals of all workers cover each other.
-        let from = if self.stage == Stage::Window { self.window.0 } else { self.start };
-        let next = from + ((now - from) / interval + 1) * interval;
-        next.min(self.end_of_stage())
-    }
-
-    fn enter_window(&mut self, now: u64) {
-        self.stage = Stage::Window;
-        self.window = (now, now);
-        let limit = self.spec.limit;
-        self.left = (limit.operations.unwrap_or(u64::MAX), limit.bytes.unwrap_or(u64::MAX));
-        self.begin_interval(now);
-    }
-
-    /// At an edge or a stop: gives the interval to the collector and goes on to the next part of the run. True when all is over.
-    #[cold]
-    fn close_interval(&mut self) -> bool {
-        let now = self.now;
-        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
-        let stopped = self.link.stop.load(Ordering::Relaxed);
-        let over = now >= self.end_of_stage();
-        let mut ended = stopped || self.is_exhausted();
-        match self.stage {
-            Stage::WarmUp if over && !ended => self.enter_window(now),
-            Stage::WarmUp => {}
-            Stage::Window => {
-                self.integrate(now);
-                self.window.1 = now;
-                self.block.end_ns = self.engine.time().ns(now - self.start);
-                self.block.depth_ns = self.engine.time().ns(self.depth.1);
-                let goes = !over && !ended && self.link.port.has_spare();
-                if over || ended || goes {
-                    self.add_up();
-                }
-                if over {
-                    // The last block stays here; from now on nothing is counted into it.
-                    self.stage = Stage::CoolDown;
-                    ended |= self.spec.cooldown_ns == 0;
-                } else if goes && self.link.port.exchange(&mut self.block) {
-                    self.begin_interval(now);
-                }
-            }
-            Stage::CoolDown => ended |= over,
-        }
-        self.edge = self.next_edge(now);
-        ended
-    }
-
-    fn begin_interval(&mut self, now: u64) {
-        self.depth = (now, 0);
-        self.block.start_ns = self.engine.time().ns(now - self.start);
     }
 
     /// Waits for what is in flight, counting it in the totals alone.

@@ -611,7 +611,7 @@ pub const KEYS: &[Key] = &[
         Group::HowLong,
         "N",
         "Times a run that others disturb is measured at most; 1 measures none again [default: 3]",
-        &[Run, RunFile, Bench, Limit],
+        &[Run, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.attempts, count(t, 1, MAX_ATTEMPTS))),
     ),
     key(
