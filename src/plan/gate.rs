@@ -5,9 +5,12 @@
 use super::origins::Origins;
 use crate::failure::Failure;
 use crate::request::Request;
+use analysis::strategy::sweep::FRESH;
 use model::gate::{Condition, Limit, Slower};
 use model::job::Job;
 use model::spec::JobSpec;
+use model::spec::limits::FEWEST_GATED_RUNS;
+use model::study::Study;
 
 /// The conditions that were said.
 ///
@@ -15,12 +18,13 @@ use model::spec::JobSpec;
 /// A usage failure where no result has the name, or does such operations, with what there is.
 pub(super) fn conditions(
     spec: &JobSpec,
-    jobs: &[Job],
+    (jobs, study): (&[Job], &Study),
     origins: &mut Origins,
 ) -> Result<Vec<Condition>, Failure> {
     let said = spec.fail_if.clone().unwrap_or_default();
     for condition in &said {
-        check(condition, jobs)
+        check_study(condition, study)
+            .and_then(|()| check(condition, jobs))
             .map_err(|why| Failure::Usage(format!("--fail-if {}: {why}", condition.words())))?;
     }
     let words = |said: &Vec<Condition>| said.iter().map(Condition::words).collect::<Vec<_>>().join(",");
@@ -49,6 +53,24 @@ pub(super) fn slower(request: &Request, origins: &mut Origins) -> Result<Option<
     }
     origins.note("--fail-if-slower", said, Slower::words);
     Ok(said)
+}
+
+/// What a study that answers one question can be asked.
+fn check_study(condition: &Condition, study: &Study) -> Result<(), String> {
+    let of_percentile = condition.limit.is_of_percentile();
+    match (study, &condition.result) {
+        (Study::Limit(_), Some(_)) => {
+            Err("a load curve answers with one rate; leave the name out, as in iops<20000".into())
+        }
+        (Study::Limit(_), None) if of_percentile => Err(
+            "the latency of a load curve is limited by --p99; type --p99 10ms --fail-if 'iops<20000', which fails where that rate is not served within it"
+                .into(),
+        ),
+        (Study::Sweep(_), None) if of_percentile => Err(format!(
+            "the winner of a sweep is told by {FRESH} runs, and a percentile takes {FEWEST_GATED_RUNS}; type iops<20000 or mb/s<90 here, and the percentile where you run the winner by itself"
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check(condition: &Condition, jobs: &[Job]) -> Result<(), String> {

@@ -77,7 +77,7 @@ pub fn plan(request: &Request) -> Result<(Plan, Machine), Failure> {
         drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) = repeats::repeats(&study, (&request.job, is_quick), &mut origins);
-    let fail_if = gate::conditions(&request.job, &jobs, &mut origins)?;
+    let fail_if = gate::conditions(&request.job, (&jobs, &study), &mut origins)?;
     let fail_if_slower = gate::slower(request, &mut origins)?;
     let against = request
         .against

@@ -108,6 +108,48 @@ fn rows_of_layers_and_of_interfaces_have_conditions_too() {
 }
 
 #[test]
+fn a_load_curve_and_a_sweep_are_asked_for_what_they_answer() {
+    let stage = Stage::beside_others();
+    let limit = "limit --engine sim:servers=4 --time 2s --warmup 0 --runs 3 --quiet --format json";
+    let gate = |words: &str, condition: &str| {
+        let mut command = stage.command(&[], &format!("{words} --fail-if"), nothing());
+        let mut report = crate::stage::wait(command.arg(condition)).report().0;
+        let (word, sentence) = (report["answer"]["word"].take(), report["answer"]["sentence"].take());
+        let mut gates = report["gates"].take();
+        let results: Vec<Value> = gates.as_array().unwrap().iter().map(|g| g["result"].clone()).collect();
+        (word.as_str().unwrap().to_owned(), sentence.to_string(), gates[0].take(), results)
+    };
+    // Four servers of 100 us: 40,000 a second, and nearly as many with waiting times of a few services.
+    let (word, sentence, met, _) = gate(&format!("{limit} --p99 5ms"), "iops<30000");
+    assert_eq!(word, "PASS", "{met:#}");
+    assert!(
+        met["value"].as_f64().unwrap() >= 30_000.0 && sentence.contains("p99 within 5.00 ms holds"),
+        "{met:#}"
+    );
+    let (word, _, missed, _) = gate(&format!("{limit} --p99 5ms"), "mb/s<200");
+    assert_eq!((word.as_str(), &missed["unit"]), ("FAIL", &"MB/s".into()), "{missed:#}");
+    // Without a latency target it is the capacity, and not every load that was offered.
+    let (word, _, capacity, of) = gate(limit, "iops<39000");
+    assert_eq!((word.as_str(), of.len()), ("PASS", 1), "{capacity:#}");
+    let sweep = "sweep --engine sim --bs 4k,64k --depth 1,4 --time 60ms --quiet --format json";
+    let (word, _, winner, of) = gate(sweep, "mb/s<2000");
+    let read_and_write = ["read 4 x 64K direct, sim", "write 4 x 64K direct, sim"];
+    assert_eq!((word.as_str(), of), ("PASS", read_and_write.map(Value::from).to_vec()), "{winner:#}");
+    assert_eq!(winner["runs"], 5, "those that it was not chosen for: {winner:#}");
+    let (word, _, cell, of) =
+        gate(&format!("{sweep} --exhaustive --runs 3"), "read 1 x 4K direct, sim: mb/s<2000");
+    assert_eq!((word.as_str(), of.len()), ("FAIL", 1), "{cell:#}");
+    for (words, said) in [
+        ("limit --engine sim --fail-if p99>1ms", "--p99 10ms --fail-if"),
+        ("limit --engine sim --fail-if x:iops<1", "leave the name out"),
+        ("sweep --engine sim --bs 4k --fail-if p99>1ms", "a percentile takes 8"),
+    ] {
+        let out = stage.fathom(words, nothing());
+        assert!(out.code == Some(2) && out.stderr.contains(said), "{words}: {out:?}");
+    }
+}
+
+#[test]
 fn settling_ends_at_the_bound_and_says_so() {
     let stage = Stage::beside_others();
     let words = format!("{NOISY} --fail-if iops<92 --settle --max-runs 6");

@@ -87,7 +87,7 @@ fn rounds_on_a_disk_follow_one_another() {
 
 #[test]
 fn a_job_file_says_it_too_and_the_plan_shows_it() {
-    let stage = Stage::beside_others();
+    let stage = Stage::beside_others().watching_as_for_users();
     let file = stage.path("job.toml");
     let said = |text: &str, words: &str| {
         std::fs::write(&file, format!("rw = \"randread\"\nengine = \"sim\"\ntime = \"100ms\"\n{text}"))

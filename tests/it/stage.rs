@@ -101,19 +101,21 @@ impl Stage {
         Self { dir, watches: false, _turn: turn }
     }
 
-    /// Has the program look at what others do no more than a story needs that is about something else: how many runs it sees, and
-    /// how long they take, must not depend on who else uses this machine.
-    fn look_less_at_others(&self, command: &mut Command, words: &str) {
-        if self.watches {
-            return;
+    /// Gives the program its words, and has it look at what others do no more than a story needs that is about something else: how
+    /// many runs there are, and how long they take, must not depend on who else uses this machine.
+    fn give_words(&self, command: &mut Command, words: &str) {
+        let mut split = words.split_whitespace();
+        let first = split.next();
+        command.args(first);
+        if !self.watches {
+            command.env("FATHOM_TEST_IDLE", SHORT_WATCH);
+            let says_itself =
+                ["--attempts", "--until", "--quick", "--explain"].iter().any(|flag| words.contains(flag));
+            if first.is_some_and(|first| MEASURING.contains(&first)) && !says_itself {
+                command.args(["--attempts", "1"]);
+            }
         }
-        command.env("FATHOM_TEST_IDLE", SHORT_WATCH);
-        let measures = words.split_whitespace().next().is_some_and(|first| MEASURING.contains(&first));
-        let says_itself =
-            ["--attempts", "--until", "--quick", "--explain"].iter().any(|flag| words.contains(flag));
-        if measures && !says_itself {
-            command.args(["--attempts", "1"]);
-        }
+        command.args(split);
     }
 
     /// A path below the stage's directory.
@@ -162,7 +164,7 @@ impl Stage {
         let who = NOBODY.to_string();
         let mut command = Command::new("setpriv");
         command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
-        command.args(words.split_whitespace());
+        self.give_words(&mut command, words);
         if target != Path::new("") {
             command.arg(target);
         }
@@ -171,7 +173,6 @@ impl Stage {
             .env_remove("HOME")
             .env("XDG_DATA_HOME", self.folder_of_nobody("xdg-of-nobody"));
         command.env("TMPDIR", self.folder_of_nobody("tmp-of-nobody"));
-        self.look_less_at_others(&mut command, words);
         wait(&mut command)
     }
 
@@ -185,14 +186,14 @@ impl Stage {
         let program = [env!("CARGO_BIN_EXE_fathom").to_owned()];
         let mut all = prefix.iter().chain(&program);
         let mut command = Command::new(all.next().unwrap());
-        command.args(all).args(words.split_whitespace());
+        command.args(all);
+        self.give_words(&mut command, words);
         if target != Path::new("") {
             command.arg(target);
         }
         command.env("XDG_DATA_HOME", self.folder("xdg")).env("TMPDIR", self.folder("tmp"));
         // Stories that look for words in tables have room for them; those about widths say their own.
         command.env("COLUMNS", WIDE);
-        self.look_less_at_others(&mut command, words);
         command
     }
 

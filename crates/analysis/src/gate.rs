@@ -7,6 +7,8 @@
 //! each one value; operations within a run resemble each other too much to count by themselves. Where a condition may be asked twice,
 //! of the first runs and of as many more as these ask for ([`crate::strategy::settle`]), each time errs half as often.
 
+mod load;
+
 use crate::case::Case;
 use crate::figures::PERCENTILES;
 use crate::findings::CaseAnswers;
@@ -14,6 +16,8 @@ use crate::stats::interval::FEWEST_RUNS;
 use crate::stats::sample_size::fewest;
 use crate::stats::student;
 use crate::stats::welch::POWER;
+use crate::strategy::sample::Sample;
+use crate::studies::{self, Asked, Subject};
 use model::check_id::CheckId;
 use model::comparison;
 use model::finding::{Finding, Outcome, Severity};
@@ -21,8 +25,9 @@ use model::gate::{Condition, Gate, Limit};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::report::{Answer, AnswerWord, Figures, Measured, RunFigures};
 use model::spec::limits::FEWEST_GATED_RUNS;
+use model::study::Studied;
 use model::units::{show_count, show_share};
 
 /// How sure each bound is.
@@ -51,21 +56,34 @@ const NOT_OF_STORAGE: [CheckId; 10] = [
     CheckId::C05,
 ];
 
-/// What each condition of the plan comes to, at every number that it is about.
+/// What each condition of the plan comes to, at every number that it is about. One that names no result is about what the study
+/// answers ([`studies::subject`]).
 pub(crate) fn gates(
     record: &Record,
-    answered: &[CaseAnswers],
-    results: &[Measured],
+    (answered, results): (&[CaseAnswers], &[Measured]),
+    study: &Studied,
     acting: &[Finding],
 ) -> Vec<Gate> {
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
-        let about = |name: &str| condition.result.as_deref().is_none_or(|said| said == name);
+        let subject = match &condition.result {
+            Some(name) => named(name, results),
+            None => studies::subject(record, study, answered),
+        };
         let before = all.len();
-        for (of, result) in answered.iter().zip(results).filter(|(_, r)| about(&r.name)) {
-            for limit in limits(condition, &of.case) {
-                all.push(Gated { condition, limit, settles, case: &of.case, result, acting }.gate());
+        match &subject {
+            Subject::Load(curve, target) => all.push(load::gate(condition, (curve, target), results, acting)),
+            Subject::Results(about) => {
+                for Asked { result, told } in about {
+                    let (Some(of), Some(result)) = (answered.get(*result), results.get(*result)) else {
+                        continue;
+                    };
+                    let (case, told) = (&of.case, told.as_deref());
+                    for limit in limits(condition, case) {
+                        all.push(Gated { condition, limit, settles, case, result, told, acting }.gate());
+                    }
+                }
             }
         }
         if all.len() == before {
@@ -73,6 +91,12 @@ pub(crate) fn gates(
         }
     }
     all
+}
+
+/// The results of that name.
+fn named(name: &str, results: &[Measured]) -> Subject<'static> {
+    let mine = results.iter().enumerate().filter(|(_, result)| result.name == name);
+    Subject::Results(mine.map(|(result, _)| Asked::whole(result)).collect())
 }
 
 /// The limit at each kind of operation that the case does.
@@ -123,6 +147,8 @@ struct Gated<'a> {
     settles: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
+    /// The runs that it is told by, where those are not all of the result.
+    told: Option<&'a [Sample]>,
     acting: &'a [Finding],
 }
 
@@ -146,7 +172,7 @@ impl Gated<'_> {
                 AnswerWord::Inconclusive,
                 format!("{} has no number: a finding invalidates it.", self.result.name),
             ),
-            (Ok(seen), false) => self.of_storage(self.decide(seen)),
+            (Ok(seen), false) => of_storage(&self.result.name, self.acting, self.decide(seen)),
             (Err(why), false) => self.by_counting().unwrap_or_else(|| {
                 (AnswerWord::Inconclusive, format!("{} cannot be told: {why}.", self.number()))
             }),
@@ -160,7 +186,7 @@ impl Gated<'_> {
             limit: self.limit.value(),
             value: seen.as_ref().map(|s| s.value),
             bounds: seen.as_ref().map(|s| s.bounds),
-            runs: self.result.runs.len() as u32,
+            runs: self.told.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
             runs_needed: seen.and_then(|s| s.runs_needed),
             word,
             sentence,
@@ -183,30 +209,44 @@ impl Gated<'_> {
     /// # Errors
     /// Why there is none, and what to type.
     fn estimate(&self) -> Result<Estimate, String> {
-        let runs = &self.result.runs;
-        let (values, fewest, together): (Vec<f64>, usize, Option<f64>) = match &self.limit {
-            Limit::Iops { .. } => (runs.iter().map(|r| r.iops).collect(), FEWEST_RUNS, None),
-            Limit::MbPerS { .. } => (runs.iter().map(|r| r.mb_per_s).collect(), FEWEST_RUNS, None),
-            Limit::Latency { kind, percentile, .. } => {
-                let kind = kind.unwrap_or(Kind::Read);
-                let of = |r: &model::report::RunFigures| {
-                    r.percentiles_ns.get(kind.word())?.get(percentile).copied().flatten()
-                };
-                let values = runs.iter().filter_map(of).map(|ns| ns as f64).collect();
-                let together = figures(self.result, kind)
-                    .and_then(|f| f.latency_ns.percentiles.get(percentile).copied().flatten());
-                (values, FEWEST_GATED_RUNS as usize, together.map(|ns| ns as f64))
-            }
+        let fewest = match &self.limit {
+            Limit::Iops { .. } | Limit::MbPerS { .. } => FEWEST_RUNS,
+            Limit::Latency { .. } => FEWEST_GATED_RUNS as usize,
         };
-        if runs.len() < fewest {
-            let (have, word) = (runs.len(), if runs.len() == 1 { "run" } else { "runs" });
-            return Err(format!("{have} {word} of the {fewest} that it takes at least; --runs {fewest}"));
+        let (values, together) = self.values();
+        let runs = values.len();
+        if runs < fewest {
+            let word = if runs == 1 { "run" } else { "runs" };
+            return Err(format!("{runs} {word} of the {fewest} that it takes at least; --runs {fewest}"));
         }
-        if values.len() < runs.len() {
+        let values: Vec<f64> = values.into_iter().flatten().collect();
+        if values.len() < runs {
             return Err(self.too_few());
         }
         let none = || "a run has no rate".to_owned();
         Ok(Estimate { together, ..over_runs(&values, self.limit.value(), self.sure()).ok_or_else(none)? })
+    }
+
+    /// The number in each run that tells it, and in all of them together where that is another one than the mean of theirs.
+    fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
+        if let Some(told) = self.told {
+            let of = |s: &Sample| match self.limit {
+                Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
+                Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
+                // Too few runs tell a winner for a percentile: the plan refuses it.
+                Limit::Latency { .. } => None,
+            };
+            return (told.iter().map(of).collect(), None);
+        }
+        let runs = self.result.runs.iter();
+        let Limit::Latency { kind, percentile, .. } = &self.limit else {
+            let of_bytes = matches!(self.limit, Limit::MbPerS { .. });
+            return (runs.map(|r| Some(if of_bytes { r.mb_per_s } else { r.iops })).collect(), None);
+        };
+        let kind = kind.unwrap_or(Kind::Read);
+        let of = |r: &RunFigures| Some(r.percentiles_ns.get(kind.word())?.get(percentile).copied()?? as f64);
+        let whole = figures(self.result, kind).map(|f| &f.latency_ns.percentiles);
+        (runs.map(of).collect(), whole.and_then(|p| Some(p.get(percentile).copied()?? as f64)))
     }
 
     /// Why runs have no such percentile.
@@ -246,7 +286,7 @@ impl Gated<'_> {
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let worst = if of_latency { high } else { low };
         let best = if of_latency { low } else { high };
-        let runs = self.result.runs.len();
+        let runs = self.values().0.len();
         let sure = |word: &str, bound: f64| {
             format!("{word} {} with {} confidence over {runs} runs", show(bound), show_share(SURE))
         };
@@ -287,25 +327,6 @@ impl Gated<'_> {
         }
     }
 
-    /// A pass only of what the storage did.
-    fn of_storage(&self, (word, sentence): Word) -> Word {
-        let says_so = |f: &&Finding| {
-            let acts = matches!(f.severity, Some(Severity::Void | Severity::Rename));
-            let mine = f.outcome == Outcome::Finding && f.about.contains(&self.result.name);
-            mine && acts && !f.accepted && NOT_OF_STORAGE.contains(&f.id)
-        };
-        match self.acting.iter().find(says_so).filter(|_| word == AnswerWord::Pass) {
-            Some(f) => (
-                AnswerWord::Inconclusive,
-                format!(
-                    "{} It is no pass of the storage, since {} {} was found; --accept {} takes it as one.",
-                    sentence, f.id, f.name, f.id
-                ),
-            ),
-            None => (word, sentence),
-        }
-    }
-
     /// A percentile above the limit, told without naming it: more operations took longer than the share that may. It needs far fewer
     /// of them, so a slow device fails in the time that a fast one takes to pass.
     fn by_counting(&self) -> Option<Word> {
@@ -337,6 +358,25 @@ impl Gated<'_> {
             shares.len()
         );
         Some((AnswerWord::Fail, sentence))
+    }
+}
+
+/// A pass only of what the storage did.
+fn of_storage(result: &str, acting: &[Finding], (word, sentence): Word) -> Word {
+    let says_so = |f: &&Finding| {
+        let acts = matches!(f.severity, Some(Severity::Void | Severity::Rename));
+        let mine = f.outcome == Outcome::Finding && f.about.iter().any(|name| name == result);
+        mine && acts && !f.accepted && NOT_OF_STORAGE.contains(&f.id)
+    };
+    match acting.iter().find(says_so).filter(|_| word == AnswerWord::Pass) {
+        Some(f) => (
+            AnswerWord::Inconclusive,
+            format!(
+                "{} It is no pass of the storage, since {} {} was found; --accept {} takes it as one.",
+                sentence, f.id, f.name, f.id
+            ),
+        ),
+        None => (word, sentence),
     }
 }
 

@@ -59,6 +59,8 @@ impl Judged<'_> {
         let mut words = self.concluded(headline, first, quoted);
         if words.headline.value.is_none() {
             words.verdict = Reasoned::new(Verdict::Invalid, curve.sentence.clone());
+            // That each load holds is no comfort where they do not answer.
+            words.counts.sentence = None;
         }
         // A load below the capacity is limited by nothing but itself; the closed loop is limited by something.
         First { limiter: limited(self.of_headline_job()), ..words }

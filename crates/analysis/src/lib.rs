@@ -112,7 +112,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
     let first = seen.of(&study);
-    let gates = gate::gates(record, &answered, &results, &acting);
+    let gates = gate::gates(record, (&answered, &results), &study, &acting);
     // The cells of a grid are many, and what they say together is what the study says.
     let mut deductions = match &study {
         Studied::Sweep(_) => Vec::new(),

@@ -11,8 +11,10 @@ mod sweep;
 mod targets;
 
 use crate::findings::CaseAnswers;
+use crate::strategy::sample::Sample;
 use model::check_id::CheckId;
 use model::finding::Finding;
+use model::load::{LoadCurve, MetLoad};
 use model::record::Record;
 use model::report::{Answer, Deduction, Measured, Report};
 use model::study::{Studied, Study};
@@ -67,6 +69,45 @@ pub(crate) fn quoted<'m>(studied: &Studied, results: &'m [Measured]) -> Vec<&'m 
         | Studied::Interfaces(_)
         | Studied::Profile(_)
         | Studied::Targets(_) => results.iter().collect(),
+    }
+}
+
+/// What a condition is about that names no result.
+pub(crate) enum Subject<'s> {
+    /// These results, each by itself.
+    Results(Vec<Asked>),
+    /// The highest rate that meets the latency target.
+    Load(&'s LoadCurve, &'s MetLoad),
+}
+
+/// A result that a condition is about.
+pub(crate) struct Asked {
+    /// Its index.
+    pub(crate) result: usize,
+    /// The runs that it is told by, where those are not all that it has: a cell must not be judged by the runs that it was chosen for.
+    pub(crate) told: Option<Vec<Sample>>,
+}
+
+impl Asked {
+    /// A result by all of its runs.
+    pub(crate) fn whole(result: usize) -> Self {
+        Self { result, told: None }
+    }
+}
+
+/// What a condition is about that names no result: what the study answers, and each result where it answers nothing.
+pub(crate) fn subject<'s>(record: &Record, studied: &'s Studied, answered: &[CaseAnswers]) -> Subject<'s> {
+    match studied {
+        Studied::Limit(curve) => match &curve.latency_target {
+            Some(target) => Subject::Load(curve, target),
+            None => Subject::Results(curve.capacity_result.map(Asked::whole).into_iter().collect()),
+        },
+        Studied::Sweep(sweep) => Subject::Results(sweep::asked(record, sweep, answered)),
+        Studied::Jobs
+        | Studied::Layers(_)
+        | Studied::Interfaces(_)
+        | Studied::Profile(_)
+        | Studied::Targets(_) => Subject::Results((0..answered.len()).map(Asked::whole).collect()),
     }
 }
 

@@ -619,7 +619,7 @@ pub const KEYS: &[Key] = &[
         Group::Output,
         "CONDITION",
         "Fail where p99>10ms, sync.p99>10ms, iops<20000 or mb/s<90, also of one result as in 'NAME: p99>1ms', several with commas; the report begins with PASS, FAIL or INCONCLUSIVE, and a percentile takes 8 runs",
-        &[Run, RunFile, Bench, Layers, Api],
+        &[Run, RunFile, Bench, Limit, Sweep, Layers, Api],
         Set::Job(|j, t| put(&mut j.fail_if, gate::conditions(t))),
     ),
     key(
