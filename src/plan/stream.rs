@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Positions,
-    Sharing, Sizes, Steps, Stream, SyncCall, Verify,
+    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Placement,
+    Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers};
 use model::units::{show_bytes, show_ns};
@@ -62,9 +62,9 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
+    origins.note("--ends-others", spec.ends_others, bool::to_string);
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
-    let cpus = Some(&spec.place.cpus).filter(|cpus| !cpus.is_empty());
-    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    note_place(&spec.place, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
         access,
@@ -82,6 +82,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         flush,
         data,
         limit: spec.limit,
+        ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
         place: spec.place.clone(),
         verify: spec.verify.clone(),
@@ -291,4 +292,12 @@ fn data_words(data: &Data) -> String {
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("the bytes of {path}"),
     }
+}
+
+/// Says where the workers are, and who goes first.
+fn note_place(place: &Placement, origins: &mut Origins) {
+    let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
+    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    origins.note("--nice", place.nice, i32::to_string);
+    origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
 }

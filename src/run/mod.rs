@@ -343,7 +343,8 @@ impl Bench {
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        let (stuck, still) = self.follow(&mut workers, &mut collector, first.clone(), (opened, total))?;
+        let (stuck, still) =
+            self.follow((&mut workers, &phase), &mut collector, first.clone(), (opened, total))?;
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         workers.collect(|who, block| collector.add(who, block));
@@ -405,11 +406,11 @@ impl Bench {
         log_waits(outcomes).into_iter().chain(differences).collect()
     }
 
-    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. Gives the reason
-    /// where one of them is stuck.
+    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. The end of a
+    /// stream may be that of all. Gives the reason where one of them is stuck.
     fn follow(
         &mut self,
-        workers: &mut Workers,
+        (workers, phase): (&mut Workers, &Phase),
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
@@ -420,7 +421,9 @@ impl Bench {
             watch.sleep(COLLECT_EVERY);
             workers.collect(|who, block| collector.add(who, block));
             workers.take_logged(|who, operations| self.op_log.take(who, operations));
-            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
+            let mut streams = phase.streams.iter().enumerate();
+            let is_over = streams.any(|(at, stream)| stream.ends_others && workers.has_ended(at));
+            if is_over || self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {

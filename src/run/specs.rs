@@ -207,7 +207,7 @@ fn parts_of_a_limit_sum_to_the_whole() {
 
 #[test]
 fn pinned_workers_take_the_cpus_in_turn() {
-    let place = Placement { cpus: vec![0, 2], split: true, node: None };
+    let place = Placement { cpus: vec![0, 2], split: true, ..Placement::default() };
     let cpus: Vec<Vec<u32>> = (0..3).map(|w| place_of(&place, w).cpus).collect();
     assert_eq!(cpus, [[0], [2], [0]]);
     let shared = Placement { split: false, ..place };

@@ -3,7 +3,7 @@
 //! For: that right data pass, and each kind of damage is found and told with its place. Not for: `fathom verify` ([`crate::verify`]).
 
 use crate::fio::fio;
-use crate::stage::{Outcome, Stage};
+use crate::stage::{Outcome, Stage, undisturbed};
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -115,7 +115,7 @@ fn patterns_are_in_the_file_and_compared() {
 
 #[test]
 fn a_job_file_of_ours_reads_back_what_it_wrote() {
-    let stage = Stage::beside_others();
+    let stage = Stage::new();
     let (file, toml) = (stage.file("data", 4), stage.path("job.toml"));
     let text = format!(
         "target = [{:?}]\ntime = \"300ms\"\nwarmup = \"50ms\"\nrw = \"randwrite\"\nrandom = \"uniform\"\nbs = \"4k\"\ndepth = 8\nverify = \"stamps\"\nworkers = 2\nops = 500\n\n[[phase]]\n\n[[phase.stream]]\n\n[[phase]]\n\n[[phase.stream]]\nread-back = 1\n",
@@ -123,7 +123,7 @@ fn a_job_file_of_ours_reads_back_what_it_wrote() {
     );
     std::fs::write(&toml, text).unwrap();
     let words = format!("run --destroy {} --runs 2 --attempts 1 --quiet --format json", file.display());
-    let out = stage.fathom(&words, &toml);
+    let out = undisturbed(|| stage.fathom(&words, &toml));
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     let report = out.report().0;
     let ops = |at: usize, kind: &str| report["results"][at][kind]["ops"].as_u64();

@@ -4,7 +4,7 @@
 //! nor fio's output.
 
 use crate::output::says;
-use crate::stage::{Outcome, Stage, skip, tool, wait};
+use crate::stage::{Outcome, Stage, is_root, skip, tool, wait};
 use serde_json::Value;
 use std::path::Path;
 
@@ -233,4 +233,72 @@ fn the_kernel_is_told_the_order_of_accesses_as_it_was_said() {
     assert_eq!(told(&format!("{fio} --rw=randread --fadvise_hint=0")), [false, false]);
     let direct = stage.fathom("run --rw read --advice random", &folder);
     says(&direct, 2, &["--advice random", "--cache buffered"]);
+}
+
+#[test]
+fn workers_have_the_priorities_that_were_said() {
+    let stage = Stage::beside_others();
+    if !is_root() {
+        return;
+    }
+    if tool(&[&"ionice", &"--version"]).is_err() {
+        return skip("there is no ionice");
+    }
+    let folder = stage.folder("here");
+    let words = format!(
+        "fio --name=a --size=1m --rw=randread --time_based --runtime=3 --prio=2 --prioclass=1 --nice=-3 --directory={}",
+        folder.display()
+    );
+    let running = stage.start(&words, Path::new(""));
+    let worker = || {
+        let tasks = crate::stage::names(Path::new(&format!("/proc/{}/task", running.id())));
+        let comm = |task: &Path| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        tasks.into_iter().find(|task| comm(task) == "fathom-0\n")
+    };
+    let task = std::iter::repeat_with(|| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        worker()
+    });
+    let task = task.take(200).flatten().next().unwrap_or_else(|| panic!("no worker began"));
+    // It says who it is before it takes on its priorities.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let id = task.file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!(tool(&[&"ionice", &"-p", &id]).unwrap(), "realtime: prio 2");
+    let stat = std::fs::read_to_string(task.join("stat")).unwrap();
+    let nice = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(16));
+    assert_eq!(nice, Some("-3"), "{stat}");
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn the_end_of_one_job_is_that_of_all_where_it_is_said() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    let words = |exitall: &str| {
+        format!(
+            "--output-format=json --directory={} --size=1m --rw=randread --name=short --number_ios=50 {exitall} --name=long --time_based --runtime=4",
+            folder.display()
+        )
+    };
+    for (exitall, ends) in [("--exitall", true), ("", false)] {
+        let out = fio(&stage, &words(exitall));
+        let report: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+        let runtime = report["jobs"][1]["read"]["runtime"].as_u64().unwrap();
+        assert_eq!(runtime < 3_000, ends, "{exitall}: {runtime} ms: {out:?}");
+        assert_eq!(report["jobs"][0]["read"]["total_ios"], 50);
+    }
+}
+
+#[test]
+fn a_share_of_a_file_is_of_what_is_there() {
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 8);
+    let read = |words: &str| {
+        fio(&stage, &format!("--output-format=json --name=a --filename={} {words}", file.display()))
+    };
+    let out = read("--rw=read --bs=64k --size=50% --offset=25%");
+    let report: Value = serde_json::from_str(&out.stdout).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    assert_eq!(report["jobs"][0]["read"]["io_bytes"], 4 << 20, "{report:#}");
+    let gone = fio(&stage, &format!("--name=a --filename={}.gone --size=50%", file.display()));
+    assert!(gone.code == Some(1) && gone.stderr.contains("a share is of what is there"), "{gone:?}");
 }

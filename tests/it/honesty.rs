@@ -4,7 +4,7 @@
 
 use crate::disk::{Disk, Image};
 use crate::scene::{self, Scene};
-use crate::stage::{Stage, is_root};
+use crate::stage::{Stage, is_root, undisturbed};
 
 /// Short runs whose report is JSON.
 const SHORT: &str = "--time 300ms --warmup 50ms --runs 3 --quiet --format json";
@@ -42,7 +42,7 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
     let text: String = streams.into_iter().map(table).collect();
     std::fs::write(&job, format!("time = \"300ms\"\nwarmup = \"50ms\"\nruns = 3\n{text}")).unwrap();
 
-    let out = stage.fathom("run --quiet --format json", &job);
+    let out = undisturbed(|| stage.fathom("run --quiet --format json", &job));
     let report = out.report();
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)), "{:#}", report.0["counts"]);
     assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
@@ -105,8 +105,8 @@ fn direct_reads_arrive(kind: &str) {
     }
     let stage = Stage::watching();
     let Some(disk) = Disk::new(&stage, kind, Image::Direct) else { return };
-    let out = disk.fathom(&stage, &format!("run --rw randread --depth 4 --size 64m {SHORT}"), &disk.dir);
-    let report = out.report();
+    let words = format!("run --rw randread --depth 4 --size 64m {SHORT}");
+    let report = undisturbed(|| disk.fathom(&stage, &words, &disk.dir)).report();
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("{name} is missing: {device}"));
         let near = |seen: f64, issued: f64| (seen / issued - 1.0).abs() < 0.01;
@@ -116,10 +116,7 @@ fn direct_reads_arrive(kind: &str) {
     report.must_say("A01", "holds");
     assert!(!report.says("A04", "finding") && !report.says("A12", "finding"), "{report:#?}");
     assert!(report.name().ends_with("direct") || report.says("D06", "finding"), "{}", report.name());
-    assert!(
-        report.0["headline"]["value"].as_f64() > Some(0.0) || report.is_withheld_by_others(),
-        "{report:#?}"
-    );
+    assert!(report.0["headline"]["value"].as_f64() > Some(0.0), "{}", report.0["verdict_reason"]);
     assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
 }
 

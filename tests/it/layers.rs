@@ -3,7 +3,7 @@
 //! For: what stands where, and the counts that must agree. Not for: how fast anything is.
 
 use crate::disk::{Device, Disk, Image};
-use crate::stage::{Outcome, Stage, is_root};
+use crate::stage::{Outcome, Stage, is_root, undisturbed};
 use serde_json::Value;
 
 /// Short runs: a comparison needs three rounds.
@@ -42,8 +42,8 @@ fn a_file_system_on_a_loop_device_has_every_row_and_its_device_beside_it() {
     }
     let stage = Stage::new();
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
-    let out = disk.fathom(&stage, &format!("layers --size 64m {SHORT} --format json"), &disk.dir);
-    let report = out.report().0;
+    let words = format!("layers --size 64m {SHORT} --format json");
+    let report = undisturbed(|| disk.fathom(&stage, &words, &disk.dir)).report().0;
     let device = disk.name().to_owned();
 
     let lowest = row(&report, &device, "random reads");

@@ -5,7 +5,13 @@
 //! Threads wait here, not at the runner of the tests: it starts stories in the order of their names, so that those that wait for
 //! the machine would keep the others from starting. Every story has a thread, as `./test` runs them.
 
+use std::fs::File;
+use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A file to which each story appends how long it had its turn, in tenths of a second, whether alone, and its name.
+const TIMES: &str = "FATHOM_TURNS";
 
 /// Stories at once for each processor; they mostly wait for storage.
 const FOR_EACH_PROCESSOR: usize = 3;
@@ -24,6 +30,7 @@ struct Now {
 /// A story's turn, until it is dropped.
 pub(crate) struct Turn {
     alone: bool,
+    since: Instant,
 }
 
 impl Turn {
@@ -34,7 +41,7 @@ impl Turn {
             now = CHANGED.wait(now).unwrap_or_else(PoisonError::into_inner);
         }
         now.alone = true;
-        Self { alone: true }
+        Self { alone: true, since: Instant::now() }
     }
 
     /// Side by side with others of this kind.
@@ -47,7 +54,7 @@ impl Turn {
         }
         now.wait_beside -= 1;
         now.beside += 1;
-        Self { alone: false }
+        Self { alone: false, since: Instant::now() }
     }
 }
 
@@ -61,6 +68,23 @@ impl Drop for Turn {
         }
         drop(now);
         CHANGED.notify_all();
+        self.note();
+    }
+}
+
+impl Turn {
+    /// Says how long it took, where that is asked.
+    fn note(&self) {
+        let Some(path) = std::env::var_os(TIMES) else { return };
+        let thread = std::thread::current();
+        let (name, how) = (thread.name().unwrap_or("?"), if self.alone { "alone" } else { "beside" });
+        let line = format!("{:5} {how} {name}\n", self.since.elapsed().as_millis() / 100);
+        // A story is not wrong because its time is not known.
+        let _ = File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .and_then(|mut f| f.write_all(line.as_bytes()));
     }
 }
 

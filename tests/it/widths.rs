@@ -113,7 +113,10 @@ fn a_measurement_is_pasted_as_markdown_whole_and_as_one_block() {
     assert!(table.len() == 2 + 8 && table[1].starts_with("| :-"), "eight tests: {page}");
     assert!(table.iter().all(|l| l.matches('|').count() == table[0].matches('|').count()), "{page}");
     assert!(page.lines().filter(|l| l.starts_with("- **")).count() <= 3, "{page}");
-    assert!(page.contains("`fathom bench --size 16m --time 60ms"), "the command: {page}");
+    assert!(
+        page.contains("`fathom bench ") && page.contains(" --size 16m --time 60ms"),
+        "the command: {page}"
+    );
     let block = stage.fathom("show last --brief --format markdown", Path::new("")).stdout;
     assert!(block.starts_with("```\nfathom ") && block.ends_with("```\n"), "{block}");
     assert!(

@@ -4,10 +4,13 @@
 //! ahead is too much (B03).
 
 use crate::case::Case;
-use model::job::{Kind, Pattern, Stream};
+use model::job::{Advice, Kind, Pattern, Stream};
 
 /// Windows of read-ahead for each file that is read: the one under way and the next.
 pub(crate) const WINDOWS: u64 = 2;
+
+/// How many times as far ahead the kernel reads a file of which it was told that it is read in order (`mm/fadvise.c`).
+const ADVISED: u64 = 2;
 
 /// The largest read-ahead that the disks are set to, in bytes; 0 where none is known.
 pub(crate) fn setting_bytes(case: &Case) -> u64 {
@@ -22,13 +25,15 @@ fn largest(case: &Case, file: &str) -> u64 {
 /// Bytes that may be read ahead and not used when a run ends, of all streams of the phase: devices do not know streams.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.job.phases.get(case.phase).map_or(&[][..], |p| &p.streams);
-    let files = streams.iter().filter(|s| reads_ahead(s)).fold(0_u64, |sum, s| {
+    let (setting, request) = (setting_bytes(case), largest(case, "max_sectors_kb"));
+    let of_stream = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
-        sum.saturating_add(lanes)
-    });
-    // A large read makes the window as large as a request may be.
-    let window = setting_bytes(case).max(largest(case, "max_sectors_kb"));
-    WINDOWS.saturating_mul(files).saturating_mul(window)
+        let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
+        // A large read makes the window as large as a request may be.
+        let window = setting.saturating_mul(advised).max(request);
+        WINDOWS.saturating_mul(lanes).saturating_mul(window)
+    };
+    streams.iter().filter(|s| reads_ahead(s)).map(of_stream).fold(0, u64::saturating_add)
 }
 
 /// Whether its reads go through the page cache one behind the other.
@@ -37,4 +42,20 @@ fn reads_ahead(stream: &Stream) -> bool {
     stream.access.pattern() != Some(Pattern::Random)
         && !stream.cache.is_direct()
         && stream.kinds().any(|k| k == Kind::Read)
+}
+
+#[test]
+fn what_is_told_to_be_read_in_order_is_read_twice_as_far_ahead() {
+    let mut record = crate::fixture::Fixture {
+        cache: model::job::Cache::Buffered,
+        pattern: Pattern::Sequential,
+        ..crate::fixture::Fixture::honest()
+    }
+    .record();
+    let queue = &mut record.header.hosts[0].places[0].layers[0].queue;
+    queue.insert("read_ahead_kb".into(), "8192\n".into());
+    let unread = |record: &model::record::Record| unread_bytes(&crate::case::cases(record)[0]);
+    let before = unread(&record);
+    record.header.plan.jobs[0].phases[0].streams[0].advice = Some(Advice::Sequential);
+    assert!(before > 0 && unread(&record) == ADVISED * before, "{before}");
 }

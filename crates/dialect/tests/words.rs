@@ -77,29 +77,77 @@ fn the_jobs_in_the_document_are_jobs() {
 
 /// The table of options of jobs.
 fn options() -> String {
+    let stories = stories();
     let row = |option: &FioOption| {
-        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
-        let names: Vec<String> = names.map(|n| format!("`{n}`")).collect();
-        (names.join(", "), option.how)
+        let names = || std::iter::once(option.name).chain(option.aliases.iter().copied());
+        let shown: Vec<String> = names().map(|n| format!("`{n}`")).collect();
+        let story = stories.iter().find(|(_, text)| names().any(|name| says(text, name)));
+        (shown.join(", "), option.how, story.map(|(name, _)| name.clone()))
     };
-    table(OPTIONS.iter().map(row))
+    let rows: Vec<_> = OPTIONS.iter().map(row).collect();
+    let held = rows.iter().filter(|(_, how, _)| matches!(how, How::Held(_)));
+    let without: Vec<&String> = held.filter(|(.., story)| story.is_none()).map(|(names, ..)| names).collect();
+    assert!(without.is_empty(), "no story types these: {without:?}");
+    table(rows.into_iter())
+}
+
+/// Stories about fio's language, each with its text: those of the program first, then those of the parser.
+fn stories() -> Vec<(String, String)> {
+    const OF_THE_PROGRAM: [&str; 5] = ["fio", "fio_calls", "fio_logs", "fio_out", "checked"];
+    let of_program = OF_THE_PROGRAM.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
+    let mut of_parser: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .map(|entry| entry.unwrap_or_else(|e| panic!("{e}")).path())
+        .collect();
+    of_parser.push(root().join("crates/dialect/src/fio/tests/settings.rs"));
+    of_parser.retain(|path| path.is_file());
+    of_parser.sort();
+    let files = of_program.into_iter().chain(of_parser.into_iter().map(|path| ("dialect", path)));
+    let mut all = Vec::new();
+    for (module, path) in files {
+        let text = read(&path);
+        for story in text.split("#[test]\n").skip(1) {
+            // Constants below a story are of what follows it.
+            let body = story.split("\n}\n").next().unwrap_or_default();
+            let name =
+                body.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name);
+            let typed = body.replace("\\n", "\n");
+            all.push((format!("{module}::{}", name.unwrap_or_default()), typed));
+        }
+    }
+    all
+}
+
+/// Whether a text types an option.
+fn says(text: &str, option: &str) -> bool {
+    text.match_indices(option).any(|(at, _)| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let before = text[..at].chars().next_back();
+        let after = text[at + option.len()..].chars().next();
+        // A bare word is typed in a line of its own, behind another one, or at the end.
+        let ends = after.is_some_and(|c| matches!(c, '=' | '\n' | ' ' | '"'));
+        !before.is_some_and(|c| is_word(c) || matches!(c, '.' | ':' | '`')) && ends
+    })
 }
 
 /// The table of options of fio itself.
 fn own_options() -> String {
     let row = |option: &OwnOption| {
         let value = option.value.map_or_else(String::new, |value| format!("={value}"));
-        (format!("`--{}{value}`", option.name).replace('|', "\\|"), option.how)
+        (format!("`--{}{value}`", option.name).replace('|', "\\|"), option.how, None)
     };
     table(OWN.iter().map(row))
 }
 
-/// Options with what becomes of each.
-fn table(rows: impl Iterator<Item = (String, How)>) -> String {
+/// Options with what becomes of each, and for those that are held the story that types it.
+fn table(rows: impl Iterator<Item = (String, How, Option<String>)>) -> String {
     let mut out = String::from("\n| option | here | what becomes of it |\n|---|---|---|\n");
-    for (names, how) in rows {
+    for (names, how, story) in rows {
         let (word, about) = match how {
-            How::Held(about) => ("held", about.to_owned()),
+            How::Held(about) => {
+                let by = story.map_or_else(String::new, |story| format!(" (`{story}`)"));
+                ("held", about.to_owned() + &by)
+            }
             How::NoEffect(why) => ("no effect", why.to_owned()),
             How::Only(values, why) => {
                 let values: Vec<String> = values.iter().map(|v| format!("`{v}`")).collect();

@@ -9,6 +9,7 @@ use crate::outcome::Outcome;
 use crate::recorder::Recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
+use model::job::IoPriority;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,6 +75,7 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.
 fn settle(spec: &WorkerSpec) -> io::Result<()> {
     sys::thread::place(&spec.place.cpus, spec.place.node)?;
+    sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
     // Without this the kernel may let a sleeper wait 50 us longer; on refusal it just does.
     let _ = sys::thread::precise_timers();
     Ok(())

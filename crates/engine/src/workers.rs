@@ -172,6 +172,11 @@ impl Workers {
         self.all.iter().all(|w| w.thread.is_finished())
     }
 
+    /// Whether all workers of a stream have ended.
+    pub fn has_ended(&self, stream: usize) -> bool {
+        self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
+    }
+
     /// Whether any worker has ended with an error: without it the rest is another workload.
     pub fn any_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)

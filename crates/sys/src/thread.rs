@@ -138,6 +138,28 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
     node.map_or(Ok(()), bind_memory)
 }
 
+/// What the number behind it is, for `ioprio_set(2)`: a process or thread, of which 0 is the caller.
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+
+/// Gives the calling thread a nice value (`setpriority(2)`) and a priority of I/O (class and level as `ioprio_set(2)` takes them);
+/// what is `None` stays.
+///
+/// # Errors
+/// A sentence where the kernel does not allow it.
+pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
+    if let Some(nice) = nice {
+        rustix::process::setpriority_process(None, nice)
+            .map_err(|e| refused(&format!("nice value {nice} cannot be had"), Some(e.into())))?;
+    }
+    let Some(priority) = io_priority else { return Ok(()) };
+    // SAFETY: the call takes three numbers and changes nothing but the priority of this thread (0).
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
+    if answer == 0 {
+        return Ok(());
+    }
+    Err(refused("the priority of I/O cannot be had", Some(io::Error::last_os_error())))
+}
+
 /// CPUs of a NUMA node, from sysfs.
 fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let path = format!("/sys/devices/system/node/node{node}/cpulist");

@@ -178,6 +178,10 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let split = if place.split { ", one each" } else { "" };
+    let nice = place.nice.map(|n| format!("nice {n}"));
+    let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
+    let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
+    let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [
         stream.limit.operations.map(|n| format!(" or {n} operations")),
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
@@ -189,6 +193,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
         ("engine", engine),
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
         ("CPUs of the workers", cpus + &node + split),
+        ("priority", first),
         ("time", time),
         ("warm-up", seconds(phase.warmup_ns)),
         ("delay", seconds(stream.delay_ns)),

@@ -2,7 +2,8 @@
 //!
 //! For: values that stand in a text for what is around it. Not for: what the text means.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Largest file that is included, in bytes.
@@ -16,6 +17,8 @@ pub(super) trait Around {
     fn number(&self, keyword: &str) -> Result<u64, String>;
     /// The first bytes of a file.
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
+    /// Bytes of a file or block device.
+    fn length(&self, name: &str) -> Result<u64, String>;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
 }
@@ -45,6 +48,18 @@ impl Around for Here {
         let mut bytes = Vec::new();
         file.take(most as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
         Ok(bytes)
+    }
+
+    fn length(&self, name: &str) -> Result<u64, String> {
+        let facts = std::fs::metadata(name).map_err(|e| e.to_string())?;
+        if facts.is_file() {
+            return Ok(facts.len());
+        }
+        if !facts.file_type().is_block_device() {
+            return Err("it is neither file nor block device".into());
+        }
+        let device = std::fs::File::open(name).and_then(|mut device| device.seek(SeekFrom::End(0)));
+        device.map_err(|e| e.to_string())
     }
 
     fn include(&self, by: &str, name: &str) -> Result<String, String> {

@@ -143,16 +143,18 @@ impl Job {
         self.number(option)?.map(count).transpose()
     }
 
-    /// Bytes; a share of what is there cannot be known yet.
+    /// Bytes, or a share of what is there.
+    pub(super) fn size(&self, option: &str) -> Result<Option<Size>, Fault> {
+        self.read(option, |text| self.units.size(text))
+    }
+
+    /// Bytes alone.
     pub(super) fn bytes(&self, option: &str) -> Result<Option<u64>, Fault> {
-        match self.read(option, |text| self.units.size(text))? {
+        match self.size(option)? {
             Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
             // All that is there, which it is anyway.
-            Some(Size::Percent(100.0)) if matches!(option, "size" | "io_size") => Ok(None),
-            Some(Size::Percent(_)) => {
-                Err(self
-                    .fault(option, "a share of the file is not known before it is looked at; type a size"))
-            }
+            Some(Size::Percent(100.0)) if option == "io_size" => Ok(None),
+            Some(Size::Percent(_)) => Err(self.fault(option, "it is no share of a file here; type a size")),
             None => Ok(None),
         }
     }

@@ -19,10 +19,12 @@ pub mod own;
 mod pattern;
 mod phases;
 mod rates;
+mod region;
 mod sections;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod times;
 mod typed;
 mod value;
 

@@ -38,7 +38,6 @@ const OFF: &[&str] = &["0", "false"];
 const PERCENTILES: &str = "the report has the percentiles that its operations support";
 const REPLAY: &str = "fathom replays no I/O logs; describe the load by the other options";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
-const PRIORITY: &str = "fathom sets no priorities; run it below nice or ionice, and leave it out";
 const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
 const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
@@ -228,9 +227,9 @@ pub const OPTIONS: &[FioOption] = &[
     option("lockmem", &[], Refused("fathom locks no memory; leave it out")),
     option("rwmixread", &[], Held("--mix")),
     option("rwmixwrite", &[], Held("--mix")),
-    option("nice", &[], Only(OFF, PRIORITY)),
-    option("prio", &[], Refused(PRIORITY)),
-    option("prioclass", &[], Refused(PRIORITY)),
+    option("nice", &[], Held("--nice")),
+    option("prio", &[], Held("--io-priority")),
+    option("prioclass", &[], Held("--io-priority")),
     option("thinktime", &[], Held("--think")),
     option("thinktime_spin", &[], Only(OFF, "pauses are slept; leave it out")),
     option("thinktime_blocks", &[], Held("--burst")),
@@ -314,8 +313,12 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Only(OFF, "files stay for the next call; leave it out and remove them by yourself"),
     ),
-    option("exitall", &[], Only(OFF, "jobs end by their own limits; leave it out")),
-    option("exit_what", &[], Refused("jobs end by their own limits; leave it out")),
+    option("exitall", &[], Held("--ends-others")),
+    option(
+        "exit_what",
+        &[],
+        Only(&["group", "stonewall"], "with exitall a job ends those that run beside it; leave it out"),
+    ),
     option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
     option("stonewall", &["wait_for_previous"], Held("a new phase")),
     option("new_group", &[], Held("another group in fio's formats")),
@@ -353,7 +356,7 @@ pub const OPTIONS: &[FioOption] = &[
     ),
     option("log_issue_time", &[], Held("a column with the time of the submission (fio 3.38 and newer)")),
     option("log_offset", &[], Held("a column with the offset")),
-    option("log_prio", &[], Held("the priority in full, which is 0")),
+    option("log_prio", &[], Held("the priority in full")),
     option("log_compression", &[], NoEffect("logs are kept as they are")),
     option("log_compression_cpus", &[], NoEffect("logs are kept as they are")),
     option("log_store_compressed", &[], Only(OFF, "logs are written as text; compress the files afterwards")),

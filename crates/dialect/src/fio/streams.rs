@@ -1,6 +1,7 @@
 //! Streams: a job of fio's as one stream of ours, or as one for each clone.
 //!
-//! For: engines, files, ends, data and threads. Not for: which jobs run at once ([`super::phases`]), nor blocks ([`super::access`]).
+//! For: engines, data and threads. Not for: which jobs run at once ([`super::phases`]), for how long ([`super::times`]), which part of files
+//! ([`super::region`]), nor blocks ([`super::access`]).
 
 use super::access::{self, Way};
 use super::around::Around;
@@ -10,8 +11,10 @@ use super::logs::logs;
 use super::names;
 use super::options::OTHER_ENGINES;
 use super::rates;
-use super::value::{Bare, list, mask};
-use model::job::{Advice, Batch, Cache, Clones, Create, Filling, Options, Sharing, Sizes};
+use super::region;
+use super::times::{Times, times};
+use super::value::{list, mask};
+use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers};
 
@@ -51,15 +54,6 @@ pub(super) struct Streams {
     pub(super) back: bool,
 }
 
-/// Times of a job in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) ramp: u64,
-    pub(super) delay: u64,
-    /// `None` where it ends by what it has moved.
-    pub(super) runtime: Option<u64>,
-}
-
 /// What a job is as streams.
 pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> {
     let way = access::way(job)?;
@@ -74,10 +68,11 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
     let times = times(job)?;
+    one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = names::files(job)?;
-    region(job, &way, files, times, &mut one)?;
+    region::region(job, &way, (files, around), times, &mut one)?;
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files)?, times, back })
 }
@@ -259,115 +254,25 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         })?;
         one.place.node = Some(node);
     }
+    if let Some(text) = job.text("nice") {
+        one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
+    }
+    one.place.io_priority = io_priority(job)?;
     Ok(())
 }
 
-fn times(job: &Job) -> Result<Times, Fault> {
-    if job.text("startdelay").is_some_and(|text| text.contains('-')) {
-        return Err(job.fault("startdelay", "a delay is not drawn here; type one time"));
-    }
-    let runtime = job.time("runtime", Bare::Seconds)?.filter(|t| *t > 0);
-    let times = Times {
-        ramp: job.time("ramp_time", Bare::Seconds)?.unwrap_or(0),
-        delay: job.time("startdelay", Bare::Seconds)?.unwrap_or(0),
-        runtime,
+/// Class and level; whoever says a level alone means the class of everybody.
+fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
+    let level = job.number("prio")?;
+    let text = match (job.number("prioclass")?, level) {
+        (None | Some(0), None) => return Ok(None),
+        (Some(1), level) => format!("rt:{}", level.unwrap_or(0)),
+        (None | Some(0 | 2), level) => format!("be:{}", level.unwrap_or(0)),
+        (Some(3), None | Some(0)) => "idle".into(),
+        (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
+        (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
     };
-    if times.ramp > 0 && times.delay > 0 {
-        return Err(job.fault(
-            "ramp_time",
-            "a ramp behind a delay is not measured from its end; leave startdelay or ramp_time out",
-        ));
-    }
-    for (option, time) in
-        [("runtime", runtime.unwrap_or(0)), ("ramp_time", times.ramp), ("startdelay", times.delay)]
-    {
-        if time > model::spec::limits::MAX_TIME_NS {
-            return Err(job.fault(option, "it is more than a day; type less"));
-        }
-    }
-    if job.on("time_based", false)? && runtime.is_none() {
-        return Err(job.fault("time_based", "it needs to know for how long; type runtime=60 too"));
-    }
-    Ok(times)
-}
-
-/// How much of each file, what is made where there is none, and what ends it.
-fn region(job: &Job, way: &Way, files: u32, times: Times, one: &mut StreamSpec) -> Result<(), Fault> {
-    let nothing = one.engine.as_ref().is_some_and(|e| e.name == "null");
-    if job.text("filesize").is_some_and(|text| text.contains('-')) {
-        return Err(job.fault("filesize", "sizes of files are not drawn; type one size"));
-    }
-    let (size, each) = (job.bytes("size")?.filter(|s| *s > 0), job.bytes("filesize")?.filter(|s| *s > 0));
-    let file = each.or(size.map(|size| size / u64::from(files)));
-    if file == Some(0) {
-        return Err(job.fault("size", "it leaves nothing for each file; type more"));
-    }
-    if nothing && file.is_none() {
-        return Err(job.fault("size", "the engine null has no file whose size it could take; type size=1g"));
-    }
-    one.size = file;
-    one.offset = job.bytes("offset")?.filter(|o| *o > 0 && !nothing);
-    // What is compared was written before: a new file has nothing that could be right.
-    let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
-    let makes = job.on("allow_file_create", true)? && !checks;
-    if let (false, Some(file), true) = (nothing, file, makes) {
-        let bytes = file.saturating_add(one.offset.unwrap_or(0));
-        one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
-    }
-    ends(job, (size, each), times, one)
-}
-
-/// What is in a file that is made: what is only written need not be there before.
-fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
-    if !way.only_writes() || job.on("overwrite", false)? {
-        return Ok(Filling::Data);
-    }
-    match job.text("fallocate").unwrap_or("native") {
-        "native" | "posix" | "1" => Ok(Filling::Blocks),
-        "none" | "0" => Ok(Filling::Nothing),
-        _ => Err(job
-            .fault("fallocate", "files are allocated with their length, or not at all; type native or none")),
-    }
-}
-
-/// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
-fn ends(
-    job: &Job,
-    (size, each): (Option<u64>, Option<u64>),
-    times: Times,
-    one: &mut StreamSpec,
-) -> Result<(), Fault> {
-    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0);
-    if job.on("time_based", false)? {
-        return Ok(());
-    }
-    if times.ramp > 0 && times.runtime.is_none() {
-        return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
-    }
-    let loops = job.count("loops", 1)?.unwrap_or(1);
-    let amount =
-        job.bytes("io_size")?.filter(|a| *a > 0).or_else(|| size.filter(|_| each.is_some() && each != size));
-    let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
-    if one.positions.is_some() && (loops > 1 || passes_over) {
-        let option = if loops > 1 { "loops" } else { "io_size" };
-        let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
-        return Err(job.fault(option, why));
-    }
-    match amount {
-        Some(bytes) => {
-            // An operation that would go beyond is not begun.
-            let least = one.bs.as_ref().map_or(1, |bs| {
-                [&bs.read, &bs.write, &bs.trim].map(Sizes::least).into_iter().min().unwrap_or(1)
-            });
-            let whole = bytes / u64::from(least.max(1)) * u64::from(least);
-            if whole == 0 {
-                return Err(job.fault("io_size", "it is less than one operation; type more"));
-            }
-            one.limit.bytes = Some(whole.saturating_mul(u64::from(loops)));
-        }
-        None => one.passes = Some(loops),
-    }
-    Ok(())
+    parsers::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
 }
 
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {
@@ -397,7 +302,8 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
     let grouped = job.on("group_reporting", false)?;
     let nothing = one.create.is_none() && one.cache.is_none();
     let targets = |clone: u32| if nothing { Vec::new() } else { names::paths(job, clone, files) };
-    if count == 1 || !grouped {
+    // Clones that begin at offsets of their own have blocks of their own; in fio's formats a group is one result in any case.
+    if count == 1 || !grouped || increment > 0 {
         if count as usize > model::spec::limits::MAX_STREAMS {
             let most = model::spec::limits::MAX_STREAMS;
             return Err(job.fault(
@@ -418,11 +324,6 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
             }
         };
         return Ok((0..count).map(clone).collect());
-    }
-    if increment > 0 {
-        let why =
-            "clones that begin at offsets of their own are results of their own; leave group_reporting out";
-        return Err(job.fault("offset_increment", why));
     }
     let own = !nothing && names::own_files(job);
     let target: Vec<String> = (0..if own { count } else { 1 }).flat_map(targets).collect();

@@ -2,12 +2,15 @@
 //!
 //! For: the language as a whole. Not for: values, options and names by themselves, which have tests beside them.
 
+mod settings;
+
 use super::around::Around;
 use super::options::{How, OPTIONS};
 use super::{CommandLine, as_one_line, read_around};
 use crate::Trouble;
 use model::job::{
-    Batch, Cache, Clones, Content, Create, Filling, Mix, Order, PerKind, Positions, Sharing, Sizes,
+    Batch, Cache, Clones, Content, Create, Filling, IoPriority, Mix, Order, PerKind, Positions, Sharing,
+    Sizes,
 };
 use model::spec::{JobSpec, Rw, StreamSpec};
 
@@ -25,6 +28,14 @@ impl Around for Test {
 
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
         if name == "data" { Ok(b"from a file"[..most.min(11)].to_vec()) } else { Err("there is none".into()) }
+    }
+
+    fn length(&self, name: &str) -> Result<u64, String> {
+        match name {
+            "f" | "g" => Ok((1 << 20) + 5),
+            "shorter" => Ok(1 << 19),
+            _ => Err("there is none".into()),
+        }
     }
 
     fn include(&self, _by: &str, name: &str) -> Result<String, String> {
@@ -220,8 +231,23 @@ fn clones_are_one_result_where_they_are_a_group() {
     );
     assert_eq!(stream("unlink=1").create.map(|create| create.unlink), Some(true));
     assert_eq!(stream("size=100%").size, None, "all that is there");
-    refused("size=50%", &["type a size"]);
-    refused("numjobs=2 group_reporting offset_increment=1m", &["leave group_reporting out"]);
+    let half = stream("filename=f:g size=50% offset=10%");
+    assert_eq!(
+        (half.size, half.offset, half.create),
+        (Some(524_288), Some(102_400), None),
+        "whole blocks of each"
+    );
+    refused("size=50%", &["there is none", "type a size"]);
+    refused("size=50% filename=f:shorter", &["several lengths"]);
+    refused("io_size=50%", &["type a size"]);
+    let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
+    assert_eq!(apart.phases[0].streams.len(), 2, "each has blocks of its own");
+    assert_eq!(stream("exitall").ends_others, Some(true));
+    let first = stream("prio=2 nice=-5").place;
+    assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
+    assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));
+    refused("prioclass=3 prio=1", &["no levels"]);
+    refused("prio=8", &["type rt:0"]);
     refused("nrfiles=2 filename_format=$jobname", &["$filenum"]);
 }
 
@@ -329,7 +355,7 @@ fn every_mistake_has_its_place_and_its_cure() {
         ("bs=4k\n", "1:1", ["in a section", "[global]"]),
         ("[a\n", "1:1", ["name in brackets", "[NAME]"]),
         ("[a]\nsize=4kx\n", "2:1", ["'4kx'", "type one such as 4096"]),
-        ("[a]\nsize=10%\n", "2:1", ["share of the file", "type a size"]),
+        ("[a]\nsize=10%\n", "2:1", ["a share is of what is there", "type a size"]),
         ("[a]\nreadwrit=read\n", "2:1", ["no option 'readwrit'", "type readwrite"]),
         ("[a]\nverify=null\n", "2:1", ["verify=null", "crc32c"]),
         ("[a]\n  read_iolog=x\n", "2:3", ["read_iolog=x", "replays no I/O logs"]),
@@ -367,7 +393,9 @@ fn every_option_that_is_held_is_asked_for() {
         include_str!("names.rs"),
         include_str!("phases.rs"),
         include_str!("rates.rs"),
+        include_str!("region.rs"),
         include_str!("streams.rs"),
+        include_str!("times.rs"),
         include_str!("typed.rs"),
     ];
     for option in OPTIONS {

@@ -58,6 +58,9 @@ pub struct Stream {
     /// What ends the stream before its time.
     #[serde(default)]
     pub limit: StopRule,
+    /// Whether all other streams of its phase end as soon as it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_others: bool,
     /// Time from the phase's start to the stream's first operation.
     #[serde(default)]
     pub delay_ns: u64,
@@ -119,7 +122,7 @@ pub enum Advice {
     Random,
 }
 
-/// Where threads and their memory are.
+/// Where threads and their memory are, and who goes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// CPUs that may be used; empty for all.
@@ -128,6 +131,35 @@ pub struct Placement {
     pub split: bool,
     /// NUMA node of its memory, and of its CPUs where none are named.
     pub node: Option<u32>,
+    /// Nice value of its threads, -20 to 19 (`setpriority(2)`); as fathom was started where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
+    /// What schedulers of the queue are told of its operations (`ioprio_set(2)`); by the nice value where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_priority: Option<IoPriority>,
+}
+
+/// Priority of I/O, which the schedulers bfq and mq-deadline go by (`ioprio_set(2)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IoPriority {
+    /// Before all others, of which 0 goes first and 7 last.
+    Realtime(u8),
+    /// The class of whoever says nothing, of which 0 goes first and 7 last.
+    BestEffort(u8),
+    /// Only where nobody else wants the device.
+    Idle,
+}
+
+impl IoPriority {
+    /// Class and level as the kernel takes them: the class in the bits from 13 on.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Realtime(level) => 1 << 13 | u32::from(level),
+            Self::BestEffort(level) => 2 << 13 | u32::from(level),
+            Self::Idle => 3 << 13,
+        }
+    }
 }
 
 impl Stream {
@@ -150,6 +182,7 @@ impl Stream {
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
+            ends_others: false,
             delay_ns: 0,
             place: Placement::default(),
             verify: None,

@@ -424,6 +424,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.passes, count(t, 1, u32::MAX))),
     ),
     key(
+        "ends-others",
+        Group::HowLong,
+        "",
+        "End the other streams of the phase as soon as this one has ended",
+        &[Run],
+        Set::Switch(|s, on| s.ends_others = Some(on)),
+    )
+    .elsewhere(&[fio("exitall", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    key(
         "fsync",
         Group::What,
         "N",
@@ -536,6 +545,22 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
+    key(
+        "nice",
+        Group::HowDeep,
+        "N",
+        "Nice value of the workers, -20 to 19",
+        &[Run, Limit, Sweep],
+        Set::Stream(|s, t| put(&mut s.place.nice, parsers::nice(t))),
+    ),
+    key(
+        "io-priority",
+        Group::HowDeep,
+        "CLASS:N",
+        "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
+        &[Run, Limit, Sweep],
+        Set::Stream(|s, t| put(&mut s.place.io_priority, parsers::io_priority(t))),
+    ),
     key(
         NAME,
         Group::Output,
@@ -834,6 +859,8 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("until", _) => "steady",
             ("fail-if", _) => "p99>10ms",
             ("verify", _) => "stamps",
+            ("io-priority", _) => "be:2",
+            ("nice", _) => "5",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",
             (_, "DURATION") => "500ms",

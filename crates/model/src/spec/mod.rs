@@ -163,6 +163,8 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
+    /// Whether the other streams of its phase end with it.
+    pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.
     pub delay: Option<u64>,
     /// Where its threads and their memory are.

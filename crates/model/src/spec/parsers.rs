@@ -6,7 +6,8 @@ use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Options, Positions, Sharing, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, IoPriority, Options, Positions,
+    Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -293,6 +294,44 @@ pub fn of_cpus(cpus: &[u32]) -> String {
         [first, .., last] => format!("{first}-{last}"),
         range => joined(range.iter().map(u32::to_string)),
     }))
+}
+
+/// A priority of I/O: `rt:0` to `rt:7`, `be:0` to `be:7`, `idle`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn io_priority(text: &str) -> Result<IoPriority, String> {
+    let level = |level: &str| level.parse().ok().filter(|level: &u8| *level < 8 && text.len() == 4);
+    let read = match text.split_once(':') {
+        Some(("rt", number)) => level(number).map(IoPriority::Realtime),
+        Some(("be", number)) => level(number).map(IoPriority::BestEffort),
+        None if text == "idle" => Some(IoPriority::Idle),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!(
+            "{} is no priority; type rt:0 to rt:7, be:0 to be:7 or idle, of which 0 goes first",
+            shown(text)
+        )
+    })
+}
+
+/// A priority as it is typed.
+pub fn of_io_priority(priority: IoPriority) -> String {
+    match priority {
+        IoPriority::Realtime(level) => format!("rt:{level}"),
+        IoPriority::BestEffort(level) => format!("be:{level}"),
+        IoPriority::Idle => "idle".into(),
+    }
+}
+
+/// A nice value: -20 to 19.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn nice(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|n: &i32| (-20..20).contains(n) && *text == n.to_string());
+    number.ok_or_else(|| format!("{} is no nice value; type -20 to 19, of which -20 goes first", shown(text)))
 }
 
 /// A name for tables.

@@ -6,7 +6,7 @@
 //! Averages stand for whole intervals that count from the beginning of a job. fio ends each with the first operation behind it, and
 //! counts the next one's from there; rates are those of whole intervals alone, as in fio.
 
-use model::job::{Kind, Stream};
+use model::job::{IoPriority, Kind, Stream};
 use model::op_log::{Operation, Rows, WorkerLog};
 use model::plan::Plan;
 use model::typed::{LogKind, LogValue, Logs};
@@ -27,6 +27,7 @@ pub(super) struct File {
     workers: Vec<u32>,
     /// When their job begins, in ns since the phase.
     delay_ns: u64,
+    io_priority: Option<IoPriority>,
     /// Paths of its targets.
     targets: Vec<String>,
 }
@@ -71,7 +72,9 @@ fn of_stream(
                 file.workers.push(number);
             } else {
                 let (logs, delay_ns, targets) = (logs.clone(), stream.delay_ns, targets.to_vec());
-                all.push((path, File { logs, kind: *kind, workers: vec![number], delay_ns, targets }));
+                let io_priority = stream.place.io_priority;
+                let workers = vec![number];
+                all.push((path, File { logs, kind: *kind, workers, delay_ns, io_priority, targets }));
             }
         }
     }
@@ -185,7 +188,11 @@ impl File {
         if *offset {
             let _ = write!(out, ", {}", line.offset);
         }
-        let _ = write!(out, ", {}", if *priority { "0x0000" } else { "0" });
+        let _ = if *priority {
+            write!(out, ", 0x{:04x}", self.io_priority.map_or(0, IoPriority::number))
+        } else {
+            write!(out, ", {}", u8::from(matches!(self.io_priority, Some(IoPriority::Realtime(_)))))
+        };
         if *issue_time {
             let _ = write!(out, ", {}", line.issued_ns);
         }
@@ -304,7 +311,8 @@ mod tests {
     }
 
     fn content(kind: LogKind, logs: Logs, log: &WorkerLog) -> String {
-        let file = File { logs, kind, workers: vec![1], delay_ns: 0, targets: vec!["/f".into()] };
+        let (workers, targets) = (vec![1], vec!["/f".into()]);
+        let file = File { logs, kind, workers, delay_ns: 0, io_priority: None, targets };
         String::from_utf8(file.content(std::slice::from_ref(log))).unwrap_or_default()
     }
 

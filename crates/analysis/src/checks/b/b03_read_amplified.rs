@@ -25,8 +25,9 @@ pub(super) const CHECK: Check = Check {
                 is not checked, since others may have read it.",
         formula: formula!(
             "Bytes charged / bytes read: biased above {BIASED_ABOVE}. Never counted are {odd} per run, which is the file \
-             system's own reading, and in sequential buffered reads {windows} windows of read-ahead per worker and run, which \
-             lie unread when the clock stops. Operations that io_uring submits, that are larger than the disk takes and have \
+             system's own reading, and in sequential buffered reads {windows} windows of read-ahead per worker and run (twice as \
+             large where --advice sequential was said), which lie unread when the clock stops. Operations that io_uring \
+             submits, that are larger than the disk takes and have \
              to be split, are charged twice by the kernel (once as a whole, refused, and once in parts): up to once what was \
              issued is taken off where the disk did more requests than there were direct operations.",
             odd = show_bytes(ODD_BYTES),

@@ -195,7 +195,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
 /// Which half of a copy a baseline does.
 fn half(work: &str) -> &'static str {
     if work == "write" {
-        "writing a file that is new and grows, the half of a copy"
+        "writing a file that is new and grows until it is stable, the half of a copy"
     } else {
         "reading a file that is not cached once, the half of a copy"
     }

@@ -1,0 +1,147 @@
+//! Regions: which part of its files a job uses, what is made where there is none, and what it ends by.
+//!
+//! For: `size`, `filesize`, `io_size`, `offset`, `loops`, `number_ios` and how files are allocated. Not for: the names of files
+//! ([`super::names`]), nor the order of blocks ([`super::access`]).
+
+use super::access::Way;
+use super::around::Around;
+use super::jobs::{Fault, Job};
+use super::names;
+use super::times::Times;
+use super::value::Size;
+use model::job::{Create, Filling, PerKind, Sizes};
+use model::spec::StreamSpec;
+
+/// How much of each file, what is made where there is none, and what ends it.
+pub(super) fn region(
+    job: &Job,
+    way: &Way,
+    (files, around): (u32, &dyn Around),
+    times: Times,
+    one: &mut StreamSpec,
+) -> Result<(), Fault> {
+    let nothing = one.engine.as_ref().is_some_and(|e| e.name == "null");
+    if job.text("filesize").is_some_and(|text| text.contains('-')) {
+        return Err(job.fault("filesize", "sizes of files are not drawn; type one size"));
+    }
+    let shares = Shares { job, around, files, least: least(one) };
+    let (size, part) = match job.size("size")? {
+        // All that is there, which it is anyway.
+        None | Some(Size::Percent(100.0)) => (None, None),
+        Some(Size::Bytes(bytes)) => (Some(bytes).filter(|s| *s > 0), None),
+        Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent)?)),
+    };
+    let each = job.bytes("filesize")?.filter(|s| *s > 0);
+    let file = part.or(each).or(size.map(|size| size / u64::from(files)));
+    if file == Some(0) {
+        return Err(job.fault("size", "it leaves nothing for each file; type more"));
+    }
+    if nothing && file.is_none() {
+        return Err(job.fault("size", "the engine null has no file whose size it could take; type size=1g"));
+    }
+    one.size = file;
+    let offset = match job.size("offset")? {
+        Some(Size::Percent(percent)) => Some(shares.of_each("offset", percent)?),
+        Some(Size::Bytes(bytes)) => Some(bytes),
+        None => None,
+    };
+    one.offset = offset.filter(|o| *o > 0 && !nothing);
+    // What is compared was written before: a new file has nothing that could be right.
+    let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
+    let makes = job.on("allow_file_create", true)? && !checks;
+    // Whatever is a share of a file is of one that is there.
+    if let (false, Some(file), true) = (nothing, file, makes && part.is_none()) {
+        let bytes = file.saturating_add(one.offset.unwrap_or(0));
+        one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
+    }
+    ends(job, (size, each), times, one)
+}
+
+/// The smallest operation in bytes.
+fn least(one: &StreamSpec) -> u32 {
+    let sizes = |bs: &PerKind<Sizes>| [&bs.read, &bs.write, &bs.trim].map(Sizes::least).into_iter().min();
+    one.bs.as_ref().and_then(sizes).unwrap_or(1).max(1)
+}
+
+/// Shares of the files of a job, which are there and alike.
+struct Shares<'j> {
+    job: &'j Job,
+    around: &'j dyn Around,
+    files: u32,
+    /// What they are multiples of, in bytes.
+    least: u32,
+}
+
+impl Shares<'_> {
+    /// Bytes that are so many percent of each file.
+    fn of_each(&self, option: &str, percent: f64) -> Result<u64, Fault> {
+        let clones = if names::own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
+        let mut length = None;
+        for path in (0..clones).flat_map(|clone| names::paths(self.job, clone, self.files)) {
+            let is = self.around.length(&path).map_err(|why| {
+                self.job.fault(option, format!("{path}: {why}, and a share is of what is there; type a size"))
+            })?;
+            if length.is_some_and(|length| length != is) {
+                let why = "the files have several lengths, of which it is not the same share; type a size";
+                return Err(self.job.fault(option, why));
+            }
+            length = Some(is);
+        }
+        let bytes = (length.unwrap_or(0) as f64 * percent / 100.0) as u64 / u64::from(self.least);
+        if bytes == 0 {
+            return Err(self.job.fault(option, "it is less than one operation; type more"));
+        }
+        Ok(bytes * u64::from(self.least))
+    }
+}
+
+/// What is in a file that is made: what is only written need not be there before.
+fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
+    if !way.only_writes() || job.on("overwrite", false)? {
+        return Ok(Filling::Data);
+    }
+    match job.text("fallocate").unwrap_or("native") {
+        "native" | "posix" | "1" => Ok(Filling::Blocks),
+        "none" | "0" => Ok(Filling::Nothing),
+        _ => Err(job
+            .fault("fallocate", "files are allocated with their length, or not at all; type native or none")),
+    }
+}
+
+/// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
+fn ends(
+    job: &Job,
+    (size, each): (Option<u64>, Option<u64>),
+    times: Times,
+    one: &mut StreamSpec,
+) -> Result<(), Fault> {
+    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0);
+    if job.on("time_based", false)? {
+        return Ok(());
+    }
+    if times.ramp > 0 && times.runtime.is_none() {
+        return Err(job.fault("ramp_time", "fio counts what it moves in the ramp to the size, and fathom does not; type time_based and runtime"));
+    }
+    let loops = job.count("loops", 1)?.unwrap_or(1);
+    let amount =
+        job.bytes("io_size")?.filter(|a| *a > 0).or_else(|| size.filter(|_| each.is_some() && each != size));
+    let passes_over = amount.zip(size).is_some_and(|(amount, size)| amount > size);
+    if one.positions.is_some() && (loops > 1 || passes_over) {
+        let option = if loops > 1 { "loops" } else { "io_size" };
+        let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
+        return Err(job.fault(option, why));
+    }
+    match amount {
+        Some(bytes) => {
+            // An operation that would go beyond is not begun.
+            let least = least(one);
+            let whole = bytes / u64::from(least) * u64::from(least);
+            if whole == 0 {
+                return Err(job.fault("io_size", "it is less than one operation; type more"));
+            }
+            one.limit.bytes = Some(whole.saturating_mul(u64::from(loops)));
+        }
+        None => one.passes = Some(loops),
+    }
+    Ok(())
+}
