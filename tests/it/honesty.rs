@@ -116,7 +116,8 @@ fn direct_reads_arrive(kind: &str) {
     report.must_say("A01", "holds");
     assert!(!report.says("A04", "finding") && !report.says("A12", "finding"), "{report:#?}");
     assert!(report.name().ends_with("direct") || report.says("D06", "finding"), "{}", report.name());
-    assert!(report.0["headline"]["value"].as_f64() > Some(0.0), "{}", report.0["verdict_reason"]);
+    let has_number = report.0["headline"]["value"].as_f64() > Some(0.0);
+    assert!(has_number || report.is_withheld_by_others(), "{}", report.0["verdict_reason"]);
     assert_eq!(disk.sh("ls -A | grep -v lost+found || true"), "");
 }
 
