@@ -45,19 +45,22 @@ fn the_first_word_is_about_all_rows_and_not_only_the_first() {
     let out = undisturbed(|| stage.fathom("run --quiet --format json", &job));
     let report = out.report();
     assert_eq!((report.verdict(), out.code), ("INVALID", Some(1)), "{:#}", report.0["counts"]);
-    assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
     let counts = &report.0["counts"];
-    assert_eq!(counts["invalid"], 1, "{counts:#}");
-    assert!(
-        counts["sentence"].as_str().unwrap().contains("1 has no number")
-            && counts["sentence"].as_str().unwrap().contains("on a hole"),
-        "{counts:#}"
-    );
-    assert!(report.0["verdict_reason"].as_str().unwrap().contains("A04"), "{}", report.0["verdict_reason"]);
+    let sentence = counts["sentence"].as_str().unwrap();
+    if report.is_withheld_by_others() {
+        // A host that takes the CPU away takes it from both.
+        assert!(sentence.contains("2 have no number"), "{counts:#}");
+    } else {
+        assert!(!report.0["headline"]["value"].is_null(), "the first row has its number all the same");
+        assert!(sentence.contains("1 has no number") && sentence.contains("on a hole"), "{counts:#}");
+        assert!(report.0["verdict_reason"].as_str().unwrap().contains("A04"), "{counts:#}");
+    }
+    report.must_say("A04", "finding");
 
     let accepted = stage.fathom("run --quiet --format json --accept A04", &job);
     let renamed = accepted.report().answers("D06").iter().any(|f| f["outcome"] == "finding");
-    assert!(accepted.code == Some(0) || renamed, "{:?} {}", accepted.code, accepted.stderr);
+    let others = accepted.report().is_withheld_by_others();
+    assert!(accepted.code == Some(0) || renamed || others, "{:?} {}", accepted.code, accepted.stderr);
 }
 
 #[test]
