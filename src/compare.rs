@@ -60,12 +60,13 @@ pub fn compare(request: &Request) -> Result<ExitCode, Failure> {
     Ok(exit_code(&answers, all.gate.as_ref()))
 }
 
-/// 1 where a side is surely slower by more than is allowed; 2 where one cannot be compared, which nobody could do; 4 where a gate
-/// could not tell and the user does not say what that counts as; else 0.
+/// 1 where a side is surely slower by more than is allowed; 2 where one is of other work, which nobody could compare; 4 where a gate
+/// could not tell, as where a side has no number, and the user does not say what that counts as; else 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
+    let no_number = gate.is_some_and(|gate| gate.no_number);
     match gate.map(|gate| (gate.outcome, gate.counts_as)) {
         Some((Passing::Failed, _)) => ExitCode::from(1),
-        _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
+        _ if answers.contains(&Answer::Incomparable) && !no_number => ExitCode::from(2),
         Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
         Some((Passing::Undecided, None)) => ExitCode::from(4),
         Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,

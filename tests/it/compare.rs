@@ -275,3 +275,24 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
     refused(a, b, "--format html", "markdown");
     refused(a, "", "", "<B>");
 }
+
+#[test]
+fn a_gate_of_which_a_side_has_no_number_cannot_be_told() {
+    let stage = Stage::beside_others();
+    let (data, sparse) = (stage.file("data", 16), stage.path("sparse"));
+    std::fs::File::create(&sparse).unwrap().set_len(16 << 20).unwrap();
+    let measured = |name: &str, target: &Path| {
+        let to = stage.path(name);
+        let words = "run --rw randread --depth 1 --time 200ms --warmup 0 --runs 3 --quiet --no-history -o";
+        let out = crate::stage::wait(stage.command(&[], words, Path::new("")).arg(&to).arg(target));
+        assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+        to.display().to_string()
+    };
+    let (number, hole) = (measured("number.json", &data), measured("hole.json", &sparse));
+    let out = compare(&stage, &number, &hole, "--fail-if-slower 5%");
+    let said = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(said.starts_with("INCONCLUSIVE ") && said.contains(" has no number to compare: "), "{said}");
+    assert_eq!(compare(&stage, &number, &hole, "--fail-if-slower 5% --inconclusive pass").code, Some(0));
+    assert_eq!(compare(&stage, &number, &hole, "").code, Some(2), "without a gate there is no answer");
+}

@@ -115,6 +115,9 @@ pub struct Pair {
     pub headline: bool,
     /// Why the numbers are not compared; `None` where they are.
     pub refused: Option<String>,
+    /// Whether that is because a side has no number, so that measuring again may give one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_number: bool,
     /// What differs between the two, beside the numbers.
     pub differences: Vec<Difference>,
     /// Numbers that both have. In the pair of the headline its own number is the first.
@@ -199,6 +202,9 @@ pub struct Gate {
     /// What a gate that cannot be told counts as for the exit code, where `--inconclusive` says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
+    /// Whether it cannot be told because a side has no number, and for nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_number: bool,
 }
 
 /// What a gate comes to.

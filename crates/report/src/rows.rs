@@ -14,10 +14,12 @@ pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percen
                                  visible: the smallest difference usually detected; runs: about so many on each \
                                  side would settle it.";
 
-/// The gate as it is answered first; `None` where a side cannot be compared and none failed, so that there is nothing to pass or fail.
+/// The gate as it is answered first; `None` where a side is of other work and none failed, so that there is nothing to pass or fail.
 pub(crate) fn asked(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
-    let told = gate.outcome == Passing::Failed || answers.all(|answer| answer != Answer::Incomparable);
+    let told = gate.outcome == Passing::Failed
+        || gate.no_number
+        || answers.all(|answer| answer != Answer::Incomparable);
     told.then_some(gate)
 }
 

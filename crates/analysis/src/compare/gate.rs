@@ -31,11 +31,13 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
     for pair in pairs.iter().filter(|p| p.headline || limit.all) {
         let some = if limit.all { pair.metrics.len() } else { 1 };
         held.extend(pair.metrics.iter().take(some).map(|m| holds(pair, m, limit.by, options.runs)));
-        if pair.refused.is_some() {
-            let told = format!("{} is not compared", pair.name);
+        if let Some(why) = &pair.refused {
+            let told = if pair.no_number { why.clone() } else { format!("{} is not compared", pair.name) };
             held.push(Held { outcome: Passing::Undecided, told, runs_needed: None });
         }
     }
+    let mut refused = pairs.iter().filter(|p| (p.headline || limit.all) && p.refused.is_some()).peekable();
+    let no_number = refused.peek().is_some() && refused.all(|p| p.no_number);
     let outcome = held.iter().map(|h| h.outcome).max().unwrap_or(Passing::Undecided);
     held.retain(|h| h.outcome == outcome);
     let needed: Option<Vec<u32>> = held.iter().map(|h| h.runs_needed).collect();
@@ -54,7 +56,7 @@ pub(super) fn gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
         Passing::Passed => format!("Not slower by more than {by}: {}.", listed(&names)),
     };
     let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
-    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as }
+    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
 }
 
 /// The gates of several sides as one: the worst decides, and each is named. `None` where there is none.
@@ -63,7 +65,10 @@ pub(super) fn of_all(others: &[Other]) -> Option<Gate> {
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
     let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
-    Some(Gate { sentence: sentences.collect::<Vec<_>>().join(" "), ..(*worst).clone() })
+    let sentence = sentences.collect::<Vec<_>>().join(" ");
+    // One of other work is none that could be told by measuring again.
+    let no_number = all.iter().all(|(_, gate)| gate.no_number || gate.outcome != Passing::Undecided);
+    Some(Gate { sentence, no_number, ..(*worst).clone() })
 }
 
 /// What would settle it, and what to type.
@@ -177,6 +182,7 @@ pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
         stream: 0,
         headline,
         refused: None,
+        no_number: false,
         differences: Vec::new(),
         metrics,
         left_out: Vec::new(),

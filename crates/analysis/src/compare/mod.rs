@@ -176,8 +176,10 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         (Some(a), Some(b)) => between(a, b),
         _ => (Vec::new(), Vec::new()),
     };
-    let refused = none_to_compare(a, b, sessions, name)
-        .or_else(|| (!options.accept_differences).then(|| other_work(&differences, name)).flatten());
+    let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
+    let void = |side: &Pooled| side.iter().any(|one| renames::no_number(*one).is_some());
+    let no_number = other_work.is_none() && (void(a) || void(b));
+    let refused = none_to_compare(a, b, sessions, name).or(other_work);
     let (measures, left_out) =
         if refused.is_none() { measures::measures(a, b) } else { (Vec::new(), Vec::new()) };
     let true_name = |one: Option<One>| one.map_or_else(String::new, |o| o.result.true_name.clone());
@@ -189,6 +191,7 @@ fn draft(a: &Pooled, b: &Pooled, sessions: [usize; 2], name: &str, options: &Opt
         stream: first_a.map_or(0, |o| o.result.stream),
         headline: false,
         refused,
+        no_number,
         differences,
         metrics: Vec::new(),
         left_out,

@@ -213,6 +213,15 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     }
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, Answer::Incomparable);
+    // A gate cannot be told for that, and is not about other work.
+    let gated = Options { fail_if_slower: Some(Slower { by: 0.05, all: false }), ..options() };
+    let gate = |b: &Report| {
+        compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
+    };
+    let missing = gate(&void);
+    assert!(missing.no_number && missing.outcome == Passing::Undecided && missing.sentence.contains("A04"));
+    let other = judged(&Fixture { hole_share: 1.0, block_bytes: 8192, ..Fixture::honest() });
+    assert!(!gate(&other).no_number, "other work");
 }
 
 #[test]
