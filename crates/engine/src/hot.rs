@@ -1,7 +1,7 @@
 //! The hot loop: one worker's time, from the start to the last completion.
 //!
-//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`, which part of the run it falls in is `stage`. Not for: choosing, preparing, judging,
-//! printing.
+//! For: submitting operations, stamping them, and the depth; what is counted of each is `count`, which part of the run it falls in is
+//! `stage`. Not for: choosing, preparing, judging, printing.
 //!
 //! Everything is decided and allocated before the first operation. A turn of the loop submits at most one batch, waits
 //! only where no lane can go on, and takes what has completed. One stamp is taken immediately before each call that submits

@@ -187,7 +187,8 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
         stream.limit.time_ns.map(|ns| format!(" or {}", show_ns(ns as f64))),
     ];
-    let time = show_ns(phase.time_ns as f64) + &limit.into_iter().flatten().collect::<String>();
+    let ended = if phase.streams.iter().any(|s| s.ends_others) { " or with another stream" } else { "" };
+    let time = show_ns(phase.time_ns as f64) + &limit.into_iter().flatten().collect::<String>() + ended;
     let seconds = |ns: u64| show_ns(ns as f64);
     [
         ("engine", engine),

@@ -66,6 +66,10 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
                 return Err(job.fault("numjobs", format!("more than {MAX_STREAMS} jobs at once are not told apart; type group_reporting, or stonewall")));
             }
         }
+        // A job that runs alone has none to end.
+        if let [only] = phase.streams.as_mut_slice() {
+            only.ends_others = None;
+        }
         spec.phases.push(phase);
         from.push(places);
         if !backs.streams.is_empty() {

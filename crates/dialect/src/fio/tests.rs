@@ -242,7 +242,9 @@ fn clones_are_one_result_where_they_are_a_group() {
     refused("io_size=50%", &["type a size"]);
     let apart = job("[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\nfilename=f\ngroup_reporting\n");
     assert_eq!(apart.phases[0].streams.len(), 2, "each has blocks of its own");
-    assert_eq!(stream("exitall").ends_others, Some(true));
+    let two = job("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n");
+    assert_eq!(two.phases[0].streams.iter().map(|s| s.ends_others).collect::<Vec<_>>(), [Some(true), None]);
+    assert_eq!(stream("exitall").ends_others, None, "there is none to end");
     let first = stream("prio=2 nice=-5").place;
     assert_eq!((first.io_priority, first.nice), (Some(IoPriority::BestEffort(2)), Some(-5)));
     assert_eq!(stream("prioclass=3").place.io_priority, Some(IoPriority::Idle));

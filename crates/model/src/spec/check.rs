@@ -71,6 +71,10 @@ impl JobSpec {
         }
         for (phase, spec) in self.phases.iter().enumerate() {
             let count = spec.streams.len();
+            if count == 1 && spec.streams[0].ends_others == Some(true) {
+                let message = "{ends-others} ends nothing: no other stream is in its phase; leave it out";
+                problems.push(Problem { phase, ..Problem::new(&["ends-others"], message.into()) });
+            }
             if !(1..=MAX_STREAMS).contains(&count) {
                 let message = format!("a phase has 1 to {MAX_STREAMS} streams, not {count}");
                 problems.push(Problem { phase, ..Problem::new(&[], message) });
@@ -411,6 +415,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("precision~5 until~steady", "until precision"),
         ("until~steady runs~9", "runs until"),
         ("until~steady attempts~2", "attempts until"),
+        ("ends-others", "ends-others"),
         ("precision~5 runs~4", "runs precision"),
         ("max-runs~9", "max-runs"),
         ("max-runs~9 runs~9", "max-runs"),
