@@ -3,6 +3,7 @@
 //! For: everything that happens on the machine between the plan and the closed session file. Not for: concluding.
 
 mod ending;
+mod ends;
 mod evidence;
 mod precondition;
 mod self_test;
@@ -26,6 +27,7 @@ use crate::target::Ready;
 use analysis::Judging;
 use analysis::cost::{run_ns, time_left};
 use analysis::strategy::{self, Budget, Next, Summary};
+use ends::Ends;
 use engine::outcome::Outcome;
 use engine::workers::{Who, Workers};
 use machine::cgroup::OwnCgroup;
@@ -38,7 +40,7 @@ use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, Still};
+use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, Still, StreamEnd};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::name_leftovers;
@@ -341,10 +343,11 @@ impl Bench {
         let before = sys::thread::usage_of_process();
         workers.open();
         let opened = Instant::now();
-        let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
+        let mut collector = Collector::new(phase.streams.len(), interval_ns(&phase));
+        let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         let (stuck, still) =
-            self.follow((&mut workers, &phase), &mut collector, first.clone(), (opened, total))?;
+            self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;
         let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
         let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
         workers.collect(|who, block| collector.add(who, block));
@@ -370,14 +373,27 @@ impl Bench {
             None if self.stopped() => RunEnding::Interrupted,
             None => RunEnding::Complete,
         };
-        let mut streams = collector.finish();
-        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.written(stream, self.plan.seed);
-        }
+        let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let end =
             RunEnd { at_ns: self.now_ns(), ending, streams, workers, sync_ns, process_ns, still, notes };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
         Ok(run_of(start, vec![first, last], end))
+    }
+
+    /// What the streams of a phase came to.
+    fn close_streams(
+        &self,
+        phase: &Phase,
+        collector: Collector,
+        ends: Ends,
+        notes: &mut Vec<String>,
+    ) -> Vec<StreamEnd> {
+        let mut streams = collector.finish();
+        for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
+            end.data = self.supplies.written(stream, self.plan.seed);
+        }
+        notes.extend(ends.close(&mut streams));
+        streams
     }
 
     /// The workers of a phase, ready to begin, in the run of this number that draws by this course.
@@ -406,11 +422,11 @@ impl Bench {
         log_waits(outcomes).into_iter().chain(differences).collect()
     }
 
-    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. The end of a
-    /// stream may be that of all. Gives the reason where one of them is stuck.
+    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its
+    /// end, may end it or all. Gives the reason where one of them is stuck or too slow.
     fn follow(
         &mut self,
-        (workers, phase): (&mut Workers, &Phase),
+        (workers, ends): (&mut Workers, &mut Ends),
         collector: &mut Collector,
         mut last: Snapshot,
         (opened, total): (Instant, Duration),
@@ -419,11 +435,13 @@ impl Bench {
         let all = self.left();
         while !workers.is_done() {
             watch.sleep(COLLECT_EVERY);
-            workers.collect(|who, block| collector.add(who, block));
+            workers.collect(|who, block| {
+                collector.add(who, block);
+                ends.add(who, block);
+            });
             workers.take_logged(|who, operations| self.op_log.take(who, operations));
-            let mut streams = phase.streams.iter().enumerate();
-            let is_over = streams.any(|(at, stream)| stream.ends_others && workers.has_ended(at));
-            if is_over || self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
+            ends.act(workers);
+            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
@@ -438,7 +456,7 @@ impl Bench {
             }
             self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
         }
-        Ok((None, Some(watch.end())))
+        Ok((ends.failure(), Some(watch.end())))
     }
 
     /// A look at the machine while fathom does nothing: what others do to the devices.
@@ -471,6 +489,8 @@ fn run_of(start: RunStart, evidence: Vec<Snapshot>, end: RunEnd) -> Run {
     Run { start, intervals: Vec::new(), evidence, end: Some(end), disturbed: None }
 }
 
-fn interval_ns(time_ns: u64) -> u64 {
-    (time_ns / 100).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
+/// Length of the intervals of a phase: no longer than what ends a stream looks at.
+fn interval_ns(phase: &Phase) -> u64 {
+    let watched = phase.streams.iter().filter_map(ends::every_ns).min().unwrap_or(u64::MAX);
+    (phase.time_ns / 100).min(watched).clamp(INTERVAL_NS.0, INTERVAL_NS.1)
 }

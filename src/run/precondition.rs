@@ -129,7 +129,7 @@ impl Bench {
         self.targets_may_be_used(phase)?;
         let specs = self.specs((None, phase), index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
-        let mut collector = Collector::new(phase.streams.len(), interval_ns(phase.time_ns));
+        let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         let stuck = self.watch_exercise(&mut workers, &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));

@@ -130,7 +130,7 @@ impl Bench {
             warmup_ns: phase.warmup_ns,
             time_ns: own_ns.unwrap_or(phase.time_ns),
             cooldown_ns: if own_ns.is_none() { phase.cooldown_ns } else { 0 },
-            interval_ns: interval_ns(phase.time_ns),
+            interval_ns: interval_ns(phase),
             count_calls: false,
             // Whoever takes a log over says so.
             log: false,

@@ -30,6 +30,7 @@ pub(crate) fn seen(case: &Case) -> Seen {
         errors: errors(case),
         workers: workers(case),
         disks: disks(case),
+        steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
         typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
     }
 }

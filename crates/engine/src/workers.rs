@@ -37,6 +37,8 @@ struct Worker {
     thread: JoinHandle<Outcome>,
     tap: Tap,
     log: Option<Consumer<Operation>>,
+    /// That of all workers of its stream.
+    stop: Arc<AtomicBool>,
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: (u64, Instant),
     patience: Duration,
@@ -46,7 +48,6 @@ struct Worker {
 pub struct Workers {
     all: Vec<Worker>,
     barrier: Arc<StartBarrier>,
-    stop: Arc<AtomicBool>,
     failed: Arc<AtomicBool>,
 }
 
@@ -56,8 +57,7 @@ impl Workers {
     /// # Errors
     /// The first worker's reason why it cannot begin; all others end.
     pub fn spawn(specs: Vec<WorkerSpec>) -> Result<Self, CannotBegin> {
-        let mut started =
-            Self { all: Vec::new(), barrier: Arc::default(), stop: Arc::default(), failed: Arc::default() };
+        let mut started = Self { all: Vec::new(), barrier: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
             match started.start(spec, count) {
@@ -79,12 +79,14 @@ impl Workers {
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let heartbeat = Arc::new(AtomicU64::new(0));
+        let of_stream = self.all.iter().find(|w| w.who.stream == spec.stream);
+        let stop = of_stream.map_or_else(Arc::default, |w| Arc::clone(&w.stop));
         let (to_log, log) = spec.log.then(|| recorder::connect(of)).unzip();
         let link = Link {
             port,
             log: to_log,
             barrier: Arc::clone(&self.barrier),
-            stop: Arc::clone(&self.stop),
+            stop: Arc::clone(&stop),
             failed: Arc::clone(&self.failed),
             heartbeat: Arc::clone(&heartbeat),
         };
@@ -127,6 +129,7 @@ impl Workers {
             thread,
             tap,
             log,
+            stop,
             heartbeat,
             last_heartbeat: (0, Instant::now()),
             patience,
@@ -142,7 +145,13 @@ impl Workers {
 
     /// Asks all workers to stop after their current turn.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
+    }
+
+    /// Asks those of a stream to stop after their current turn.
+    pub fn stop_stream(&self, stream: usize) {
+        let of_stream = self.all.iter().filter(|w| w.who.stream == stream);
+        of_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
     /// Shows every block that has arrived.

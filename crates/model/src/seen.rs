@@ -5,7 +5,7 @@
 
 use crate::distribution::Distribution;
 use crate::evidence::BlockStat;
-use crate::job::Kind;
+use crate::job::{Kind, Steadied, Steady};
 use crate::typed::TypedResult;
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ pub struct Seen {
     pub workers: SeenWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
     pub disks: Vec<SeenDisk>,
+    /// What makes it steady, and what its last values were, where it ends by that.
+    pub steadied: Option<(Steady, Steadied)>,
     /// What was typed of it in the language of another tool.
     pub typed: Option<TypedResult>,
 }

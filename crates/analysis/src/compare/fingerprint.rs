@@ -187,8 +187,10 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
         stream.limit.bytes.map(|n| format!(" or {}", show_bytes(n))),
         stream.limit.time_ns.map(|ns| format!(" or {}", show_ns(ns as f64))),
     ];
+    let steady = stream.steady.as_ref().map(|rule| format!(" or until it is steady ({})", rule.words()));
     let ended = if phase.streams.iter().any(|s| s.ends_others) { " or with another stream" } else { "" };
-    let time = show_ns(phase.time_ns as f64) + &limit.into_iter().flatten().collect::<String>() + ended;
+    let limit = limit.into_iter().chain([steady]).flatten().collect::<String>();
+    let time = show_ns(phase.time_ns as f64) + &limit + ended;
     let seconds = |ns: u64| show_ns(ns as f64);
     [
         ("engine", engine),

@@ -42,7 +42,6 @@ const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it 
 const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
 const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
-const STEADY: &str = "type `fathom run --until steady`, which measures in rounds until the rates are steady";
 const TARGET: &str =
     "type `fathom limit --p99 1ms`, which finds the highest rate that meets a latency target";
 const CGROUP: &str =
@@ -97,7 +96,9 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "io_submit_mode",
         &[],
-        Only(&["inline"], "operations are submitted by the worker itself; leave it out"),
+        Held(
+            "offload with a rate is --rate: an open loop, whose latency counts from the arrival; without one the worker submits by itself as soon as there is room",
+        ),
     ),
     option("size", &[], Held("--size of each file, and --passes or --bytes")),
     option("io_size", &["io_limit"], Held("--bytes")),
@@ -251,23 +252,20 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "rate_min",
         &["ratemin"],
-        Refused("a job that is too slow is not ended; type `fathom run --fail-if 'mb/s<90'`"),
+        Held("--min-rate bw; the run ends with an error as soon as one job is slower"),
     ),
     option(
         "rate_process",
         &[],
-        Only(
-            &["linear"],
-            "fathom draws arrivals for an open loop, where latency counts from the arrival; type `fathom run --rate IOPS`",
-        ),
+        Held("poisson is --rate with --arrivals poisson: an open loop, whose latency counts from the arrival"),
     ),
-    option("rate_cycle", &["ratecycle"], NoEffect("a rate is held from operation to operation")),
+    option("rate_cycle", &["ratecycle"], Held("the time over which --min-rate is taken")),
     option("rate_ignore_thinktime", &[], Only(OFF, "pauses and rates do not go together; type one of them")),
     option("rate_iops", &[], Held("--limit-iops; of a mix as rate")),
     option(
         "rate_iops_min",
         &[],
-        Refused("a job that is too slow is not ended; type `fathom run --fail-if 'iops<20000'`"),
+        Held("--min-rate iops; the run ends with an error as soon as one job is slower"),
     ),
     option(
         "max_latency",
@@ -427,9 +425,14 @@ pub const OPTIONS: &[FioOption] = &[
     option("flow", &[], Refused(FLOW)),
     option("flow_watermark", &[], Refused(FLOW)),
     option("flow_sleep", &[], Refused(FLOW)),
-    option("steadystate", &["ss"], Refused(STEADY)),
-    option("steadystate_duration", &["ss_dur"], Refused(STEADY)),
-    option("steadystate_ramp_time", &["ss_ramp"], Refused(STEADY)),
+    option("steadystate", &["ss"], Held("--steady-state, for each clone unless they are one group")),
+    option("steadystate_duration", &["ss_dur"], Held("the window of --steady-state")),
+    option("steadystate_ramp_time", &["ss_ramp"], Held("the time before the window of --steady-state")),
+    option(
+        "steadystate_check_interval",
+        &["ss_interval"],
+        Held("time of each value of --steady-state (fio 3.37 and newer)"),
+    ),
     option("hipri", &[], Held("the engine's option iopoll or hipri")),
     option("hipri_percentage", &[], Only(&["100"], "all operations are polled for, or none; leave it out")),
     option("uncached", &[], Held("the engine's option dontcache")),

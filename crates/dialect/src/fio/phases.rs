@@ -44,6 +44,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
     groups.push(present);
     for group in groups {
         let mut phase = times(jobs, &group)?;
+        steady_apart(jobs, &group)?;
         let mut places = Vec::new();
         let (mut backs, mut of_backs) = (PhaseSpec::default(), Vec::new());
         for (at, mut streams) in group {
@@ -125,6 +126,25 @@ fn times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
         phase.warmup = Some(first.ramp);
     }
     Ok(phase)
+}
+
+/// Refuses jobs that become steady as one group, where they are not one stream.
+fn steady_apart(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
+    let mut grouped = 0;
+    for (at, streams) in group {
+        let Some(job) = jobs.get(*at) else { continue };
+        if job.on("new_group", false)? {
+            grouped = 0;
+        }
+        if job.text("steadystate").is_some() && job.on("group_reporting", false)? {
+            grouped += streams.all.len();
+        }
+        if grouped > 1 {
+            let why = "jobs of one group become steady together, and here each by itself; type new_group for each, or leave group_reporting out";
+            return Err(job.fault("steadystate", why));
+        }
+    }
+    Ok(())
 }
 
 /// One seed for everything; none where the clock is to decide.

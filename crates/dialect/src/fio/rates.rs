@@ -1,12 +1,13 @@
 //! Rates: how fast a job may go, and where it pauses.
 //!
-//! For: `rate`, `rate_iops` and the think times. Not for: what ends it ([`super::streams`]).
+//! For: `rate`, `rate_iops`, their arrivals and the think times. Not for: what ends it ([`super::streams`]).
 
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Mix, Sizes};
+use model::job::{Arrivals, Mix, PerKind, Sizes};
 use model::spec::StreamSpec;
+use model::spec::limits::MAX_RATE;
 
 /// Says what holds a job back.
 pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
@@ -19,17 +20,62 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
         let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
         one.limit_iops = iops.map(|n| n as f64);
     }
+    arrivals(job, one)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         one.think = think;
         one.burst = job.count("thinktime_blocks", 1)?;
-        if one.limit_bandwidth.is_some() || one.limit_iops.is_some() {
+        if one.limit_bandwidth.is_some() || one.limit_iops.is_some() || one.rate.is_some() {
             return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
         }
     } else {
         job.count("thinktime_blocks", 0)?;
     }
     Ok(())
+}
+
+/// Makes a rate an open loop where operations do not wait for others: arrivals are drawn, or others submit than wait.
+fn arrivals(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
+    let poisson = match job.text("rate_process") {
+        None | Some("linear") => false,
+        Some("poisson") => true,
+        Some(_) => return Err(job.fault("rate_process", "it is linear or poisson; type one of them")),
+    };
+    let offload = match job.text("io_submit_mode") {
+        None | Some("inline") => false,
+        Some("offload") => true,
+        Some(_) => return Err(job.fault("io_submit_mode", "it is inline or offload; type one of them")),
+    };
+    let said = if offload { "io_submit_mode" } else { "rate_process" };
+    if offload && one.depth == Some(1) && job.count("iodepth", 1)?.is_some_and(|depth| depth > 1) {
+        let why = "an engine that does one operation at a time is not carried out by several threads; type ioengine=libaio, or numjobs for each";
+        return Err(job.fault(said, why));
+    }
+    let iops = match (one.limit_iops, one.limit_bandwidth, one.bs.as_ref().and_then(fixed)) {
+        (Some(iops), ..) => iops,
+        (None, Some(bytes), Some(size)) => bytes as f64 / f64::from(size),
+        (None, Some(_), None) if poisson || offload => {
+            return Err(job.fault("rate", "bytes of several sizes are no arrivals a second; type rate_iops"));
+        }
+        // Whoever is not held back submits as soon as there is room, whichever thread does it.
+        _ => return Ok(()),
+    };
+    if !(poisson || offload) {
+        return Ok(());
+    }
+    if !(iops > 0.0 && iops <= MAX_RATE) {
+        return Err(job.fault(said, "the rate is out of range; type rate_iops=1000"));
+    }
+    (one.limit_iops, one.limit_bandwidth) = (None, None);
+    one.rate = Some(iops);
+    one.arrivals = Some(if poisson { Arrivals::Poisson } else { Arrivals::Constant });
+    Ok(())
+}
+
+/// The size that all operations have.
+fn fixed(bs: &PerKind<Sizes>) -> Option<u32> {
+    let [read, write, trim] = [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
+    read.filter(|_| read == write && read == trim)
 }
 
 /// Rates of a mix, which each direction has for itself: their sum, and a mix in which both come to theirs at once.

@@ -6,6 +6,7 @@
 use super::access::{self, Way};
 use super::around::Around;
 use super::checked::checked;
+use super::course::course;
 use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::names;
@@ -68,6 +69,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
     let times = times(job)?;
+    course(job, &way, &mut one)?;
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
@@ -339,6 +341,7 @@ fn clones(job: &Job, one: &StreamSpec, files: u32) -> Result<Vec<StreamSpec>, Fa
         workers: Some(count),
         clones: Some(if own { Clones::Own } else { Clones::Same }),
         limit_iops: one.limit_iops.map(|n| n * f64::from(count)),
+        rate: one.rate.map(|n| n * f64::from(count)),
         limit_bandwidth: one.limit_bandwidth.map(all),
         ..one.clone()
     };

@@ -79,8 +79,13 @@ fn stream(options: &str) -> StreamSpec {
 /// Asserts that options are refused with all these words.
 #[track_caller]
 fn refused(options: &str, words: &[&str]) {
-    let text = format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-    let trouble = parsed(&text).map_or_else(|e| e.to_string(), |job| panic!("{text} is {job:?}"));
+    refused_file(&format!("[j]\nsize=1m\n{}\n", options.replace(' ', "\n")), words);
+}
+
+/// Asserts that a job file is.
+#[track_caller]
+fn refused_file(text: &str, words: &[&str]) {
+    let trouble = parsed(text).map_or_else(|e| e.to_string(), |job| panic!("{text} is {job:?}"));
     for word in words {
         assert!(trouble.contains(word), "no {word:?} in:\n{trouble}");
     }

@@ -5,6 +5,7 @@
 
 mod access;
 mod cache;
+mod course;
 mod create;
 mod data;
 mod flush;
@@ -17,6 +18,7 @@ mod verify;
 
 pub use access::{Access, Line, Mix};
 pub use cache::Cache;
+pub use course::{Course, MinRate, Spread, Steadied, Steady};
 pub use create::{Create, Filling};
 pub use data::Data;
 pub use flush::{Flush, SyncCall};

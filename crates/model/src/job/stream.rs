@@ -4,6 +4,7 @@
 
 use super::access::Access;
 use super::cache::Cache;
+use super::course::{MinRate, Steady};
 use super::data::Data;
 use super::flush::Flush;
 use super::kind::Kind;
@@ -58,6 +59,12 @@ pub struct Stream {
     /// What ends the stream before its time.
     #[serde(default)]
     pub limit: StopRule,
+    /// Ends it as soon as it is steady; `None` where nothing has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
+    /// Ends the run with an error as soon as it is slower; `None` where it may be as slow as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<MinRate>,
     /// Whether all other streams of its phase end as soon as it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
@@ -182,6 +189,8 @@ impl Stream {
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
+            steady: None,
+            min_rate: None,
             ends_others: false,
             delay_ns: 0,
             place: Placement::default(),

@@ -3,7 +3,7 @@
 //! For: operations, bytes and full histograms, per kind. Not for: their course over time ([`super::interval`]).
 
 use crate::histogram::Histogram;
-use crate::job::Kind;
+use crate::job::{Kind, Steadied};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +24,9 @@ pub struct StreamEnd {
     /// Time inside calls that handed operations over without waiting for any, one entry per call within the window.
     #[serde(default)]
     pub submit: Histogram,
+    /// What its last values were, where it ends as soon as they are steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steadied: Option<Steadied>,
     /// What the data that were written are like, made once more and measured; `None` where nothing is written.
     #[serde(default)]
     pub data: Option<Written>,

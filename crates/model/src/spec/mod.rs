@@ -5,6 +5,7 @@
 
 pub mod axes;
 mod check;
+pub mod course;
 pub mod cycle;
 pub mod foreign;
 pub mod gate;
@@ -25,8 +26,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
-    Sharing, Sizes, Start, StopRule, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, MinRate, Mix, Options, Order, PerKind, Placement,
+    Positions, Sharing, Sizes, Start, Steady, StopRule, Verify,
 };
 use crate::typed::Typed;
 
@@ -163,6 +164,10 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
+    /// Ends it as soon as it is steady.
+    pub steady: Option<Steady>,
+    /// Ends the run with an error as soon as it is slower.
+    pub min_rate: Option<MinRate>,
     /// Whether the other streams of its phase end with it.
     pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.

@@ -3,7 +3,7 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{Batch, Content, Create, Filling, Sharing};
+use model::job::{Arrivals, Batch, Content, Create, Filling, Sharing};
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -85,4 +85,50 @@ fn logs_and_what_stands_in_them() {
     refused("write_lat_log=x log_issue_time=1", &["log_offset=1"]);
     assert!(logs("write_lat_log=x log_unix_epoch=1").unix_epoch);
     assert!(logs("write_lat_log=x log_alternate_epoch=1").unix_epoch);
+}
+
+#[test]
+fn what_ends_by_how_it_goes() {
+    let steady = |words: &str| stream(words).steady.map(|rule| rule.words());
+    assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
+    assert_eq!(steady("steadystate_duration=1m").as_deref(), Some("iops_slope:0.01%:60s"), "as fio's default");
+    assert_eq!(steady("ss=bw:2m ss_dur=10").as_deref(), Some("bw:2097152:10s"));
+    let rule = stream("ss=lat_slope:50 steadystate_duration=60 ss_interval=5").steady.map(|s| (s.limit, s.count()));
+    assert_eq!(rule, Some((50_000.0, 12)));
+    refused("ss=iops:10%", &["ss_dur=60s"]);
+    refused("ss=p99:10% ss_dur=30", &["iops, bw or lat"]);
+    refused("ss=iops:0% ss_dur=30", &["iops:10%"]);
+    refused("ss=iops:1% ss_dur=1", &["two values"]);
+    let clones = "[j]\nsize=1m\nss=iops:10%\nss_dur=30\ngroup_reporting\nnumjobs=2\n";
+    let group = job(clones);
+    assert_eq!(group.phases[0].streams.len(), 1, "a group becomes steady as one");
+    super::refused_file(&format!("{clones}[k]\nsize=1m\nss=iops:1%\nss_dur=9\ngroup_reporting\n"), &["new_group"]);
+    let least = |words: &str| stream(words).min_rate.map(|rule| rule.words());
+    assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
+    assert_eq!(least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(), Some("bw:read=1048576,write=524288:0.5s"));
+    assert_eq!(least("rw=write rate_iops_min=100").as_deref(), Some("iops:write=100:1s"));
+    assert_eq!(least("rate_cycle=100 rate_min=0"), None);
+    refused("rate_min=1 rate_iops_min=1", &["type rate_min or rate_iops_min"]);
+    refused("rate_min=1 rate_cycle=0", &["rate_cycle"]);
+}
+
+#[test]
+fn rates_whose_operations_do_not_wait_for_others() {
+    let open = |words: &str| {
+        let of = stream(words);
+        (of.rate, of.arrivals, of.limit_iops.is_some() || of.limit_bandwidth.is_some())
+    };
+    let poisson = Some(Arrivals::Poisson);
+    assert_eq!(open("rate_iops=50 rate_process=poisson"), (Some(50.0), poisson, false));
+    assert_eq!(open("rate=1m bs=4k rate_process=poisson"), (Some(256.0), poisson, false));
+    let submitted = "ioengine=libaio iodepth=32 io_submit_mode=offload";
+    assert_eq!(open(&format!("{submitted} rate_iops=1000")), (Some(1000.0), Some(Arrivals::Constant), false));
+    assert_eq!(open(submitted), (None, None, false), "whoever submits");
+    assert_eq!(open("rate_iops=50"), (None, None, true));
+    let both = job("[j]\nsize=1m\nrate_iops=50\nrate_process=poisson\nnumjobs=4\ngroup_reporting\n");
+    assert_eq!(both.phases[0].streams[0].rate, Some(200.0), "each of them");
+    refused("rate=1m bsrange=4k-8k rate_process=poisson", &["type rate_iops"]);
+    refused("iodepth=32 io_submit_mode=offload", &["type ioengine=libaio"]);
+    refused("rate_iops=50 rate_process=uniform", &["linear or poisson"]);
+    refused("rate_iops=50 rate_process=poisson thinktime=1", &["do not go together"]);
 }

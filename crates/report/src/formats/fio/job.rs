@@ -158,6 +158,12 @@ impl<'r> Job<'r> {
         first.map_or(if complete { 0 } else { NO_NUMBER }, i64::from)
     }
 
+    /// Whether it became steady, where it ends by that; of several as one nothing is told.
+    pub(super) fn steadied(&self) -> Option<(&Steady, &Steadied)> {
+        let [member] = self.members.as_slice() else { return None };
+        member.seen.steadied.as_ref().map(|(rule, seen)| (rule, seen))
+    }
+
     /// Costs of all workers.
     pub(super) fn costs(&self) -> SeenWorkers {
         self.members.iter().fold(SeenWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))

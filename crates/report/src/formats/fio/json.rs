@@ -10,6 +10,7 @@ use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
+use model::job::{Course, Steadied, Steady};
 use model::report::Report;
 use model::seen::SeenDisk;
 use model::typed::Options;
@@ -80,9 +81,39 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
     out.insert("latency_target".into(), 0.into());
     out.insert("latency_percentile".into(), 100.0.into());
     out.insert("latency_window".into(), 0.into());
+    if let Some((rule, seen)) = job.steadied() {
+        out.insert("steadystate".into(), of_steadied(rule, seen));
+    }
     let own = own(job);
     out.insert("fathom".into(), own);
     out.into()
+}
+
+/// Whether it became steady, and the values by which that was decided.
+fn of_steadied(rule: &Steady, seen: &Steadied) -> Value {
+    let spread = seen.spread(rule.course);
+    let sign = if rule.percent { "%" } else { "" };
+    let whole = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
+    let (bw, iops) = (seen.spread(Course::Bandwidth).mean as u64, seen.spread(Course::Iops).mean as u64);
+    let mut data = json!({
+        "bw_mean": bw,
+        "iops_mean": iops,
+        "iops": whole(&seen.iops),
+        "bw": whole(&seen.bytes_per_s),
+    });
+    if rule.course == Course::Latency {
+        data["lat_mean"] = (seen.spread(Course::Latency).mean as u64).into();
+        data["lat"] = whole(&seen.latency_ns).into();
+    }
+    json!({
+        "ss": format!("{}:{:.6}{sign}", rule.name(), rule.limit),
+        "duration": rule.window_ns / 1_000_000_000,
+        "attained": u8::from(seen.attained),
+        "criterion": format!("{:.6}{sign}", seen.criterion(rule).unwrap_or(0.0)),
+        "max_deviation": if rule.slope { 0.0 } else { spread.deviation },
+        "slope": if rule.slope { spread.slope } else { 0.0 },
+        "data": data,
+    })
 }
 
 fn of_options(options: Options) -> Value {

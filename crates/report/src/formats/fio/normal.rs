@@ -108,7 +108,23 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
         percentiles("sync", &sync, to)?;
     }
     costs(job, to)?;
-    depths(job, to)
+    depths(job, to)?;
+    steadied(job, to)
+}
+
+/// Whether it became steady, where it ends by that.
+fn steadied(job: &Job, to: Out) -> io::Result<()> {
+    let Some((rule, seen)) = job.steadied() else { return Ok(()) };
+    let mean = |course| seen.spread(course).mean;
+    let [rate, decimal] = numbers::bytes_per_s(mean(Course::Bandwidth));
+    let (iops, criterion) = (numbers::rate(mean(Course::Iops)), seen.criterion(rule).unwrap_or(0.0));
+    let attained = if seen.attained { "yes" } else { "no" };
+    let how = if rule.slope { "slope" } else { "mean dev" };
+    let (what, sign) = (rule.course.word(), if rule.percent { "%" } else { "" });
+    writeln!(
+        to,
+        "  steadystate  : attained={attained}, bw={rate} ({decimal}), iops={iops}, {what} {how}={criterion:.3}{sign}"
+    )
 }
 
 fn of_direction(word: &str, of: &Direction, group: &Group, to: Out) -> io::Result<()> {

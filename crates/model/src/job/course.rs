@@ -1,0 +1,212 @@
+//! Course: what ends a stream by how it goes, and not by how much it has done.
+//!
+//! For: steady state and least rates, each with the rule that decides it. Not for: amounts and times that end it ([`super::pace`]), nor a
+//! job that is measured in rounds until those are steady ([`crate::spec::Until`]).
+
+use super::kind::Kind;
+use super::sizes::PerKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is held against a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Course {
+    /// Operations per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean latency in ns.
+    Latency,
+}
+
+impl Course {
+    /// All of them with their words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, course)| *course == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Ends a stream as soon as its last values are steady. The rule is that of fio's `steadystate`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steady {
+    /// What has to be steady.
+    pub course: Course,
+    /// Whether the slope of a straight line through the values is held against the limit, and not their largest distance from the mean.
+    pub slope: bool,
+    /// The limit: in percent of the mean, else in the unit of what is held against it, and for a slope in that from value to value.
+    pub limit: f64,
+    /// Whether it is in percent.
+    pub percent: bool,
+    /// Time in ns that the values cover.
+    pub window_ns: u64,
+    /// Time in ns of the measured window before the first of them.
+    pub after_ns: u64,
+    /// Time in ns that each of them covers.
+    pub every_ns: u64,
+}
+
+impl Steady {
+    /// How many values are looked at.
+    pub fn count(&self) -> usize {
+        (self.window_ns / self.every_ns.max(1)).max(1) as usize
+    }
+
+    /// As it is typed: `iops_slope:0.5%:60s`, with what comes before it behind.
+    pub fn words(&self) -> String {
+        let Self { limit, percent, window_ns, after_ns, .. } = *self;
+        let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
+        let after = if after_ns > 0 { format!(":{}", seconds(after_ns)) } else { String::new() };
+        let sign = match self.course {
+            _ if percent => "%",
+            Course::Latency => "ns",
+            Course::Iops | Course::Bandwidth => "",
+        };
+        format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
+    }
+
+    /// What is held against the limit: `iops`, `lat_slope`.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.course.word(), if self.slope { "_slope" } else { "" })
+    }
+}
+
+/// What the last values of a stream that is to become steady were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steadied {
+    /// Whether that ended it.
+    pub attained: bool,
+    /// Operations per second, the oldest first.
+    pub iops: Vec<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Vec<f64>,
+    /// Mean latencies in ns; 0 where nothing completed.
+    pub latency_ns: Vec<f64>,
+}
+
+/// How the values lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Their mean.
+    pub mean: f64,
+    /// The largest distance of one from the mean.
+    pub deviation: f64,
+    /// Slope of the straight line through them by least squares, from value to value.
+    pub slope: f64,
+}
+
+impl Steadied {
+    /// Values of one thing.
+    pub fn values(&self, course: Course) -> &[f64] {
+        match course {
+            Course::Iops => &self.iops,
+            Course::Bandwidth => &self.bytes_per_s,
+            Course::Latency => &self.latency_ns,
+        }
+    }
+
+    /// How they lie.
+    pub fn spread(&self, course: Course) -> Spread {
+        let values = self.values(course);
+        let count = values.len() as f64;
+        if values.is_empty() {
+            return Spread::default();
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        let deviation = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        let middle = (count - 1.0) / 2.0;
+        let (mut product, mut square) = (0.0, 0.0);
+        for (at, value) in values.iter().enumerate() {
+            let x = at as f64 - middle;
+            product += x * (value - mean);
+            square += x * x;
+        }
+        Spread { mean, deviation, slope: if square > 0.0 { product / square } else { 0.0 } }
+    }
+
+    /// What is held against the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
+    /// where there is no mean that a share could be of.
+    pub fn criterion(&self, rule: &Steady) -> Option<f64> {
+        let Spread { mean, deviation, slope } = self.spread(rule.course);
+        let value = if rule.slope { slope } else { deviation };
+        if self.iops.len() < rule.count() || (rule.percent && mean <= 0.0) {
+            return None;
+        }
+        Some(if rule.percent { 100.0 * value / mean } else { value })
+    }
+
+    /// Whether they are steady by a rule.
+    pub fn are_steady(&self, rule: &Steady) -> bool {
+        self.criterion(rule).is_some_and(|criterion| criterion.abs() < rule.limit)
+    }
+}
+
+/// Ends a run with an error as soon as a direction of a stream is slower than this. The rule is that of fio's `rate_min`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MinRate {
+    /// Operations or bytes; latencies have no least rate.
+    pub course: Course,
+    /// So many per second, of each direction; 0 where it may be as slow as it is.
+    pub least: PerKind<u64>,
+    /// Time in ns over which the rate is taken.
+    pub every_ns: u64,
+}
+
+impl MinRate {
+    /// Time in ns at the beginning of a stream in which it may be slower.
+    pub const SETTLES_NS: u64 = 2_000_000_000;
+
+    /// Of a direction; `None` where there is none.
+    pub fn of(&self, kind: Kind) -> Option<u64> {
+        let least = match kind {
+            Kind::Read => self.least.read,
+            Kind::Write => self.least.write,
+            Kind::Trim => self.least.trim,
+            Kind::Sync => 0,
+        };
+        Some(least).filter(|least| *least > 0)
+    }
+
+    /// As it is typed: `iops:read=1000,write=500:1s`.
+    pub fn words(&self) -> String {
+        let PerKind { read, write, trim } = self.least;
+        let named = [("read", read), ("write", write), ("trim", trim)].into_iter().filter(|(_, least)| *least > 0);
+        let each = if read == write && write == trim {
+            read.to_string()
+        } else {
+            named.map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
+        };
+        format!("{}:{each}:{}s", self.course.word(), self.every_ns as f64 / 1e9)
+    }
+}
+
+#[test]
+fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
+    let rule = |name: &str, limit, percent| Steady {
+        course: Course::Iops,
+        slope: name == "slope",
+        limit,
+        percent,
+        window_ns: 4_000_000_000,
+        after_ns: 0,
+        every_ns: 1_000_000_000,
+    };
+    let of = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
+    let rising = of(&[100.0, 110.0, 120.0, 130.0]);
+    assert_eq!(rising.spread(Course::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
+    assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
+    assert!(rising.are_steady(&rule("distance", 15.1, false)) && !rising.are_steady(&rule("distance", 15.0, false)));
+    assert!(rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true)));
+    assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
+    // Down is as steep as up.
+    assert!(!of(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));
+    // Too few values, and nothing of which a share could be.
+    assert!(!of(&[100.0, 100.0, 100.0]).are_steady(&rule("distance", 50.0, true)));
+    assert!(!of(&[0.0; 4]).are_steady(&rule("distance", 50.0, true)));
+    assert!(of(&[0.0; 4]).are_steady(&rule("distance", 50.0, false)));
+    assert_eq!(rule("slope", 0.5, true).words(), "iops_slope:0.5%:4s");
+}

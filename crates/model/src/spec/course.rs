@@ -1,0 +1,123 @@
+//! `steady-state` and `min-rate`: what ends a stream by how it goes, in words.
+//!
+//! For: `iops:10%:60s` and `bw:read=10m,write=5m:5s`. Not for: deciding it ([`crate::job::Steady`]).
+
+use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
+use super::number::{any_of, bandwidth, decimal, rate, shown, time};
+use crate::job::{Course, MinRate, PerKind, Steady};
+
+/// Time of a value, and over which a rate is taken, in ns.
+const EVERY_NS: u64 = 1_000_000_000;
+/// Values that a window has at least: of one alone everything is steady.
+const FEWEST: u64 = 2;
+/// Behind the name of what is held by its slope.
+const SLOPE: &str = "_slope";
+
+/// What makes a stream steady: `NAME:LIMIT:WINDOW[:AFTER]`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn steady(text: &str) -> Result<Steady, String> {
+    let pieces: Vec<&str> = text.trim().split(':').collect();
+    let (name, limit, window, after) = match *pieces.as_slice() {
+        [name, limit, window] => (name, limit, window, "0"),
+        [name, limit, window, after] => (name, limit, window, after),
+        _ => return Err(format!("{} is no rule of steadiness; type one such as iops:10%:60s", shown(text))),
+    };
+    let (course, slope) = named(name)?;
+    let (limit, percent) = threshold(limit, course)?;
+    let window_ns = time(window, FEWEST * EVERY_NS, MAX_TIME_NS)?;
+    let after_ns = time(after, 0, MAX_TIME_NS)?;
+    Ok(Steady { course, slope, limit, percent, window_ns, after_ns, every_ns: EVERY_NS })
+}
+
+/// What is held against a limit, and whether by its slope.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn named(name: &str) -> Result<(Course, bool), String> {
+    let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
+    let course = Course::WORDS.iter().find(|(known, _)| *known == word).map(|(_, course)| *course);
+    let course = course.ok_or_else(|| {
+        let known: Vec<&str> = Course::WORDS.iter().map(|(word, _)| *word).collect();
+        format!("{} is nothing that becomes steady; type {}, or one of them with {SLOPE}", shown(name), any_of(&known))
+    })?;
+    Ok((course, slope))
+}
+
+/// A limit, and whether it is in percent.
+fn threshold(text: &str, course: Course) -> Result<(f64, bool), String> {
+    let (limit, percent) = match (text.strip_suffix('%'), course) {
+        (Some(share), _) => (decimal(share), true),
+        (None, Course::Iops) => (rate(text).ok(), false),
+        (None, Course::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
+        (None, Course::Latency) => (time(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
+    };
+    let limit = limit.filter(|limit| *limit > 0.0);
+    let example = match course {
+        Course::Iops => "10% or 500",
+        Course::Bandwidth => "10% or 20m",
+        Course::Latency => "10% or 50us",
+    };
+    Ok((limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", shown(text)))?, percent))
+}
+
+/// The least rate of each direction: `iops:1000`, `bw:read=10m,write=5m:5s`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn min_rate(text: &str) -> Result<MinRate, String> {
+    let wrong = || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
+    let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
+    let course = match name {
+        "iops" => Course::Iops,
+        "bw" => Course::Bandwidth,
+        _ => return Err(wrong()),
+    };
+    let (least, every) = rest.split_once(':').unwrap_or((rest, "1s"));
+    let one = |text: &str| match course {
+        Course::Bandwidth => bandwidth(text),
+        _ => rate(text).map(|rate| rate.ceil() as u64),
+    };
+    let mut each = PerKind::all(0);
+    for piece in least.split(',') {
+        match piece.split_once('=') {
+            Some(("read", rate)) => each.read = one(rate)?,
+            Some(("write", rate)) => each.write = one(rate)?,
+            Some(("trim", rate)) => each.trim = one(rate)?,
+            None if !least.contains(',') => each = PerKind::all(one(piece)?),
+            _ => return Err(format!("{} is no direction with its rate; type read=10m,write=5m", shown(piece))),
+        }
+    }
+    Ok(MinRate { course, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
+}
+
+#[test]
+fn rules_are_read_as_they_are_shown() {
+    for text in ["iops:10%:60s", "iops_slope:0.5%:60s:30s", "bw:20971520:2s", "lat:50000ns:10s", "lat_slope:1%:3600s"] {
+        assert_eq!(steady(text).map(|s| s.words()).as_deref(), Ok(text));
+    }
+    assert_eq!(steady("bw:20m:2s").map(|s| s.limit), Ok(20_971_520.0));
+    for (wrong, says) in [
+        ("iops", "iops:10%:60s"),
+        ("p99:10%:60s", "iops, bw or lat"),
+        ("iops:0%:60s", "10% or 500"),
+        ("iops:x:60s", "10% or 500"),
+        ("lat:10:1s", "duration"),
+        ("iops:10%:60s:x", "duration"),
+        ("iops:10%:60s:1s:1s", "iops:10%:60s"),
+    ] {
+        assert!(steady(wrong).is_err_and(|why| why.contains(says)), "{wrong}: {:?}", steady(wrong));
+    }
+    for (text, shown) in [
+        ("iops:1k", "iops:1000:1s"),
+        ("bw:1m:5s", "bw:1048576:5s"),
+        ("bw:read=1m,write=512k:0.5s", "bw:read=1048576,write=524288:0.5s"),
+    ] {
+        let read = min_rate(text).map(|m| m.words());
+        assert_eq!((read.as_deref(), min_rate(shown).map(|m| m.words()).as_deref()), (Ok(shown), Ok(shown)));
+    }
+    for wrong in ["1000", "lat:1ms", "iops:0", "iops:1,2", "bw:up=1m", "bw:1m:0s"] {
+        assert!(min_rate(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");
+    }
+}

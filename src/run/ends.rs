@@ -1,0 +1,269 @@
+//! Ends: streams that end by how they go, and those that end with them.
+//!
+//! For: steady state, least rates and streams that end the others, watched from outside while workers run. Not for: amounts and times,
+//! which workers know for themselves, nor the rules, which are the model's ([`model::job::Steady`]).
+
+use engine::tally::Block;
+use engine::workers::{Who, Workers};
+use model::job::{Course, Kind, MinRate, Phase, Steadied, Steady, Stream};
+use model::record::StreamEnd;
+use model::units::{show_bytes, show_count, show_ns};
+use std::collections::BTreeMap;
+
+/// Parts of the time of a least rate by which it is told when something completed.
+const PARTS: u64 = 10;
+
+/// What ends the streams of a phase before its time.
+pub(super) struct Ends {
+    streams: Vec<Watched>,
+    /// Why all had to end.
+    failure: Option<String>,
+}
+
+/// A stream with what ends it.
+#[derive(Default)]
+struct Watched {
+    name: String,
+    ends_others: bool,
+    steady: Option<(Steady, Series, Steadied)>,
+    min_rate: Option<Least>,
+}
+
+/// A least rate with what was done since it was last looked at.
+struct Least {
+    rule: MinRate,
+    series: Series,
+    since: Option<u64>,
+    /// Operations and bytes by kind.
+    done: [(u64, u64); Kind::ALL.len()],
+}
+
+/// The course of a stream as values that each cover the same time, counted from the first of its measured window.
+struct Series {
+    every_ns: u64,
+    /// ns since the start of the first block.
+    from_ns: Option<u64>,
+    /// Up to when each worker has handed in.
+    seen_ns: BTreeMap<u32, u64>,
+    workers: usize,
+    open: BTreeMap<u64, Value>,
+    /// Index of the next that is taken.
+    next: u64,
+}
+
+/// What completed in one of them.
+#[derive(Clone, Copy, Default)]
+struct Value {
+    /// Operations and bytes by kind.
+    kinds: [(u64, u64); Kind::ALL.len()],
+    latency_ns: u64,
+}
+
+/// How often a stream is looked at, where how it goes may end it.
+pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
+    let steady = stream.steady.map(|s| s.every_ns);
+    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
+}
+
+impl Ends {
+    pub(super) fn of(phase: &Phase) -> Self {
+        let watched = |(at, stream): (usize, &Stream)| Watched {
+            name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
+            ends_others: stream.ends_others,
+            steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
+            min_rate: stream.min_rate.as_ref().map(|rule| Least::of(rule, stream.workers)),
+        };
+        Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
+    }
+
+    /// Takes a block of a worker over.
+    pub(super) fn add(&mut self, who: Who, block: &Block) {
+        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+        if let Some((_, series, _)) = &mut stream.steady {
+            series.add(who.worker, block);
+        }
+        if let Some(least) = &mut stream.min_rate {
+            least.series.add(who.worker, block);
+        }
+    }
+
+    /// Ends what is to end now.
+    pub(super) fn act(&mut self, workers: &Workers) {
+        for at in 0..self.streams.len() {
+            let stream = &mut self.streams[at];
+            if workers.has_ended(at) {
+                if stream.ends_others {
+                    workers.stop();
+                }
+                continue;
+            }
+            if let Some((rule, series, seen)) = &mut stream.steady
+                && becomes_steady(rule, series, seen)
+            {
+                workers.stop_stream(at);
+            }
+            if let Some(words) = stream.min_rate.as_mut().and_then(Least::missed)
+                && self.failure.is_none()
+            {
+                self.failure = Some(format!("{}: {words}", stream.name));
+                workers.stop();
+            }
+        }
+    }
+
+    /// Why all had to end, where one of them was too slow.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+
+    /// Leaves what was seen in the record, and says which streams never became steady.
+    pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (end, stream) in ends.iter_mut().zip(self.streams) {
+            let Some((rule, _, seen)) = stream.steady else { continue };
+            if !seen.attained {
+                let window = show_ns(rule.window_ns as f64);
+                notes.push(match seen.criterion(&rule) {
+                    None => format!(
+                        "{} ended before there were {window} by which it could be steady (--steady-state {})",
+                        stream.name,
+                        rule.words()
+                    ),
+                    Some(_) => format!(
+                        "{} did not become steady (--steady-state {}): over its last {window} it came to {}",
+                        stream.name,
+                        rule.words(),
+                        came_to(&rule, &seen)
+                    ),
+                });
+            }
+            end.steadied = Some(seen);
+        }
+        notes
+    }
+}
+
+/// How far from steady.
+fn came_to(rule: &Steady, seen: &Steadied) -> String {
+    let criterion = seen.criterion(rule).unwrap_or(0.0);
+    let each = if rule.slope { " a second" } else { "" };
+    match rule.course {
+        _ if rule.percent => format!("{criterion:.2} %{each}"),
+        Course::Iops => format!("{criterion:.0} IOPS{each}"),
+        Course::Bandwidth => format!("{} per second{each}", show_bytes(criterion.abs() as u64)),
+        Course::Latency => format!("{}{each}", show_ns(criterion.abs())),
+    }
+}
+
+/// Takes the values over that are there, and says whether the last ones are steady.
+fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bool {
+    while let Some((start_ns, value)) = series.take() {
+        if seen.attained || start_ns < rule.after_ns {
+            continue;
+        }
+        let seconds = rule.every_ns as f64 / 1e9;
+        let ops = value.kinds.iter().map(|(ops, _)| ops).sum::<u64>();
+        let bytes = value.kinds.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        seen.iops.push(ops as f64 / seconds);
+        seen.bytes_per_s.push(bytes as f64 / seconds);
+        seen.latency_ns.push(value.latency_ns as f64 / ops.max(1) as f64);
+        for values in [&mut seen.iops, &mut seen.bytes_per_s, &mut seen.latency_ns] {
+            let more = values.len().saturating_sub(rule.count());
+            values.drain(..more);
+        }
+        seen.attained = seen.are_steady(rule);
+    }
+    seen.attained
+}
+
+impl Least {
+    fn of(rule: &MinRate, workers: u32) -> Self {
+        let series = Series::new(rule.every_ns / PARTS, workers);
+        Self { rule: rule.clone(), series, since: None, done: [(0, 0); Kind::ALL.len()] }
+    }
+
+    /// What was too slow, and how slow, where anything was. As in fio a rate is taken where something completes, and over no less than
+    /// the time of the rule: what is to come seldom is not too slow between.
+    fn missed(&mut self) -> Option<String> {
+        while let Some((start_ns, value)) = self.series.take() {
+            let until = start_ns + self.series.every_ns;
+            for (sum, more) in self.done.iter_mut().zip(value.kinds) {
+                *sum = (sum.0 + more.0, sum.1 + more.1);
+            }
+            if start_ns < MinRate::SETTLES_NS || value.kinds.iter().all(|(ops, _)| *ops == 0) {
+                continue;
+            }
+            let Some(span) = self.since.map(|since| until - since) else {
+                (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+                continue;
+            };
+            if span < self.rule.every_ns {
+                continue;
+            }
+            if let Some(words) = self.compare(span, until) {
+                return Some(words);
+            }
+            (self.since, self.done) = (Some(until), [(0, 0); Kind::ALL.len()]);
+        }
+        None
+    }
+
+    fn compare(&self, span: u64, until: u64) -> Option<String> {
+        let bytes = self.rule.course == Course::Bandwidth;
+        let shown = |rate: u64| match bytes {
+            true => format!("{}/s", show_bytes(rate)),
+            false => format!("{} IOPS", show_count(rate)),
+        };
+        Kind::ALL.into_iter().zip(self.done).find_map(|(kind, of)| {
+            let least = self.rule.of(kind)?;
+            let done = if bytes { of.1 } else { of.0 };
+            let rate = (u128::from(done) * 1_000_000_000 / u128::from(span.max(1))) as u64;
+            (rate < least).then(|| {
+                format!(
+                    "{}: {} over the {} before {} of the measured time, where at least {} was asked for (--min-rate)",
+                    kind.word(),
+                    shown(rate),
+                    show_ns(span as f64),
+                    show_ns(until as f64),
+                    shown(least)
+                )
+            })
+        })
+    }
+}
+
+impl Series {
+    fn new(every_ns: u64, workers: u32) -> Self {
+        let (open, seen_ns) = (BTreeMap::new(), BTreeMap::new());
+        Self { every_ns: every_ns.max(1), from_ns: None, seen_ns, workers: workers as usize, open, next: 0 }
+    }
+
+    fn add(&mut self, worker: u32, block: &Block) {
+        let from = *self.from_ns.get_or_insert(block.start_ns);
+        let middle = block.start_ns / 2 + block.end_ns.max(block.start_ns) / 2;
+        self.seen_ns.insert(worker, block.end_ns);
+        let value = self.open.entry(middle.saturating_sub(from) / self.every_ns).or_default();
+        for lane in &block.lanes {
+            for (sum, tally) in value.kinds.iter_mut().zip(&lane.kinds) {
+                sum.0 += tally.latency.count();
+                sum.1 += tally.bytes;
+                value.latency_ns = value.latency_ns.saturating_add(tally.latency.sum_ns());
+            }
+        }
+    }
+
+    /// The next value that all workers have handed in, with the time in ns of the window before it.
+    fn take(&mut self) -> Option<(u64, Value)> {
+        let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
+        // An interval ends with the first turn behind its end, so what ends a little before it is all there is of it.
+        let slack = self.every_ns / 100;
+        let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
+        if handed_in < self.workers {
+            return None;
+        }
+        let value = self.open.remove(&self.next).unwrap_or_default();
+        let start_ns = self.every_ns * self.next;
+        self.next += 1;
+        Some((start_ns, value))
+    }
+}
