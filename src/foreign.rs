@@ -8,10 +8,10 @@ use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
-use crate::{history, op_log, plan, run, stderr, stdout};
+use crate::{history, op_log, output, plan, run, stderr, stdout};
 use model::name;
 use model::report::Report;
-use report::{Detail, Format, Style};
+use report::{Detail, Format, Style, aggregate};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,6 +25,8 @@ pub struct Manners {
     pub formats: Vec<&'static Format>,
     /// The file that it goes to; standard output where there is none.
     pub output: Option<PathBuf>,
+    /// Whether the bandwidth of all jobs together is written to files of its own.
+    pub bandwidth_log: bool,
     /// What was read of the user's, and so is never written over.
     pub job_files: Vec<PathBuf>,
     /// What is told before it begins, beside text alone.
@@ -68,6 +70,9 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     let logs = op_log::Files::decide(&plan, logs, manners.output.as_slice())?;
     let rules = Rules { flag: "--output", spared, replace: Replace::Text };
     let outlet = manners.output.as_deref().map(|path| rules.decide(path)).transpose()?;
+    let aggregates = aggregate::FILES.iter().filter(|_| manners.bandwidth_log);
+    let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
+    let aggregates = output::decide_all(&aggregates, &rules)?;
     let seen = run::measure((plan, machine), request.keep, manners.quiet)?;
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
@@ -78,6 +83,9 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
         history::remember();
     }
     let logged = logs.write(&seen.op_log);
+    for (outlet, (_, kind)) in aggregates.iter().zip(aggregate::FILES) {
+        outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)?;
+    }
     write(&report, manners, outlet.as_ref().map(|outlet| (outlet, &rules)))?;
     logged?;
     let failed =

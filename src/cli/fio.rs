@@ -73,6 +73,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
     Manners {
         formats,
         output: line.output.as_deref().map(name::path),
+        bandwidth_log: line.bandwidth_log,
         job_files: files.collect(),
         remarks: line.remarks.iter().chain(&job.remarks).cloned().collect(),
         // fio shows progress where somebody watches, and nothing beside its JSON.

@@ -62,6 +62,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
+    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
     origins.note("--ends-others", spec.ends_others, bool::to_string);
@@ -84,6 +85,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         flush,
         data,
         limit: spec.limit,
+        latency_target: spec.latency_target,
         steady: spec.steady,
         min_rate: spec.min_rate.clone(),
         ends_others: spec.ends_others == Some(true),

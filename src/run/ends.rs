@@ -210,9 +210,12 @@ impl Least {
 
     fn compare(&self, span: u64, until: u64) -> Option<String> {
         let bytes = self.rule.course == Course::Bandwidth;
-        let shown = |rate: u64| match bytes {
-            true => format!("{}/s", show_bytes(rate)),
-            false => format!("{} IOPS", show_count(rate)),
+        let shown = |rate: u64| {
+            if bytes {
+                format!("{}/s", show_bytes(rate))
+            } else {
+                format!("{} IOPS", show_count(rate as f64))
+            }
         };
         Kind::ALL.into_iter().zip(self.done).find_map(|(kind, of)| {
             let least = self.rule.of(kind)?;

@@ -52,7 +52,7 @@ use still::StillWatch;
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
-use totals::{add_totals, attempted, differences, log_waits, worker_end};
+use totals::{add_totals, attempted, differences, found_depths, log_waits, worker_end};
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -382,7 +382,7 @@ impl Bench {
 
     /// What the streams of a phase came to.
     fn close_streams(
-        &self,
+        &mut self,
         phase: &Phase,
         collector: Collector,
         ends: Ends,
@@ -419,7 +419,7 @@ impl Bench {
         for words in &differences {
             self.tell(words);
         }
-        log_waits(outcomes).into_iter().chain(differences).collect()
+        log_waits(outcomes).into_iter().chain(differences).chain(found_depths(phase, outcomes)).collect()
     }
 
     /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its

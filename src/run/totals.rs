@@ -4,7 +4,7 @@
 
 use engine::outcome::{Difference, Outcome};
 use engine::workers::Who;
-use model::job::{Kind, Phase};
+use model::job::{FoundDepth, Kind, Phase};
 use model::plan::Plan;
 use model::record::{Issued, StreamEnd, WorkerEnd};
 
@@ -53,6 +53,23 @@ pub(super) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     })
 }
 
+/// What is told of workers that searched for a depth.
+pub(super) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    let words = |(who, outcome): &(Who, Outcome)| {
+        let FoundDepth { depth, is_last } = outcome.depth?;
+        let target = phase.streams.get(who.stream)?.latency_target?;
+        let rule = format!("worker {}, --latency-target {}", who.worker, target.words());
+        Some(match (is_last || target.goes_on, depth) {
+            (true, _) => format!("{rule}: {depth} in flight"),
+            (false, 1) => format!("{rule}: not met with one operation in flight"),
+            (false, _) => format!(
+                "{rule}: the search had not ended; the figures are of the last window, with {depth} in flight"
+            ),
+        })
+    };
+    outcomes.iter().filter_map(words).collect()
+}
+
 /// What a worker cost, and how it ended.
 pub(super) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
     WorkerEnd {
@@ -67,6 +84,7 @@ pub(super) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
         ),
         faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
+        depth: outcome.depth,
         turns: outcome.turns,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
         ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),

@@ -1,4 +1,4 @@
-//! Jobs that end by how they go: steady state, least rates and arrivals that wait for nobody, under fio and under fathom.
+//! Jobs and their course, under fio and under fathom: ends by steady state, least rates and latency targets, and the bandwidth over time.
 //!
 //! For: when they end, what is said of it, and exit codes. Not for: the rules, which have unit tests.
 
@@ -41,7 +41,10 @@ fn a_job_ends_as_soon_as_it_is_steady_as_under_fio() {
         let mean = steady["data"]["iops_mean"].as_f64().unwrap();
         assert!((900.0..1100.0).contains(&mean), "{who}: {steady:#}");
     }
-    let never = words.replace("20%", "0.0000001%").replace("--runtime=30", "--runtime=5");
+    let never = words
+        .replace("20%", "0.0000001%")
+        .replace("--rate_iops=1000 ", "")
+        .replace("--runtime=30", "--runtime=5");
     let steady = job(&fio(&stage, &never))["steadystate"].clone();
     assert_eq!(steady["attained"], 0, "{steady:#}");
     let text = fio(&stage, &never.replace("--output-format=json", ""));
@@ -56,34 +59,95 @@ fn what_is_slower_than_it_must_be_ends_with_an_error_as_under_fio() {
     let stage = Stage::beside_others();
     let words = |least: u32| {
         format!(
-            "--name=s --ioengine=null --size=1g --rw=randrw --bs=4k --rate_iops=500,500 --rate_iops_min=0,{least} --time_based --runtime=5 \
+            "--name=s --ioengine=null --size=1g --rw=randrw --bs=4k --thinktime=5000 --rate_iops_min=0,{least} --time_based --runtime=5 \
              --output-format=json"
         )
     };
-    for (who, out) in [("fathom", fio(&stage, &words(800))), ("fio", real(&words(800)))] {
+    for (who, out) in [("fathom", fio(&stage, &words(400))), ("fio", real(&words(400)))] {
         assert_eq!(out.code, Some(1), "{who}: {out:?}");
         let job = job(&out);
         assert_ne!(job["error"], 0, "{who}: {job:#}");
         assert!(job["write"]["runtime"].as_u64().is_some_and(|ms| ms < 4900), "{who}: {job:#}");
     }
-    assert_eq!(fio(&stage, &words(100)).code, Some(0), "fast enough");
+    assert_eq!(fio(&stage, &words(20)).code, Some(0), "fast enough");
 }
 
 #[test]
 fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
     let stage = Stage::beside_others();
-    let run = "run --engine sim --limit-iops 1000 --runs 1 --warmup 0 --quiet --format json";
-    let steady = stage.fathom(&format!("{run} --time 30s --steady-state iops:30%:2s"), Path::new(""));
-    let report = steady.report().0;
-    let ns = report["results"][0]["runs"][0]["window_ns"].as_u64().unwrap_or_else(|| panic!("{report:#}"));
-    assert!((1_900_000_000..15_000_000_000).contains(&ns), "{ns}");
+    // Not the simulated device, whose time is none that could be watched.
+    let run =
+        "run --engine null --bs 4k --size 1g --limit-iops 1000 --runs 1 --warmup 0 --quiet --format json";
+    let steady = stage.fathom(&format!("{run} --time 40s --steady-state iops:30%:2s"), Path::new(""));
+    assert!(steady.code == Some(0) && (2..20).contains(&steady.took.as_secs()), "{steady:?}");
     let never = stage.fathom(&format!("{run} --time 3s --steady-state iops:0.0001%:2s"), Path::new(""));
     assert!(never.stdout.contains("did not become steady (--steady-state iops:0.0001%:2s)"), "{never:?}");
     let short = stage.fathom(&format!("{run} --time 1s --steady-state lat:10%:2s"), Path::new(""));
     assert!(short.stdout.contains("ended before there were 2.00 s by which it could be steady"), "{short:?}");
     let slow = stage.fathom(&format!("{run} --time 8s --min-rate iops:2000"), Path::new(""));
-    assert!(slow.stdout.contains("where at least 2000 IOPS was asked for (--min-rate)"), "{slow:?}");
+    assert!(slow.stdout.contains("where at least 2,000 IOPS was asked for (--min-rate)"), "{slow:?}");
     assert_ne!(slow.code, Some(0), "{slow:?}");
-    says(&stage.fathom("run --engine sim --min-rate lat:1ms", Path::new("")), 2, &["iops:1000, bw:10m"]);
-    says(&stage.fathom("run --engine sim --steady-state iops:10%", Path::new("")), 2, &["iops:10%:60s"]);
+    says(
+        &stage.fathom("run --engine null --size 1g --min-rate lat:1ms", Path::new("")),
+        2,
+        &["iops:1000, bw:10m"],
+    );
+    says(
+        &stage.fathom("run --engine null --size 1g --steady-state iops:10%", Path::new("")),
+        2,
+        &["iops:10%:60s"],
+    );
+}
+
+#[test]
+fn the_largest_depth_that_a_latency_target_allows_is_found_as_under_fio() {
+    if let Err(why) = tool(&[&"fio", &"--version"]) {
+        return skip(&why);
+    }
+    let stage = Stage::beside_others();
+    // Four servers of 100 us: five operations at once wait for 125 us on average, the deeper the longer.
+    let run = "run --engine sim:servers=4 --depth 64 --latency-target 260us:90%:200ms --time 20s --runs 1 --warmup 0 --quiet --format json";
+    let report = stage.fathom(run, Path::new("")).report().0;
+    let result = &report["results"][0];
+    let name = result["true_name"].as_str().unwrap();
+    assert!(name.contains("as the latency target allows"), "{name}");
+    let depth: u32 = name.split("depth ").nth(1).unwrap().split([',', ' ']).next().unwrap().parse().unwrap();
+    assert!((4..=12).contains(&depth), "{name}");
+    let (ops, iops) = (result["read"]["ops"].as_f64().unwrap(), result["runs"][0]["iops"].as_f64().unwrap());
+    assert!((0.19..0.4).contains(&(ops / iops)), "{ops} operations: the last window alone");
+    let file = stage.file("data", 4);
+    let words = format!(
+        "--name=s --ioengine=libaio --direct=1 --filename={} --rw=randread --iodepth=16 --latency_target=5s --latency_window=100ms \
+         --time_based --runtime=20 --output-format=json",
+        file.display()
+    );
+    for (who, out) in [("fathom", fio(&stage, &words)), ("fio", real(&words))] {
+        let job = job(&out);
+        let of = ["latency_depth", "latency_target", "latency_window"].map(|key| job[key].as_u64());
+        assert_eq!(of, [Some(16), Some(5_000_000_000), Some(100_000)], "{who}: {job:#}");
+        assert!(
+            job["read"]["runtime"].as_u64().is_some_and(|ms| ms < 1000),
+            "{who}: the last window: {job:#}"
+        );
+    }
+}
+
+#[test]
+fn the_bandwidth_of_all_jobs_together_is_written_by_half_seconds() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("logs");
+    let words = "--name=a --ioengine=null --size=1g --rw=randrw --bs=4k --rate_iops=500,500 --time_based --runtime=3 --bandwidth-log \
+                 --output-format=json --name=b --ioengine=null --size=1g --rw=read --bs=4k --rate_iops=1000 --time_based --runtime=3";
+    let by_name = ["bash", "-c", "exec -a /usr/bin/fio \"$0\" \"$@\""].map(str::to_owned);
+    let out = wait(stage.command(&by_name, words, Path::new("")).current_dir(&folder));
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""), "{out:?}");
+    for (name, direction, kib) in [("read", "0", 6000.0), ("write", "1", 2000.0), ("trim", "2", 0.0)] {
+        let text = std::fs::read_to_string(folder.join(format!("agg-{name}_bw.log"))).unwrap();
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(", ").collect()).collect();
+        assert!(rows.iter().all(|row| row[2..] == [direction, "0", "0"]), "{text}");
+        let rates: Vec<f64> = rows.iter().map(|row| row[1].parse().unwrap()).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        assert!((mean - kib).abs() <= 0.15 * kib, "{name}: {text}");
+        assert!(name == "trim" || (4..=6).contains(&rows.len()), "{text}");
+    }
 }

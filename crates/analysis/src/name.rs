@@ -50,8 +50,24 @@ fn depth(case: &Case, renames: &[&Rename]) -> String {
         // A whole number reads better and claims less: this is a mean.
         Some(d) if d >= 0.95 => format!("depth ~{d:.0}"),
         Some(d) => format!("depth ~{}", show_rate(d)),
-        None => format!("depth {}", case.stream.depth),
+        None => match (case.stream.latency_target, found(case)) {
+            (None, _) => format!("depth {}", case.stream.depth),
+            (Some(_), Some((least, most))) if least == most => {
+                format!("depth {least}, as the latency target allows")
+            }
+            (Some(_), Some((least, most))) => {
+                format!("depth {least} to {most}, as the latency target allows")
+            }
+            (Some(_), None) => format!("depth up to {}, as the latency target allows", case.stream.depth),
+        },
     }
+}
+
+/// The least and the largest depth that a worker found in any run.
+fn found(case: &Case) -> Option<(u32, u32)> {
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
+    Some((*depths.iter().min()?, *depths.iter().max()?))
 }
 
 fn medium(case: &Case, renames: &[&Rename]) -> String {

@@ -30,6 +30,7 @@ pub(crate) fn seen(case: &Case) -> Seen {
         errors: errors(case),
         workers: workers(case),
         disks: disks(case),
+        found_depth: found_depth(case),
         steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
         typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
     }
@@ -69,6 +70,11 @@ fn course(case: &Case, kind: Kind) -> Vec<Stretch> {
         before = before.saturating_add(ran.stream.window_ns);
     }
     out
+}
+
+fn found_depth(case: &Case) -> Option<u32> {
+    let workers = &case.runs.last()?.end.workers;
+    workers.iter().find(|w| w.stream == case.index)?.depth.map(|found| found.depth)
 }
 
 fn errors(case: &Case) -> BTreeMap<i32, u64> {

@@ -9,6 +9,7 @@
 //! stamps, kept apart from the latencies so that Little's law can be used as a check.
 
 mod count;
+mod depth;
 mod stage;
 
 use crate::interface::{Done, Engine, Time};
@@ -19,6 +20,7 @@ use crate::recorder::Recorder;
 use crate::source::Op;
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::tally::{Block, Totals};
+use depth::Search;
 use model::job::Kind;
 use stage::Stage;
 use std::sync::atomic::Ordering;
@@ -83,6 +85,8 @@ pub(crate) struct Loop<'a, E, R> {
     window: (u64, u64),
     stage: Stage,
     edge: u64,
+    /// Where the depth is searched for.
+    search: Option<Search>,
     turn_count: u64,
 }
 
@@ -97,6 +101,11 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
         let count = lanes.len() as u32;
         let slot = Slot { start: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
+        let most = count * spec.depth;
+        let search = spec.latency_target.map(|target| Search::new(target, spec.depth));
+        if let Some(search) = &search {
+            spec.depth = search.depth();
+        }
         let full = count * spec.depth;
         Self {
             engine,
@@ -105,8 +114,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             lanes,
             turn_of: 0,
             slots: vec![slot; (count * per_lane) as usize],
-            batch: Vec::with_capacity(full as usize),
-            done: vec![Done::default(); full as usize],
+            batch: Vec::with_capacity(most as usize),
+            done: vec![Done::default(); most as usize],
             in_flight: 0,
             full,
             fills_ahead,
@@ -122,6 +131,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             window: (0, 0),
             stage: Stage::WarmUp,
             edge: 0,
+            search,
             turn_count: 0,
             spec,
             link,
@@ -138,6 +148,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             window_ns: self.engine.time().ns(self.window.1 - self.window.0),
             last: Some(self.block),
             totals: self.totals,
+            depth: self.search.as_ref().map(Search::found),
             turns: self.turn_count,
             ..Outcome::default()
         })
@@ -169,7 +180,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         loop {
             self.turn()?;
             // A stop must be seen within a turn, and a relaxed load of a line that nobody writes costs nothing.
-            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.close_interval() {
+            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.at_edge()? {
                 return Ok(());
             }
         }

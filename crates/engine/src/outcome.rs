@@ -4,6 +4,7 @@
 
 use crate::interface::Granted;
 use crate::tally::{Block, Totals};
+use model::job::FoundDepth;
 use sys::perf::Counted;
 use sys::thread::Usage;
 
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub ready_ns: Option<Result<u64, String>>,
     /// System calls in that time, or why they were not counted; `None` where that was not asked for.
     pub calls: Option<Result<u64, String>>,
+    /// How many operations may be in flight, where that was searched for.
+    pub depth: Option<FoundDepth>,
     /// Turns of the loop.
     pub turns: u64,
     /// The first read that found something else than what should be there.

@@ -5,7 +5,7 @@
 
 use crate::facts::Facts;
 use crate::source::Source;
-use model::job::{Batch, Cache, Data, Options, Placement, StopRule, SyncCall, Verify};
+use model::job::{Batch, Cache, Data, LatencyTarget, Options, Placement, StopRule, SyncCall, Verify};
 use model::payload::Maker;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
@@ -49,6 +49,8 @@ pub struct WorkerSpec {
     pub cooldown_ns: u64,
     /// What ends it before its time; this worker's part.
     pub limit: StopRule,
+    /// What decides about the depth, which is then the most that may be; `None` where it is always that.
+    pub latency_target: Option<LatencyTarget>,
     /// Where its thread and its memory are.
     pub place: Placement,
     /// How operations are submitted.
@@ -99,6 +101,7 @@ impl WorkerSpec {
             delay_ns: 0,
             cooldown_ns: 0,
             limit: StopRule::default(),
+            latency_target: None,
             place: Placement::default(),
             batch: Batch { submit: 1, complete: 1 },
             warmup_ns: 0,

@@ -28,6 +28,8 @@ pub struct Seen {
     pub workers: SeenWorkers,
     /// What the disks below the phase did meanwhile, for all its streams; empty where they were not counted.
     pub disks: Vec<SeenDisk>,
+    /// The depth that its first worker found in the last run, where it was searched for.
+    pub found_depth: Option<u32>,
     /// What makes it steady, and what its last values were, where it ends by that.
     pub steadied: Option<(Steady, Steadied)>,
     /// What was typed of it in the language of another tool.

@@ -19,6 +19,7 @@ mod verified;
 mod worst;
 
 pub use format::{Content, Detail, Format, Kind, Style, WIDTH, Writer};
+pub use formats::fio::aggregate;
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, verdict as fio_verdict};
 pub use formats::json::schema;
 pub use formats::{FORMATS, TEXT};

@@ -88,7 +88,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
         ("targets", format!("{} ({})", stream.targets.len(), parsers::of_sharing(&stream.sharing))),
-        ("depth", stream.depth.to_string()),
+        ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
         ("pace", pace(stream.pace)),
@@ -147,6 +147,11 @@ fn pace(pace: Pace) -> String {
             format!("open loop at {iops} IOPS, {}", parsers::of_arrivals(arrivals))
         }
     }
+}
+
+fn depth(stream: &Stream) -> String {
+    let target = stream.latency_target.map(|target| format!(" at most, by {}", target.words()));
+    format!("{}{}", stream.depth, target.unwrap_or_default())
 }
 
 fn data(data: &Data) -> String {

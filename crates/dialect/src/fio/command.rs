@@ -42,6 +42,8 @@ pub struct CommandLine {
     pub output: Option<String>,
     /// What is written, in the order in which fio writes it: names that `--format` takes.
     pub formats: Vec<&'static str>,
+    /// Whether the bandwidth of all jobs together is written to files of its own.
+    pub bandwidth_log: bool,
     /// Whether progress is never shown.
     pub quiet: bool,
     /// What is told of options that change nothing.
@@ -152,6 +154,7 @@ impl CommandLine {
                 "output-format" => forms.say(value)?,
                 "terse-version" => forms.version = terse(value)?,
                 "eta" => self.quiet = is_never(value)?,
+                "bandwidth-log" => self.bandwidth_log = true,
                 "readonly" => self.readonly = true,
                 "section" => self.sections.push(value.into()),
                 _ => self.destroy.push(value.into()),

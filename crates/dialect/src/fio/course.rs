@@ -1,13 +1,13 @@
 //! Course: what ends a job by how it goes.
 //!
-//! For: `steadystate` and the least rates. Not for: other ends ([`super::region`], [`super::times`]), nor limits of a rate
+//! For: `steadystate`, the least rates and `latency_target`. Not for: other ends ([`super::region`], [`super::times`]), nor limits of a rate
 //! ([`super::rates`]).
 
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Course, MinRate, PerKind, Steady};
-use model::spec::limits::MAX_TIME_NS;
+use model::job::{Course, LatencyTarget, MinRate, PerKind, Steady};
+use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use model::spec::{StreamSpec, course};
 
 /// What fio looks at where it is not said.
@@ -21,6 +21,7 @@ const MS_NS: u64 = 1_000_000;
 pub(super) fn course(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     one.steady = steady(job)?;
     one.min_rate = min_rate(job, way)?;
+    one.latency_target = latency_target(job, one.rate.is_some())?;
     Ok(())
 }
 
@@ -32,7 +33,9 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     if window_ns == 0 {
         return match said {
             // As in fio nothing is looked at, which nobody means who types it.
-            Some(_) => Err(job.fault("steadystate", "fio looks for it over no time at all; type ss_dur=60s too")),
+            Some(_) => {
+                Err(job.fault("steadystate", "fio looks for it over no time at all; type ss_dur=60s too"))
+            }
             None => Ok(None),
         };
     }
@@ -62,19 +65,34 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
 fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
     let every_ns = job.number("rate_cycle")?.unwrap_or(CYCLE_MS).saturating_mul(MS_NS);
     let mut found = None;
-    for (option, course) in [("rate_min", Course::Bandwidth), ("rate_iops_min", Course::Iops)] {
-        let Some(text) = job.text(option) else { continue };
+    let rates = |option: &str| -> Result<[u64; 3], Fault> {
+        let mut rates = [0; 3];
+        let Some(text) = job.text(option) else { return Ok(rates) };
         let said = triplet(text).map_err(|why| job.fault(option, why))?;
-        let rate = |at: usize| -> Result<u64, Fault> {
-            let text = said.get(at).copied().flatten().filter(|_| way.directions().contains(&at));
-            text.map_or(Ok(0), |text| job.units().whole(text)).map_err(|why| job.fault(option, why))
-        };
-        let least = PerKind { read: rate(0)?, write: rate(1)?, trim: rate(2)? };
+        for at in way.directions() {
+            let text = said.get(*at).copied().flatten();
+            let rate = text.map_or(Ok(0), |text| job.units().whole(text));
+            rates[*at] = rate.map_err(|why| job.fault(option, why))?;
+        }
+        Ok(rates)
+    };
+    for (option, most, course) in
+        [("rate_min", "rate", Course::Bandwidth), ("rate_iops_min", "rate_iops", Course::Iops)]
+    {
+        let (least, most) = (rates(option)?, rates(most)?);
+        if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
+            return Err(job.fault(option, "it is more than the job may do by its rate; type less"));
+        }
+        let [read, write, trim] = least;
+        let least = PerKind { read, write, trim };
         if least == PerKind::all(0) {
             continue;
         }
         if found.is_some() {
-            return Err(job.fault(option, "the least rate is in bytes or in operations; type rate_min or rate_iops_min"));
+            return Err(job.fault(
+                option,
+                "the least rate is in bytes or in operations; type rate_min or rate_iops_min",
+            ));
         }
         if !(MS_NS..=MAX_TIME_NS).contains(&every_ns) {
             return Err(job.fault("rate_cycle", "it is out of range; type milliseconds such as 1000"));
@@ -82,4 +100,27 @@ fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
         found = Some(MinRate { course, least, every_ns });
     }
     Ok(found)
+}
+
+fn latency_target(job: &Job, is_open: bool) -> Result<Option<LatencyTarget>, Fault> {
+    let ns = job.time("latency_target", Bare::Microseconds)?.unwrap_or(0);
+    let window_ns = job.time("latency_window", Bare::Microseconds)?.unwrap_or(0);
+    let goes_on = job.on("latency_run", false)?;
+    let percent = job.text("latency_percentile").map_or(Some(100.0), |text| text.trim().parse::<f64>().ok());
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    let percent = percent
+        .ok_or_else(|| job.fault("latency_percentile", "it is no share; type one above 0 and up to 100"))?;
+    if ns == 0 {
+        return Ok(None);
+    }
+    if !(MIN_TIME_NS..=MAX_TIME_NS).contains(&window_ns) {
+        return Err(job.fault(
+            "latency_target",
+            "it needs windows in which operations are counted; type latency_window=5s",
+        ));
+    }
+    if is_open {
+        return Err(job.fault("latency_target", "a depth is not searched for where operations wait for nobody; leave rate_process and io_submit_mode out"));
+    }
+    Ok(Some(LatencyTarget { ns, percent, window_ns, goes_on }))
 }

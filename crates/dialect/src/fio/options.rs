@@ -42,8 +42,6 @@ const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it 
 const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
 const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
-const TARGET: &str =
-    "type `fathom limit --p99 1ms`, which finds the highest rate that meets a latency target";
 const CGROUP: &str =
     "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
 const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
@@ -257,7 +255,9 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "rate_process",
         &[],
-        Held("poisson is --rate with --arrivals poisson: an open loop, whose latency counts from the arrival"),
+        Held(
+            "poisson is --rate with --arrivals poisson: an open loop, whose latency counts from the arrival",
+        ),
     ),
     option("rate_cycle", &["ratecycle"], Held("the time over which --min-rate is taken")),
     option("rate_ignore_thinktime", &[], Only(OFF, "pauses and rates do not go together; type one of them")),
@@ -272,10 +272,10 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Refused("a slow operation ends nothing; type `fathom run --fail-if 'p99>10ms'`"),
     ),
-    option("latency_target", &[], Refused(TARGET)),
-    option("latency_window", &[], Refused(TARGET)),
-    option("latency_percentile", &[], Refused(TARGET)),
-    option("latency_run", &[], Refused(TARGET)),
+    option("latency_target", &[], Held("--latency-target; the figures are of the last window")),
+    option("latency_window", &[], Held("the window of --latency-target")),
+    option("latency_percentile", &[], Held("the share of --latency-target")),
+    option("latency_run", &[], Held("--latency-target with :run behind it")),
     option("invalidate", &[], Held("--cold")),
     option("sync", &[], Held("--cache sync, dsync and the like")),
     option("write_hint", &[], Only(&["none"], "writes have no hints; leave it out")),

@@ -33,8 +33,8 @@ pub const OWN: &[OwnOption] = &[
     own(
         "bandwidth-log",
         None,
-        Refused(
-            "fathom keeps the course of every run in its session; type `fathom show last --format csv`, and leave it out",
+        Held(
+            "Write the bandwidth of all jobs together, by half seconds, to agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
         ),
     ),
     own("minimal", None, Held("Write terse output")),

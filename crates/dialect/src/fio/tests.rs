@@ -395,6 +395,7 @@ fn every_option_that_is_held_is_asked_for() {
     let sources = [
         include_str!("access.rs"),
         include_str!("checked.rs"),
+        include_str!("course.rs"),
         include_str!("jobs.rs"),
         include_str!("logs.rs"),
         include_str!("names.rs"),

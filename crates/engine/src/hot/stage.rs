@@ -86,6 +86,20 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         ended
     }
 
+    /// Whether nothing may begin any more: the window is over, all is done that was to be, or somebody asked for the end.
+    pub(super) fn must_end(&self) -> bool {
+        self.now >= self.end_of_stage() || self.is_exhausted() || self.link.stop.load(Ordering::Relaxed)
+    }
+
+    /// Forgets what the window has so far and begins it again; what was counted against its limits stays counted.
+    pub(super) fn begin_window_again(&mut self) {
+        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.block.clear();
+        self.window = (self.now, self.now);
+        self.begin_interval(self.now);
+        self.edge = self.next_edge(self.now);
+    }
+
     fn begin_interval(&mut self, now: u64) {
         self.depth = (now, 0);
         self.block.start_ns = self.engine.time().ns(now - self.start);

@@ -145,6 +145,41 @@ impl Steadied {
     }
 }
 
+/// Varies the depth up to what it is said to be, and ends a stream at the largest at which its operations are fast enough. The rule is that
+/// of fio's `latency_target`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyTarget {
+    /// Longest latency of an operation that is fast enough, in ns.
+    pub ns: u64,
+    /// Share of the operations of a window that have to be, in percent.
+    pub percent: f64,
+    /// Length of a window in ns.
+    pub window_ns: u64,
+    /// Whether it goes on varying as long as the stream may run, and all windows count; else the last one alone does.
+    pub goes_on: bool,
+}
+
+impl LatencyTarget {
+    /// What stands behind one that goes on.
+    pub const GOES_ON: &'static str = ":run";
+
+    /// As it is typed: `500us:99.9%:5s`.
+    pub fn words(&self) -> String {
+        let Self { ns, percent, window_ns, goes_on } = *self;
+        let rest = if goes_on { Self::GOES_ON } else { "" };
+        format!("{}us:{percent}%:{}s{rest}", ns as f64 / 1e3, window_ns as f64 / 1e9)
+    }
+}
+
+/// Depth that a worker found under a latency target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundDepth {
+    /// Operations in flight.
+    pub depth: u32,
+    /// Whether the search had come to its end, so that the figures are those of this depth alone.
+    pub is_last: bool,
+}
+
 /// Ends a run with an error as soon as a direction of a stream is slower than this. The rule is that of fio's `rate_min`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MinRate {
@@ -174,7 +209,8 @@ impl MinRate {
     /// As it is typed: `iops:read=1000,write=500:1s`.
     pub fn words(&self) -> String {
         let PerKind { read, write, trim } = self.least;
-        let named = [("read", read), ("write", write), ("trim", trim)].into_iter().filter(|(_, least)| *least > 0);
+        let named =
+            [("read", read), ("write", write), ("trim", trim)].into_iter().filter(|(_, least)| *least > 0);
         let each = if read == write && write == trim {
             read.to_string()
         } else {
@@ -199,8 +235,13 @@ fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
     let rising = of(&[100.0, 110.0, 120.0, 130.0]);
     assert_eq!(rising.spread(Course::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
     assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
-    assert!(rising.are_steady(&rule("distance", 15.1, false)) && !rising.are_steady(&rule("distance", 15.0, false)));
-    assert!(rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true)));
+    assert!(
+        rising.are_steady(&rule("distance", 15.1, false))
+            && !rising.are_steady(&rule("distance", 15.0, false))
+    );
+    assert!(
+        rising.are_steady(&rule("distance", 13.1, true)) && !rising.are_steady(&rule("distance", 13.0, true))
+    );
     assert!(rising.are_steady(&rule("slope", 8.7, true)) && !rising.are_steady(&rule("slope", 8.6, true)));
     // Down is as steep as up.
     assert!(!of(&[130.0, 120.0, 110.0, 100.0]).are_steady(&rule("slope", 10.0, false)));

@@ -18,7 +18,7 @@ mod verify;
 
 pub use access::{Access, Line, Mix};
 pub use cache::Cache;
-pub use course::{Course, MinRate, Spread, Steadied, Steady};
+pub use course::{Course, FoundDepth, LatencyTarget, MinRate, Spread, Steadied, Steady};
 pub use create::{Create, Filling};
 pub use data::Data;
 pub use flush::{Flush, SyncCall};

@@ -4,7 +4,7 @@
 
 use super::access::Access;
 use super::cache::Cache;
-use super::course::{MinRate, Steady};
+use super::course::{LatencyTarget, MinRate, Steady};
 use super::data::Data;
 use super::flush::Flush;
 use super::kind::Kind;
@@ -59,6 +59,9 @@ pub struct Stream {
     /// What ends the stream before its time.
     #[serde(default)]
     pub limit: StopRule,
+    /// What decides about its depth, which is then the most that may be; `None` where it is always that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady; `None` where nothing has to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
@@ -189,6 +192,7 @@ impl Stream {
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
+            latency_target: None,
             steady: None,
             min_rate: None,
             ends_others: false,
@@ -237,9 +241,11 @@ impl Stream {
         matches!(self.pace, Pace::Open { .. })
     }
 
-    /// Whether operations are submitted as soon as there is room: no schedule, no pauses, nothing that drains the queue.
+    /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
+    /// drains the queue.
     pub fn is_unheld(&self) -> bool {
         self.pace == Pace::Closed
+            && self.latency_target.is_none()
             && self.access.lines.iter().all(|l| l.delay_ns == 0)
             && self.flush.is_none_or(|f| !f.drain)
     }

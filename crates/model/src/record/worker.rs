@@ -4,6 +4,7 @@
 //! ([`super::stream`]).
 
 use crate::Known;
+use crate::job::FoundDepth;
 use serde::{Deserialize, Serialize};
 
 /// What [`WorkerEnd::used`] says where the data of the next write are made while the queue is full.
@@ -30,6 +31,9 @@ pub struct WorkerEnd {
     /// Cycles and instructions in that time, or why they were not counted.
     #[serde(default = "not_asked")]
     pub counted: Known<[u64; 2]>,
+    /// How many operations it had in flight, where that was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<FoundDepth>,
     /// Turns of the loop; operations per turn tell how eager it was.
     pub turns: u64,
     /// Operations that completed, warm-up and drain included.
@@ -57,6 +61,7 @@ impl Default for WorkerEnd {
             switches: [0, 0],
             faults: None,
             counted: not_asked(),
+            depth: None,
             turns: 0,
             ops: 0,
             ready_ns: not_asked_for_waiting(),

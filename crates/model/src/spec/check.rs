@@ -218,6 +218,10 @@ impl StreamSpec {
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("think", self.think.is_some()),
         ];
+        if self.latency_target.is_some() && self.rate.is_some() {
+            let message = "{latency-target} searches for the depth of a closed loop, and {rate} makes an open one; type one of them, or `fathom limit`";
+            found.push(Problem::new(&["latency-target", "rate"], message.into()));
+        }
         for (key, _) in closed.into_iter().filter(|(_, said)| *said && self.rate.is_some()) {
             let message =
                 format!("{{{key}}} is about a closed loop, and {{rate}} makes an open one; type one of them");

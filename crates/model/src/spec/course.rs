@@ -1,10 +1,10 @@
-//! `steady-state` and `min-rate`: what ends a stream by how it goes, in words.
+//! `steady-state`, `min-rate` and `latency-target`: what ends a stream by how it goes, in words.
 //!
 //! For: `iops:10%:60s` and `bw:read=10m,write=5m:5s`. Not for: deciding it ([`crate::job::Steady`]).
 
 use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
-use super::number::{any_of, bandwidth, decimal, rate, shown, time};
-use crate::job::{Course, MinRate, PerKind, Steady};
+use super::number::{any_of, bandwidth, decimal, rate, share, shown, time};
+use crate::job::{Course, LatencyTarget, MinRate, PerKind, Steady};
 
 /// Time of a value, and over which a rate is taken, in ns.
 const EVERY_NS: u64 = 1_000_000_000;
@@ -40,7 +40,11 @@ pub fn named(name: &str) -> Result<(Course, bool), String> {
     let course = Course::WORDS.iter().find(|(known, _)| *known == word).map(|(_, course)| *course);
     let course = course.ok_or_else(|| {
         let known: Vec<&str> = Course::WORDS.iter().map(|(word, _)| *word).collect();
-        format!("{} is nothing that becomes steady; type {}, or one of them with {SLOPE}", shown(name), any_of(&known))
+        format!(
+            "{} is nothing that becomes steady; type {}, or one of them with {SLOPE}",
+            shown(name),
+            any_of(&known)
+        )
     })?;
     Ok((course, slope))
 }
@@ -67,7 +71,8 @@ fn threshold(text: &str, course: Course) -> Result<(f64, bool), String> {
 /// # Errors
 /// What was wrong and what to type.
 pub fn min_rate(text: &str) -> Result<MinRate, String> {
-    let wrong = || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
+    let wrong =
+        || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
     let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
     let course = match name {
         "iops" => Course::Iops,
@@ -86,15 +91,40 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
             Some(("write", rate)) => each.write = one(rate)?,
             Some(("trim", rate)) => each.trim = one(rate)?,
             None if !least.contains(',') => each = PerKind::all(one(piece)?),
-            _ => return Err(format!("{} is no direction with its rate; type read=10m,write=5m", shown(piece))),
+            _ => {
+                return Err(format!(
+                    "{} is no direction with its rate; type read=10m,write=5m",
+                    shown(piece)
+                ));
+            }
         }
     }
     Ok(MinRate { course, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
 }
 
+/// Which latencies decide about the depth: `TIME:SHARE:WINDOW`, and `:run` behind it where they go on to.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
+    let rule = text.trim();
+    let (rule, goes_on) =
+        rule.strip_suffix(LatencyTarget::GOES_ON).map_or((rule, false), |rule| (rule, true));
+    let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
+        return Err(format!("{} is no latency target; type one such as 500us:99.9%:5s", shown(text)));
+    };
+    let (ns, percent) = (time(ns, 1, MAX_TIME_NS)?, share(percent)?);
+    if percent <= 0.0 {
+        return Err(format!("{} is met by anything; type a share above 0, such as 99.9%", shown(text)));
+    }
+    Ok(LatencyTarget { ns, percent, window_ns: time(window, MIN_TIME_NS, MAX_TIME_NS)?, goes_on })
+}
+
 #[test]
 fn rules_are_read_as_they_are_shown() {
-    for text in ["iops:10%:60s", "iops_slope:0.5%:60s:30s", "bw:20971520:2s", "lat:50000ns:10s", "lat_slope:1%:3600s"] {
+    for text in
+        ["iops:10%:60s", "iops_slope:0.5%:60s:30s", "bw:20971520:2s", "lat:50000ns:10s", "lat_slope:1%:3600s"]
+    {
         assert_eq!(steady(text).map(|s| s.words()).as_deref(), Ok(text));
     }
     assert_eq!(steady("bw:20m:2s").map(|s| s.limit), Ok(20_971_520.0));
@@ -116,6 +146,12 @@ fn rules_are_read_as_they_are_shown() {
     ] {
         let read = min_rate(text).map(|m| m.words());
         assert_eq!((read.as_deref(), min_rate(shown).map(|m| m.words()).as_deref()), (Ok(shown), Ok(shown)));
+    }
+    for text in ["500us:99.9%:5s", "0.5us:100%:0.25s:run"] {
+        assert_eq!(latency_target(text).map(|t| t.words()).as_deref(), Ok(text));
+    }
+    for wrong in ["500us", "500us:0%:5s", "x:99%:5s", "1ms:101%:5s", "1ms:99%:0s"] {
+        assert!(latency_target(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");
     }
     for wrong in ["1000", "lat:1ms", "iops:0", "iops:1,2", "bw:up=1m", "bw:1m:0s"] {
         assert!(min_rate(wrong).is_err_and(|why| why.contains("type ")), "{wrong}");

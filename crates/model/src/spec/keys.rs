@@ -424,6 +424,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.passes, count(t, 1, u32::MAX))),
     ),
     key(
+        "latency-target",
+        Group::HowDeep,
+        "RULE",
+        "Find the largest depth, up to that of --depth, at which operations are fast enough: 500us:99.9%:5s is 99.9 % of those in 5 s within 500 us. The figures are of one more window at that depth; with :run behind it the depth goes on varying, and all windows count",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.latency_target, course::latency_target(t))),
+    )
+    .elsewhere(&[fio("latency_target", "500", |t| same(&format!("{t}us:100%:5s")))]),
+    key(
         "steady-state",
         Group::HowLong,
         "RULE",
@@ -431,7 +440,10 @@ pub const KEYS: &[Key] = &[
         &[Run],
         Set::Stream(|s, t| put(&mut s.steady, course::steady(t))),
     )
-    .elsewhere(&[fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s")))]),
+    .elsewhere(&[
+        fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s"))),
+        fio("ss", "iops:10%", |t| same(&format!("{t}:60s"))),
+    ]),
     key(
         "min-rate",
         Group::HowLong,
@@ -639,8 +651,7 @@ pub const KEYS: &[Key] = &[
         "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (95 % confidence); only these count",
         &[Run, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.until, repeat::until(t))),
-    )
-    .elsewhere(&[fio("steadystate", "iops:5%", |_| same("steady")), fio("ss", "iops:5%", |_| same("steady"))]),
+    ),
     key(
         "max-runs",
         Group::HowLong,
@@ -876,6 +887,9 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("advice", _) => "random",
             ("until", _) => "steady",
             ("fail-if", _) => "p99>10ms",
+            ("latency-target", _) => "500us:99%:5s",
+            ("steady-state", _) => "iops:10%:60s",
+            ("min-rate", _) => "bw:10m",
             ("verify", _) => "stamps",
             ("io-priority", _) => "be:2",
             ("nice", _) => "5",

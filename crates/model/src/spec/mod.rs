@@ -26,8 +26,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, MinRate, Mix, Options, Order, PerKind, Placement,
-    Positions, Sharing, Sizes, Start, Steady, StopRule, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, LatencyTarget, MinRate, Mix, Options, Order, PerKind,
+    Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Verify,
 };
 use crate::typed::Typed;
 
@@ -164,6 +164,8 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
+    /// What decides about its depth.
+    pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady.
     pub steady: Option<Steady>,
     /// Ends the run with an error as soon as it is slower.

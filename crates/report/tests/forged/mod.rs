@@ -46,6 +46,8 @@ fn seen(result: &Measured) -> Seen {
             faults: Some([77, 0]),
         },
         disks: vec![SeenDisk { name: "vda".into(), stat, ns: 2 * RUN_NS }],
+        found_depth: None,
+        steadied: None,
         typed: None,
     }
 }

@@ -91,9 +91,14 @@ fn logs_and_what_stands_in_them() {
 fn what_ends_by_how_it_goes() {
     let steady = |words: &str| stream(words).steady.map(|rule| rule.words());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
-    assert_eq!(steady("steadystate_duration=1m").as_deref(), Some("iops_slope:0.01%:60s"), "as fio's default");
+    assert_eq!(
+        steady("steadystate_duration=1m").as_deref(),
+        Some("iops_slope:0.01%:60s"),
+        "as fio's default"
+    );
     assert_eq!(steady("ss=bw:2m ss_dur=10").as_deref(), Some("bw:2097152:10s"));
-    let rule = stream("ss=lat_slope:50 steadystate_duration=60 ss_interval=5").steady.map(|s| (s.limit, s.count()));
+    let rule =
+        stream("ss=lat_slope:50 steadystate_duration=60 ss_interval=5").steady.map(|s| (s.limit, s.count()));
     assert_eq!(rule, Some((50_000.0, 12)));
     refused("ss=iops:10%", &["ss_dur=60s"]);
     refused("ss=p99:10% ss_dur=30", &["iops, bw or lat"]);
@@ -102,14 +107,21 @@ fn what_ends_by_how_it_goes() {
     let clones = "[j]\nsize=1m\nss=iops:10%\nss_dur=30\ngroup_reporting\nnumjobs=2\n";
     let group = job(clones);
     assert_eq!(group.phases[0].streams.len(), 1, "a group becomes steady as one");
-    super::refused_file(&format!("{clones}[k]\nsize=1m\nss=iops:1%\nss_dur=9\ngroup_reporting\n"), &["new_group"]);
+    super::refused_file(
+        &format!("{clones}[k]\nsize=1m\nss=iops:1%\nss_dur=9\ngroup_reporting\n"),
+        &["new_group"],
+    );
     let least = |words: &str| stream(words).min_rate.map(|rule| rule.words());
     assert_eq!(least("rate_min=1024").as_deref(), Some("bw:read=1024:1s"));
-    assert_eq!(least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(), Some("bw:read=1048576,write=524288:0.5s"));
+    assert_eq!(
+        least("rw=randrw ratemin=1m,512k ratecycle=500").as_deref(),
+        Some("bw:read=1048576,write=524288:0.5s")
+    );
     assert_eq!(least("rw=write rate_iops_min=100").as_deref(), Some("iops:write=100:1s"));
     assert_eq!(least("rate_cycle=100 rate_min=0"), None);
     refused("rate_min=1 rate_iops_min=1", &["type rate_min or rate_iops_min"]);
     refused("rate_min=1 rate_cycle=0", &["rate_cycle"]);
+    refused("rate_iops=100 rate_iops_min=101", &["by its rate"]);
 }
 
 #[test]
@@ -131,4 +143,20 @@ fn rates_whose_operations_do_not_wait_for_others() {
     refused("iodepth=32 io_submit_mode=offload", &["type ioengine=libaio"]);
     refused("rate_iops=50 rate_process=uniform", &["linear or poisson"]);
     refused("rate_iops=50 rate_process=poisson thinktime=1", &["do not go together"]);
+}
+
+#[test]
+fn a_latency_that_decides_about_the_depth() {
+    let target = |words: &str| stream(words).latency_target.map(|target| target.words());
+    let example =
+        "ioengine=libaio iodepth=128 latency_target=500000 latency_window=5000000 latency_percentile=99.9";
+    assert_eq!(target(example).as_deref(), Some("500000us:99.9%:5s"));
+    assert_eq!(
+        target("latency_target=10ms latency_window=1s latency_run=1").as_deref(),
+        Some("10000us:100%:1s:run")
+    );
+    assert_eq!(target("latency_target=0 latency_window=1s"), None);
+    refused("latency_target=500", &["latency_window=5s"]);
+    refused("latency_target=500 latency_window=1s latency_percentile=101", &["latency_percentile"]);
+    refused("latency_target=500 latency_window=1s rate_iops=9 rate_process=poisson", &["rate_process"]);
 }

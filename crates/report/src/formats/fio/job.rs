@@ -4,7 +4,7 @@
 
 use super::direction::Direction;
 use model::distribution::Distribution;
-use model::job::{Kind, Phase, Stream};
+use model::job::{Kind, LatencyTarget, Phase, Steadied, Steady, Stream};
 use model::report::{Measured, Report};
 use model::seen::{Seen, SeenDisk, SeenWorkers};
 use std::collections::BTreeMap;
@@ -102,7 +102,7 @@ impl<'r> Job<'r> {
 
     /// Operations in flight per worker: of the last, as in fio.
     pub(super) fn depth(&self) -> u32 {
-        self.members.last().map_or(0, |member| member.stream.depth)
+        self.members.last().map_or(0, |member| member.seen.found_depth.unwrap_or(member.stream.depth))
     }
 
     fn seen(&self) -> Vec<&'r Seen> {
@@ -156,6 +156,11 @@ impl<'r> Job<'r> {
         let complete = self.members.iter().all(|member| member.seen.is_complete);
         let first = self.errors().keys().next().copied();
         first.map_or(if complete { 0 } else { NO_NUMBER }, i64::from)
+    }
+
+    /// What decided about its depth; that of the last where several are one.
+    pub(super) fn latency_target(&self) -> Option<LatencyTarget> {
+        self.members.last().and_then(|member| member.stream.latency_target)
     }
 
     /// Whether it became steady, where it ends by that; of several as one nothing is told.

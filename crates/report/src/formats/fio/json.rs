@@ -77,10 +77,12 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
         out.insert("first_error".into(), job.error().into());
     }
     out.insert("latency_depth".into(), job.depth().into());
-    // No latency was a target.
-    out.insert("latency_target".into(), 0.into());
-    out.insert("latency_percentile".into(), 100.0.into());
-    out.insert("latency_window".into(), 0.into());
+    // As in fio one is in ns and the other in us.
+    let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
+    let percent = job.latency_target().map_or(100.0, |t| t.percent);
+    out.insert("latency_target".into(), target.into());
+    out.insert("latency_percentile".into(), percent.into());
+    out.insert("latency_window".into(), window.into());
     if let Some((rule, seen)) = job.steadied() {
         out.insert("steadystate".into(), of_steadied(rule, seen));
     }

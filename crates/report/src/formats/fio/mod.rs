@@ -4,6 +4,7 @@
 //! own, and at the end of the text. Each result is a job, all its runs together. Where fathom has no such figure the key is left out,
 //! or what fio itself prints of what it did not measure stands there: `docs/fio-output.md` says which.
 
+pub mod aggregate;
 mod course;
 mod depths;
 mod direction;

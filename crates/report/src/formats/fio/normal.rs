@@ -12,7 +12,7 @@ use crate::format::{Detail, Style};
 use crate::worst::{first, rest};
 use model::distribution::Distribution;
 use model::finding::Severity;
-use model::job::{Kind, Sizes, Stream};
+use model::job::{Course, Kind, Sizes, Stream};
 use model::report::Report;
 use std::io::{self, Write};
 
@@ -246,7 +246,14 @@ fn depths(job: &Job, to: Out) -> io::Result<()> {
     let syncs = job.sync().count;
     let (total, short) = (joined(|d| d.ops), joined(|d| d.short));
     writeln!(to, "     issued rwts: total={total},{syncs} short={short},0 dropped=0,0,0,0")?;
-    writeln!(to, "     latency   : target=0, window=0, percentile=100.00%, depth={}", job.depth())
+    // As in fio one is in ns and the other in us.
+    let [target, window] = job.latency_target().map_or([0, 0], |t| [t.ns, t.window_ns / 1000]);
+    let percent = job.latency_target().map_or(100.0, |t| t.percent);
+    writeln!(
+        to,
+        "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={}",
+        job.depth()
+    )
 }
 
 fn of_group(jobs: &[Job], group: usize, to: Out) -> io::Result<()> {
