@@ -61,12 +61,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
-    origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
-    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
-    origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
-    origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
-    origins.note("--ends-others", spec.ends_others, bool::to_string);
-    origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
+    note_course(spec, origins);
     note_place(&spec.place, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -298,6 +293,16 @@ fn data_words(data: &Data) -> String {
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("the bytes of {path}"),
     }
+}
+
+/// Says when it begins, and what ends it or decides about its depth on the way.
+fn note_course(spec: &StreamSpec, origins: &mut Origins) {
+    origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
+    origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
+    origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
+    origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
+    origins.note("--ends-others", spec.ends_others, bool::to_string);
+    origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
 }
 
 /// Says where the workers are, and who goes first.

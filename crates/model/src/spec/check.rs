@@ -88,6 +88,15 @@ impl JobSpec {
                     let message = "{delay} is as long as the phase; type a shorter one, or a longer {time}";
                     found.push(Problem::new(&["delay", "time"], message.into()));
                 }
+                if said.steady.is_some()
+                    && spec.time.is_none()
+                    && said.limit.is_none()
+                    && said.passes.is_none()
+                {
+                    let message =
+                        "{steady-state} may never come; type {time} too, the longest that it may take";
+                    found.push(Problem::new(&["steady-state"], message.into()));
+                }
                 problems.extend(found.into_iter().map(|p| Problem { phase, stream, ..p }));
             }
         }
