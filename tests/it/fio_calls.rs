@@ -4,7 +4,7 @@
 //! For: programs that call fio. Not for: every key of its formats ([`crate::fio_out`]).
 
 use crate::fio::fio;
-use crate::stage::{Outcome, Stage};
+use crate::stage::{Outcome, Stage, skip, tool, wait_long};
 use serde_json::Value;
 
 /// The output of a call that a program reads: nothing went wrong, and nothing stands beside it.
@@ -101,4 +101,50 @@ fn yabs_finds_rates_at_their_places_in_a_terse_line() {
     // Two clones of 1024 blocks, in a result of 121 fields and nine for each disk.
     assert_eq!(number(6) + number(47), 2 * 4096, "{line}");
     assert_eq!((fields.len() - 121) % 9, 0, "{line}");
+}
+
+/// Benchmarks a directory by the program of that name, which calls fio, and draws what came out. It is installed for this.
+#[test]
+#[ignore = "long"]
+fn bench_fio_and_fio_plot_find_in_path_what_they_call_and_read_it() {
+    let stage = Stage::beside_others();
+    let (place, results, data) = (stage.path("python"), stage.path("results"), stage.folder("data"));
+    let venv = tool(&[&"python3", &"-m", &"venv", &place]);
+    if let Err(why) =
+        venv.and_then(|_| tool(&[&place.join("bin/pip"), &"install", &"-q", &"fio-plot==1.1.21"]))
+    {
+        return skip(&format!("fio-plot cannot be installed: {why}"));
+    }
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_fathom"), place.join("bin/fio")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", place.join("bin").display());
+    let here = stage.folder("here");
+    let call = |program: &str, words: &str| {
+        let mut command = std::process::Command::new(place.join("bin").join(program));
+        wait_long(command.args(words.split_whitespace()).env("PATH", &path).current_dir(&here))
+    };
+    let bench = format!(
+        "--target {} --type directory --size 16m --mode randread randwrite --iodepth 1 4 --numjobs 1 2 --runtime 3 --time-based \
+         --loginterval 200 --output {} --destructive --quiet --ss iops:50% --ss-dur 2",
+        data.display(),
+        results.display()
+    );
+    let out = call("bench-fio", &bench);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let folder = results.join("data/4k");
+    for name in ["randread-1-1", "randread-4-2", "randwrite-4-1"] {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let direction = if name.starts_with("randread") { "read" } else { "write" };
+        assert!(json["jobs"][0][direction]["iops"].as_f64() > Some(0.0), "{name}: {text}");
+        assert!(json["jobs"][0]["steadystate"]["attained"].is_u64(), "{name}: {text}");
+    }
+    let draw = |words: &str| {
+        let picture = stage.path("picture.png");
+        let words = format!("-i {} -T title {words} -r randread -o {}", folder.display(), picture.display());
+        let out = call("fio-plot", &words);
+        assert_eq!(out.code, Some(0), "{words}: {out:?}");
+        let bytes = std::fs::read(&picture).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000, "{words}: {} bytes", bytes.len());
+    };
+    ["-l", "-L -t iops", "-g -t iops lat bw -d 1 4 -n 1", "-H -d 4 -n 1"].into_iter().for_each(draw);
 }

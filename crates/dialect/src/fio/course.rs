@@ -42,7 +42,8 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
     let (what, slope) = course::named(name).map_err(|why| fault(&why))?;
-    let (digits, percent) = limit.strip_suffix('%').map_or((limit, false), |digits| (digits, true));
+    // As in fio, of what stands behind the sign nothing is read: configuration parsers of Python double it.
+    let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
         (true, _) | (false, Course::Iops) => digits.trim().parse::<f64>().ok(),
         (false, Course::Bandwidth) => job.units().whole(digits).ok().map(|bytes| bytes as f64),

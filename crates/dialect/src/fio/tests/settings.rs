@@ -91,6 +91,7 @@ fn logs_and_what_stands_in_them() {
 fn what_ends_by_how_it_goes() {
     let steady = |words: &str| stream(words).steady.map(|rule| rule.words());
     assert_eq!(steady("ss=iops:10% ss_dur=30s ss_ramp=10").as_deref(), Some("iops:10%:30s:10s"));
+    assert_eq!(steady("ss=iops:10%% ss_dur=30s").as_deref(), Some("iops:10%:30s"));
     assert_eq!(
         steady("steadystate_duration=1m").as_deref(),
         Some("iops_slope:0.01%:60s"),
