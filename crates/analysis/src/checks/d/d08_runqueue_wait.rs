@@ -71,7 +71,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
-            "The workers waited {} of their time for a CPU, not for storage; the latencies hold that.{why}",
+            "The workers waited {} of their time for a CPU, not for storage; the latencies include that.{why}",
             show_share(part)
         ),
         cure: None,
