@@ -45,7 +45,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
     }
     if read.newer > 0 {
         notes.push(format!(
-            "blocks that hold a write after the last known sync, which may or may not survive: {}",
+            "blocks that hold a write from after the last known sync, which is allowed and not guaranteed: {}",
             count(read.newer)
         ));
     }

@@ -66,7 +66,7 @@ fn look(case: &Case) -> Known<Answer> {
     let why = if crowded {
         format!(" {} workers share {cpus} CPUs.", case.stream.workers)
     } else {
-        " Something else had it.".to_owned()
+        " Something else was using it.".to_owned()
     };
     Ok(Answer::Finding(Detail {
         severity,

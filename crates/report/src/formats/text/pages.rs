@@ -39,7 +39,7 @@ fn table(out: &mut Page, pages: &Pages) {
 fn text_page(out: &mut Page, check: &CheckPage) {
     out.line(&format!("{} {}", check.id, check.name));
     out.prose("  Assumption: ", "    ", check.belief);
-    out.line(&format!("  The group: {}", check.group));
+    out.line(&format!("  Group: {}", check.group));
     for (heading, text) in parts(check) {
         out.line("");
         out.line(&format!("  {heading}"));
