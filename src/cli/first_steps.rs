@@ -29,7 +29,7 @@ pub(super) fn text() -> String {
     }
     out += "\nOther commands:\n";
     out += &others();
-    out += "`fathom --help` says what each command does, `fathom COMMAND --help` lists its flags.\n";
+    out += "`fathom --help` says what each does, `fathom COMMAND --help` lists its flags.\n";
     out
 }
 
