@@ -68,7 +68,8 @@ impl Session {
             }
         }
         stderr::say(&format!(
-            "fathom: this session cannot be kept ({}); it is measured as with --no-history. Set XDG_DATA_HOME to a directory of yours",
+            "fathom: this session cannot be kept ({}), as with --no-history; set XDG_DATA_HOME to a \
+             directory that you can write to",
             problems.join("; ")
         ));
         Self::create_unkept()
@@ -188,8 +189,8 @@ impl Session {
             // A torn frame at its end would be dropped by whoever reads it; without one nobody has to.
             let _ = self.file.set_len(self.bytes);
             stderr::say(&format!(
-                "fathom: the session file {} cannot be written: {why}{}; what was measured before stays in it, and the report that \
-                 comes now is all there will be of the rest",
+                "fathom: the session file {} cannot be written: {why}{}; what was measured before is kept \
+                 in it, and the rest is only in the report that follows",
                 name::shown(&self.path),
                 cause(why)
             ));

@@ -181,7 +181,8 @@ fn refuse(path: &Path, error: &std::io::Error) -> Failure {
 fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
     if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
         return Failure::Refused(format!(
-            "{}: its file system refuses direct I/O ({error}); type --cache buffered, and know that this measures the page cache",
+            "{}: its file system refuses direct I/O ({error}); type --cache buffered, which measures the \
+             page cache",
             name::shown(path)
         ));
     }

@@ -23,7 +23,7 @@ const LEAST_BYTES: u64 = 512;
 /// sendfile, copy_file_range and fallocate. Beside the rate stand latency, CPU time per byte, system calls and page faults per
 /// MiB, what the device really moved, and the rate with the final sync in the time.
 ///
-/// A file or device of yours is only read, unless --destroy names it.
+/// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]

@@ -35,16 +35,16 @@ const NOT_QUICK: [&str; 13] = [
 pub struct Args {
     /// Directory, file or block device [default: the current directory]
     target: Option<PathBuf>,
-    /// Look in 10 s: one run of half a second for each test, without an interval and whatever needs one
+    /// Quick look in 10 s: one run of half a second per test, without confidence intervals or checks that need them
     #[arg(long, conflicts_with_all = NOT_QUICK, help_heading = WHAT)]
     quick: bool,
-    /// Measure each test on these targets in turns, and say of each test which is faster; the others are compared with the first
+    /// Run each test alternately on these targets, and say for each test which is faster; the others are compared with the first
     #[arg(long, value_name = "TARGET", num_args = 2.., conflicts_with_all = ["target", "against"], help_heading = WHAT)]
     compare: Vec<PathBuf>,
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = names(), help_heading = WHAT)]
     profile: Option<String>,
-    /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
+    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,

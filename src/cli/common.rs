@@ -114,7 +114,7 @@ fn values(matches: &ArgMatches, key: &Key) -> Vec<String> {
 pub(super) struct Measuring {
     #[command(flatten)]
     keys: Keys,
-    /// Keep nothing: the session is gone when the report was printed
+    /// Do not keep the session after the report is printed
     #[arg(long, help_heading = OUTPUT)]
     no_history: bool,
     /// Allow overwriting an existing file (its path) or a block device (its name or serial); may be repeated
@@ -133,14 +133,14 @@ pub(super) struct Measuring {
 #[command(next_help_heading = OUTPUT)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct ShowingArgs {
-    /// Form of the report on standard output
+    /// Format of the report on standard output
     #[arg(long, default_value = "text", value_parser = formats_of::<Report>())]
     format: &'static Format,
-    /// Write the report to a file too, its form by the extension; a FIFO, a terminal, /dev/fd/N or - gets the one of --format. May be
-    /// repeated. A file is replaced as a whole where it is empty or text
+    /// Also write the report to a file, in the format of its extension; a FIFO, a terminal, /dev/fd/N or - gets the one of
+    /// --format. May be repeated. An existing file is replaced only if it is empty or text
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
-    /// Let -o replace a file that is no text, too. Nothing lets it replace a target, a session, or what lies below a target
+    /// Let -o also replace a file that is not text. A target, a session, or what a target is stored on is never replaced
     #[arg(long, requires = "output")]
     force: bool,
     /// Accept a finding by its id, such as A01, for the exit code; may be repeated
@@ -149,7 +149,7 @@ pub(super) struct ShowingArgs {
     /// Show the ledger of each result as text too: issued, charged to fathom, completed by each layer below
     #[arg(long)]
     ledger: bool,
-    /// Show everything: every finding, every run, what was not checked and what held
+    /// Show everything: every finding, every run, which checks were not possible and which passed
     #[arg(long, conflicts_with = "brief")]
     verbose: bool,
     /// Show the table alone; as Markdown one block for a forum

@@ -15,11 +15,11 @@ use report::Format;
 /// With several (A B C ...) each is compared with the first, in one table with a column for each.
 /// A and B are what `fathom show` takes (a file, an id or a part of one, last, last~1), or a JSON report that -o wrote.
 /// Several sessions of one configuration are one side: with commas (a,b,c), or from one to another with all between (a..b).
-/// Their runs count as runs of one, and how far they lie apart is taken for what no change at all makes.
+/// Their runs are pooled, and the differences between those sessions are the noise floor: what differs without any change.
 ///
-/// FASTER and SLOWER: the 95 % interval of B by A lies beyond the margin, and the ranks of the runs agree; that takes at least
-/// 4 runs on each side. SAME: the whole interval lies within the margin. All else is CANNOT TELL, with the runs that would
-/// settle it. INCOMPARABLE: numbers of different work, and what differs.
+/// FASTER and SLOWER: the 95 % interval of the ratio B/A lies beyond the margin, and the ranks of the runs agree; that takes at
+/// least 4 runs on each side. SAME: the whole interval lies within the margin. All else is CANNOT TELL, with the runs that would
+/// settle it. INCOMPARABLE: the workloads differ, with what differs.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 compared; 1 slower by more than --fail-if-slower allows; 2 usage, or the two cannot be compared; 4 --fail-if-slower cannot be told, unless --inconclusive says what that counts as. Of several the worst decides."
@@ -30,8 +30,8 @@ pub struct Args {
     /// Compared with A, each by itself
     #[arg(required = true)]
     b: Vec<String>,
-    /// Difference that is of no interest, in percent; never less than 1 %, for percentiles 2 %. Without it: 5 % for one
-    /// session against one, else 1 %
+    /// Smallest difference that matters, in percent; at least 1 %, for percentiles 2 % [default: 5 for one session against one,
+    /// else 1]
     #[arg(long, value_name = "PERCENT", help_heading = WHAT, value_parser = share)]
     margin: Option<f64>,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub struct Args {
     /// Compare numbers of different work all the same: E14 is the only id that can be accepted here
     #[arg(long, value_name = "ID", help_heading = OUTPUT, value_parser = PossibleValuesParser::new(["E14"]), ignore_case = true)]
     accept: Option<String>,
-    /// Form of the answer
+    /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Comparison>())]
     format: &'static Format,
-    /// Show everything: every number, every finding, what was not checked and what held
+    /// Show everything: every number, every finding, which checks were not possible and which passed
     #[arg(long, help_heading = OUTPUT, conflicts_with = "brief")]
     verbose: bool,
     /// Show the table alone

@@ -11,7 +11,7 @@ use report::Format;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Exit codes: 0 looked; 2 usage; 3 the machine refused.")]
 pub struct Args {
-    /// Form of the answer
+    /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Devices>())]
     format: &'static Format,
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use model::check_page::Pages;
 use report::Format;
 
-/// Say what a check looks at, by which formula, how to see it fire and how to fix it.
+/// Explain a check: what it reads, its formula, how to trigger it and how to fix what it finds.
 ///
 /// Without an ID all checks are listed. An ID is what a report prints, such as A01, or the name behind it, such as
 /// CACHE_SERVED, in any case.
@@ -16,7 +16,7 @@ pub struct Args {
     /// Ids or names of checks [default: all]
     #[arg(value_name = "ID")]
     checks: Vec<String>,
-    /// Form of the answer
+    /// Format of the answer
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Pages>())]
     format: &'static Format,
 }

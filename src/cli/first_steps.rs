@@ -10,7 +10,7 @@ const STEPS: [(&str, &str); 5] = [
     ("fathom bench", "the standard benchmarks, in a minute and a half"),
     ("fathom run --rw randread --bs 4k --depth 32", "one workload"),
     ("fathom recipe etcd", "is this fast enough for etcd? `fathom recipe` lists more"),
-    ("fathom doctor", "what would spoil a number here"),
+    ("fathom doctor", "what would distort a result here"),
     ("fathom limit --p99 1ms", "the highest rate that meets a latency target"),
 ];
 /// Columns of a line.
@@ -21,15 +21,15 @@ pub(super) fn text() -> String {
     let mut out = String::from(
         "Measures storage, and says whether the number means what you think it means.\n\n\
          Usage: fathom COMMAND [FLAGS] [TARGET]\n\n\
-         TARGET is a directory, a file or a block device; none is the current directory.\n\
-         What is yours is only read, unless --destroy names it. Most people type:\n\n",
+         TARGET is a directory, a file or a block device; default: current directory.\n\
+         Existing files and devices are only read, unless --destroy names them. Try:\n\n",
     );
     for (typed, does) in STEPS {
         out += &format!("  {typed}\n      {does}\n");
     }
     out += "\nOther commands:\n";
     out += &others();
-    out += "`fathom --help` says what each does, `fathom COMMAND --help` its flags.\n";
+    out += "`fathom --help` says what each does, `fathom COMMAND --help` lists its flags.\n";
     out
 }
 

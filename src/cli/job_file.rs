@@ -23,7 +23,8 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let name = path.display().to_string();
     let file = input::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::Usage(format!(
-            "{name} does not exist, and its name is that of a job file; type the path of one, or a target's"
+            "{name} does not exist, and it looks like the name of a job file; type the path of an existing \
+             job file or target"
         )),
         _ => Failure::Refused(format!("{name} cannot be read: {e}")),
     })?;
@@ -45,7 +46,7 @@ fn all_of(from: impl Read, name: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let line = e.as_bytes().iter().take(at).filter(|b| **b == b'\n').count() + 1;
-        Failure::Usage(format!("{name} is no text from line {line} on; write it in UTF-8"))
+        Failure::Usage(format!("{name} is not UTF-8 text from line {line} on; save it as UTF-8"))
     })
 }
 
@@ -81,7 +82,8 @@ fn overrule(job: &mut JobSpec, said: &[Said], file: &str) -> Result<(), Failure>
             let allowed: Vec<String> =
                 keys::taken_by(Command::RunFile).map(|key| format!("--{}", key.name)).collect();
             return refuse(format!(
-                "--{name} stands beside the job file {file}, which says the workload; write {name} into it (beside it go {})",
+                "--{name} cannot be combined with the job file {file}, which describes the workload; write \
+                 {name} into it (flags that may be combined with it: {})",
                 allowed.join(", ")
             ));
         }

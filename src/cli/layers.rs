@@ -11,14 +11,14 @@ use std::path::PathBuf;
 /// Runs below which the cost of a layer has no interval.
 const FEWEST_RUNS: u32 = 3;
 
-/// Measure the same work at every layer of a place: devices, file system, page cache, and what each costs.
+/// Run the same workload at every layer of a target, to see what each costs: devices, file system, page cache.
 ///
 /// 8 KiB random reads and writes unless --bs and --rw say otherwise: on each block device below that can be opened (reads
 /// only), then through the file system past the page cache, with a sync in each write, and through the page cache. Beside
 /// what fathom counts stands what the device counted. A device below is read at the very blocks in which the
 /// file is stored; where these cannot be known (btrfs, volumes, RAID), its row is left out with the reason.
 ///
-/// A file or device of yours is only read, unless --destroy names it.
+/// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]

@@ -15,31 +15,31 @@ use std::path::PathBuf;
 #[group(multiple = false)]
 #[command(next_help_heading = WHAT)]
 struct LatencyTargetArgs {
-    /// Find the highest rate at which half of all operations take no longer
+    /// Find the highest rate with a median latency of at most this
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p50: Option<u64>,
-    /// The same for 90 in a hundred
+    /// The same for the 90th percentile
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p90: Option<u64>,
-    /// The same for 95 in a hundred
+    /// The same for the 95th percentile
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p95: Option<u64>,
-    /// The same for 99 in a hundred, such as --p99 1ms
+    /// The same for the 99th percentile, such as --p99 1ms
     #[arg(long, value_name = "DURATION", value_parser = latency)]
     p99: Option<u64>,
-    /// The same for 999 in a thousand
+    /// The same for the 99.9th percentile
     #[arg(long = "p99.9", value_name = "DURATION", value_parser = latency)]
     p99_9: Option<u64>,
 }
 
 /// Measure latency against offered load, and find the highest rate that meets a latency target.
 ///
-/// First a closed loop, which tells the capacity. Then an open loop at 10, 30, 50, 70, 80, 90 and 95 % of it, in random order,
-/// and around the knee: arrivals come whatever the storage does, and latency counts from when an operation should have begun.
-/// With a latency target such as --p99 1ms it goes on to the highest rate that meets it, between one that does and one that does not.
-/// Flags say the work as for `fathom run`; --depth and --workers are those of the closed loop.
+/// First a closed loop measures the capacity. Then an open loop offers 10, 30, 50, 70, 80, 90 and 95 % of it, in random order,
+/// and loads around the knee: operations arrive whatever the storage does, and latency counts from their scheduled start. With a
+/// latency target such as --p99 1ms it then narrows down the highest rate that meets it. Flags describe the workload as for
+/// `fathom run`; --depth and --workers are those of the closed loop.
 ///
-/// A file or device of yours is only read, unless --destroy names it.
+/// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directory, file or block device [default: the current directory]

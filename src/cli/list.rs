@@ -53,7 +53,7 @@ pub struct Args {
     /// Read and judge every session again first
     #[arg(long, help_heading = OUTPUT)]
     rebuild: bool,
-    /// Form of the list
+    /// Format of the list
     #[arg(long, default_value = "text", help_heading = OUTPUT, value_parser = formats_of::<Listing>())]
     format: &'static Format,
 }

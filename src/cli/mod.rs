@@ -41,12 +41,12 @@ const FIO: &str = "fio";
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
-/// Every report begins with a verdict that was earned against the kernel's own counters: VALID, SUSPECT or INVALID.
-/// With no command line to remember: `fathom bench` measures the current directory, in about a minute and a half.
+/// Every report begins with a verdict, which is checked against the kernel's own counters: VALID, SUSPECT or INVALID.
+/// To begin, type `fathom bench`: it measures the current directory, in about a minute and a half.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a condition of --fail-if is broken; 2 usage; 3 the machine refused; 4 whether one is broken cannot be told, unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
+    after_help = "Exit codes: 0 measured, and nothing invalidated or relabelled; 1 measured, but a finding invalidates or relabels the main result, or a --fail-if condition failed; 2 usage; 3 the machine refused; 4 a --fail-if condition cannot be decided, unless --inconclusive says what that counts as; 130 interrupted, what was measured is kept."
 )]
 pub struct Cli {
     /// What to do.

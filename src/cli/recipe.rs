@@ -14,7 +14,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::gate::Condition;
 use std::path::PathBuf;
 
-/// Ask of a place what an application asks of it: a job file with its source, and the limit that the source names.
+/// Run the I/O pattern of an application: a job file with its source, and the limit that the source names.
 ///
 /// Without a NAME all recipes are listed. Where the source names a limit, the report begins with PASS, FAIL or INCONCLUSIVE: PASS
 /// where the number is within the limit with 95 % confidence. --explain prints the job file, which is also what to begin

@@ -17,14 +17,15 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file.
 ///
-/// Every flag is also a key of a job file, without its dashes. A job file is a TARGET that says one (fathom's own in TOML, or fio's), or that ends in .toml or .fio; beside it only
-/// --runs, --precision, --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, where it has one phase, --time say something about the workload.
+/// Every flag is also a key of a job file, without its dashes. A job file (fathom's own in TOML, or fio's) is given as a TARGET
+/// and recognised by its content, or by .toml or .fio at its end; with it, only --runs, --precision, --until, --settle,
+/// --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time may describe the workload.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Directories, files or block devices, and at most one job file [default: the current directory]
     #[arg(value_name = "TARGET")]
     targets: Vec<PathBuf>,
-    /// Measure the workloads of an earlier session again beside these, in turns, and compare: its file, its id or a part of that, or
+    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of that, or
     /// `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// The session: its file, its id or a part of that, a tag, `last`, or `last~1` for the one before
     session: String,
-    /// Print the course of every run too, second by second beside the device's
+    /// Also print every run second by second, beside the device's own counts
     #[arg(long, help_heading = OUTPUT)]
     explain: bool,
     #[command(flatten)]

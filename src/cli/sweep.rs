@@ -20,7 +20,7 @@ use model::spec::specs::{OWN_LINES, Spec};
 use model::spec::{LineSpec, Rw};
 use std::path::PathBuf;
 
-/// Find the best setting of a place: block size x depth x workers x engine x cache mode.
+/// Find the best settings for a target: block size x depth x workers x engine x cache mode.
 ///
 /// Every cell of the grid is a real job, with an empty page cache before each run. An adaptive search sees each cell once, shortly, and spends the
 /// rest of its time where the winner is undecided. The winner, the cheapest cell that is as fast, and what cp and dd do are

@@ -69,7 +69,8 @@ fn back_from_last(word: &str) -> Result<Option<u32>, Failure> {
     match word.split_once('~') {
         None if word == "last" => Ok(Some(0)),
         Some(("last", back)) => {
-            back.parse().map(Some).map_err(|_| usage(word, "behind last~ stands a number, such as last~1"))
+            let why = "a number must follow last~; type last~1, or another number";
+            back.parse().map(Some).map_err(|_| usage(word, why))
         }
         _ => Ok(None),
     }

@@ -196,7 +196,7 @@ impl Setup<'_> {
         // Each layer stands before what is below it.
         for (at, layer) in layers.iter().enumerate().rev().filter(|(at, _)| !own(*at)) {
             if writes(rw) {
-                miss(jobs, &layer.name, rw, "what is above is stored on it, so it is only read");
+                miss(jobs, &layer.name, rw, "it stores the layers above, so it is only read");
                 continue;
             }
             let device = PathBuf::from(format!("/dev/{}", layer.name.replace('!', "/")));

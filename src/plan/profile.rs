@@ -70,14 +70,18 @@ pub(super) fn tests(
     let theirs = tests.target.as_ref().is_some_and(|g| g.role != Role::Made);
     let reads_only = theirs && request.destroy.is_empty();
     if reads_only {
-        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
+        origins.fixed(
+            "directions",
+            "reads only",
+            "TARGET exists already; --destroy with its name adds writes",
+        );
     }
     for (read_percent, test) in profile.rows() {
         if reads_only && read_percent < 100 {
             if profile.read_percents.iter().all(|p| *p < 100) {
                 tests.leave_out(
                     test,
-                    "it writes, and TARGET is yours; --destroy with its name allows that".into(),
+                    "it writes, and TARGET exists already; type --destroy with its name to allow that".into(),
                 );
             }
         } else {

@@ -87,7 +87,7 @@ fn beside_a_neighbour_that_stays_nothing_is_measured_again_after_a_third() {
     assert_eq!(by(&report, 0, "foreign_io"), [(0, true), (1, false), (2, false)]);
     assert_eq!(by(&report, 4, "foreign_io"), [(0, true)]);
     assert_eq!(report.must_say("D27", "finding")["severity"], "biased");
-    assert!(note(&report, "this machine is not quiet") && report.verdict() != "VALID");
+    assert!(note(&report, "this machine is not idle") && report.verdict() != "VALID");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn what_five_runs_cannot_tell_is_settled_by_as_many_as_they_ask_for() {
         report["gates"]
     );
     let notes = report["notes"].to_string();
-    assert!(notes.contains("settle: 5 runs could not tell"), "{notes}");
+    assert!(notes.contains("settle: 5 runs could not decide"), "{notes}");
     assert_eq!(stage.sessions().len(), 2, "it is one session");
     assert_eq!(stage.fathom("show last --format json", nothing()).report().0, report);
     // What the first runs tell asks for no more, and what no run tells neither.

@@ -80,7 +80,7 @@ fn a_load_curve_shows_the_loads_that_matter_most_and_all_where_asked() {
     assert!(points.len() > 12, "{}", points.len());
     let text = say(&stage, "show last").stdout;
     let first = text.lines().next().unwrap();
-    assert!(first.starts_with("MET  Highest load with p99 within 500 us: "), "{text}");
+    assert!(first.starts_with("MET  Highest load that meets p99 within 500 us: "), "{text}");
     let rows = |text: &str| {
         let behind = text.lines().skip_while(|line| !line.starts_with("---"));
         behind.skip(1).take_while(|line| line.contains(" %")).count()

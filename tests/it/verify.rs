@@ -230,7 +230,10 @@ fn a_write_in_flight_may_be_torn_and_a_stable_one_may_not() {
     written.put(flying.offset, &half(flying.begun.unwrap(), 64));
     let out = written.check(&stage, "");
     verified(&out);
-    let note = format!("in flight and which nobody promised whole: 1, at offsets {}.", flying.offset);
+    let note = format!(
+        "in flight after the last known sync, which is allowed to be incomplete: 1, at offsets {}.",
+        flying.offset
+    );
     assert!(crate::in_use::unwrapped(&out.stdout).contains(&note), "{}", out.stdout);
     // The half of a write before the last stable one was never promised either, and is damage.
     written.put(flying.offset, &half(flying.synced - 1, 64));

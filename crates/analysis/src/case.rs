@@ -451,5 +451,5 @@ fn load_name(record: &Record, iops: u64) -> String {
 
 /// The reason where a job has no complete run.
 pub(crate) fn no_run() -> String {
-    "no run of it ended in order".into()
+    "none of its runs completed".into()
 }

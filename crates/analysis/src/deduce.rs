@@ -120,16 +120,16 @@ fn scaled(alone: &Row, queued: &Row) -> Option<Deduction> {
     let ratio = queued.rates.iops / alone.rates.iops;
     let surely = Ratio::of(&queued.runs, &alone.runs)?;
     let meaning = match surely {
-        r if r.is_below(1.0 / DIFFERENT) => " A queue costs more here than it gains.",
+        r if r.is_below(1.0 / DIFFERENT) => " Queueing costs more than it gains here.",
         r if r.is_one(DIFFERENT) => " 1.0 means no queueing: the operations are done one after another.",
-        r if r.is_above(depth / 2.0) => " The operations are done side by side.",
+        r if r.is_above(depth / 2.0) => " Operations are carried out in parallel.",
         r if r.is_above(1.0) => "",
         _ => " The runs vary too much to say whether a queue gains anything.",
     };
     Some(deduction(
         "scaling with depth",
         format!(
-            "{}: {} IOPS with {depth:.0} in flight against {} alone, {ratio:.1} times as many.{meaning}",
+            "{}: {} IOPS with {depth:.0} in flight against {} with one, {ratio:.1} times as many.{meaning}",
             queued.words(),
             show_rate(queued.rates.iops),
             show_rate(alone.rates.iops)
@@ -156,11 +156,12 @@ fn write_cache(rows: &[Row]) -> Option<Deduction> {
             "are {ratio:.1} times as fast as reads: a write cache acknowledges them before they are on the medium"
         )
     } else if surely.is_below(1.0 / DIFFERENT) {
-        format!("are {:.1} times slower than reads: no write cache hides what writing costs", 1.0 / ratio)
+        format!("take {:.1} times as long as reads: no write cache hides the cost of writing", 1.0 / ratio)
     } else if surely.is_one(DIFFERENT) {
         "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
     } else {
-        "cannot be told from reads by these runs, so whether a write cache helps them is not known".to_owned()
+        "cannot be distinguished from reads in these runs, so whether a write cache helps them is not known"
+            .to_owned()
     };
     Some(deduction(
         "write cache",
@@ -180,7 +181,7 @@ fn throughput(rows: &[Row]) -> Option<Deduction> {
     let rate = top.rates.mb_per_s;
     Some(deduction(
         "throughput ceiling",
-        format!("The most that was moved: {} MB/s ({}).", show_rate(rate), top.name),
+        format!("Highest throughput measured: {} MB/s ({}).", show_rate(rate), top.name),
         evidence([("mb_per_s", rate)]),
     ))
 }
@@ -191,7 +192,7 @@ fn processing(rows: &[Row]) -> Option<Deduction> {
     let iops = top.rates.iops;
     Some(deduction(
         "highest IOPS",
-        format!("The most operations that were processed: {} IOPS ({}).", show_rate(iops), top.name),
+        format!("Highest rate measured: {} IOPS ({}).", show_rate(iops), top.name),
         evidence([("iops", iops)]),
     ))
 }
@@ -309,9 +310,13 @@ fn what_the_runs_do_not_carry_is_not_said() {
         let window = &mut run.end.as_mut().unwrap().streams[0].window_ns;
         *window = *window * (2 + 3 * u64::from(run.start.repeat)) / 8;
     }
-    assert!(said(&record).contains("cannot be told from reads"), "{}", said(&record));
+    assert!(said(&record).contains("cannot be distinguished from reads"), "{}", said(&record));
     record.runs.retain(|r| r.start.repeat < 2);
-    assert!(said(&record).contains("cannot be told from reads"), "two runs say nothing: {}", said(&record));
+    assert!(
+        said(&record).contains("cannot be distinguished from reads"),
+        "two runs say nothing: {}",
+        said(&record)
+    );
 }
 
 #[test]

@@ -372,7 +372,7 @@ fn of_storage(result: &str, acting: &[Finding], (word, sentence): Word) -> Word 
         Some(f) => (
             AnswerWord::Inconclusive,
             format!(
-                "{} It is no pass of the storage, since {} {} was found; --accept {} takes it as one.",
+                "{} It does not count as PASS, because {} {} was found; type --accept {} to count it.",
                 sentence, f.id, f.name, f.id
             ),
         ),
@@ -455,7 +455,7 @@ pub(crate) fn answer(gates: &[Gate]) -> Option<Answer> {
     let more = told.len().saturating_sub(NAMED);
     let mut sentence = told.iter().take(NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
-        sentence += &format!(" So it is with {more} more.");
+        sentence += &format!(" The same is true of {more} more.");
     }
     Some(Answer { word, sentence })
 }

@@ -43,7 +43,7 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     let known = from_findings(answered).or_else(|| from_machine(case));
     // Shares of one short run are no ground; what is set or seen as a fact is.
     if known.is_none() && case.record.header.plan.quick_ns.is_some() {
-        let why = "What limited it cannot be told from one short run: leave --quick out.";
+        let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
     known.unwrap_or_else(|| waiting(case).unwrap_or_else(|why| unknown(&why)))
@@ -165,11 +165,10 @@ fn waiting(case: &Case) -> Known<Limiter> {
         ("requests_per_operation", per_op),
     ]);
     numbers.extend(busiest_worker(case).map(|c| ("busiest_worker_cpu_share".to_owned(), c)));
-    let times =
-        format!("{} of the {} that an operation took", show_ns(inside * latency_ns), show_ns(latency_ns));
+    let times = format!("{} of {} per operation", show_ns(inside * latency_ns), show_ns(latency_ns));
     if computed > inside {
         let sentence = format!(
-            "The busiest worker was on a CPU {} of its time; the page cache had the device work meanwhile.",
+            "The busiest worker used a CPU {} of its time; meanwhile the page cache kept the device busy.",
             show_share(computed)
         );
         return Ok(limiter_of("CPU", sentence, numbers));
@@ -188,21 +187,21 @@ fn waiting(case: &Case) -> Known<Limiter> {
         );
         return Ok(limiter_of("device, split operations", sentence, numbers));
     }
-    let sentence = format!("{} of the waiting was inside the device ({times}).", show_share(inside));
+    let sentence = format!("{} of the latency was spent in the device ({times}).", show_share(inside));
     Ok(limiter_of("device", sentence, numbers))
 }
 
 /// Where it is when most of it is not inside the device.
 fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
-    let only = format!("Only {} of the waiting was inside the device ({times})", show_share(inside));
+    let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if syncs(case) {
         let sentence =
-            format!("{only}; the rest was in the file system and its journal, which a sync waits for.");
+            format!("{only}; the rest was spent in the file system and its journal, which a sync waits for.");
         return Ok(limiter_of("file system", sentence, numbers));
     }
     if !case.stream.cache.is_direct() {
         return Err(format!(
-            "the page cache reads ahead and writes behind, and only {times} was inside the device"
+            "the page cache reads ahead and writes behind, and only {times} was spent in the device"
         ));
     }
     if per_op < 1.0 / ONE_TO_ONE {
@@ -217,9 +216,12 @@ fn above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Eviden
     let (name, words) = if ready >= cpu.max(rest) {
         ("run queue", format!("the workers waited {} of their time for a CPU", show_share(ready)))
     } else if cpu >= rest {
-        ("CPU", format!("the busiest worker was on a CPU {} of its time", show_share(cpu)))
+        ("CPU", format!("the busiest worker used a CPU {} of its time", show_share(cpu)))
     } else {
-        ("above the device", "the rest was above it: the kernel, a limit, or a queue".to_owned())
+        (
+            "above the device",
+            "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
+        )
     };
     Ok(limiter_of(name, format!("{only}; {words}."), numbers))
 }
@@ -246,7 +248,7 @@ fn limiter_of(name: &str, sentence: String, evidence: Evidence) -> Limiter {
 }
 
 fn unknown(why: &str) -> Limiter {
-    limiter_of("unknown", format!("What limited this is not known: {why}."), evidence([]))
+    limiter_of("unknown", format!("The limiting factor is not known: {why}."), evidence([]))
 }
 
 #[cfg(test)]

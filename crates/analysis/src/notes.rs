@@ -96,17 +96,17 @@ fn disturbed(record: &Record) -> Vec<String> {
     }
     let again = runs(&|a| a.attempt > 0);
     let mut out = vec![match again {
-        0 => format!("others disturbed {hit} of {all} runs; none was measured again"),
+        0 => format!("other load disturbed {hit} of {all} runs; none was repeated"),
         _ => format!(
-            "others disturbed {hit} of {all} runs; {again} {} measured again, and figures hold one attempt of each (--explain names \
-             the others)",
+            "other load disturbed {hit} of {all} runs; {again} {} repeated, and the results use one \
+             attempt of each (--explain lists the others)",
             if again == 1 { "was" } else { "were" }
         ),
     }];
     if is_the_rule(&tried, 0) {
         out.push(
-            "this machine is not quiet: others disturb a third of all runs or more, and from there on none is measured again. Stop \
-             what else works here (iotop -o, top), or measure at another time"
+            "this machine is not idle: other load disturbs a third of all runs or more, so from there on \
+             none is repeated. Stop the other load (see iotop -o, top), or measure at another time"
                 .into(),
         );
     }

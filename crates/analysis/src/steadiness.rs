@@ -240,7 +240,7 @@ impl Observed {
         }
         if self.within.exceed() {
             let words = format!(
-                "{} the rate {}: surely more than {}.",
+                "{} the rate {}: by more than {} (95 % confidence).",
                 self.within_what(),
                 self.how(),
                 show_share(self.limit())
@@ -250,7 +250,7 @@ impl Observed {
         let (count, limit) = (self.rates.len(), DRIFT_TO.at(self.seconds));
         if let Some(over) = self.over_runs.filter(|d| d.exceeds(limit)) {
             let words = format!(
-                "From the first of {count} runs to the last the rate {}: surely more than {}.",
+                "From the first of {count} runs to the last the rate {}: by more than {} (95 % confidence).",
                 in_words(&over),
                 show_share(limit)
             );
@@ -307,7 +307,7 @@ impl Observed {
     /// What is missing to a proof, and what it would take.
     fn proof(&self) -> Result<String, String> {
         let runs = self.rates.len();
-        self.courses.as_ref().map_err(|why| format!("Not shown: {why}."))?;
+        self.courses.as_ref().map_err(|why| format!("Not established: {why}."))?;
         if self.seconds < STEADY_FROM_S {
             return Err(format!(
                 "{} of measuring: judging steadiness needs at least one minute of data (--time {}).",
@@ -318,19 +318,19 @@ impl Observed {
         let within = self.within.mean().ok_or_else(|| self.too_alike())?;
         if !within.is_within(STEADY_TO) {
             return Err(format!(
-                "{} the rate {}: a drift beyond {} can be neither seen nor excluded{}.",
+                "{} the rate {}: a drift of more than {} can be neither shown nor ruled out{}.",
                 self.within_what(),
                 in_words(&within),
                 show_share(STEADY_TO),
                 longer(&within).map_or_else(String::new, |by| format!(
-                    "; runs of about {} would tell",
+                    "; runs of about {} would settle it",
                     time(by * self.of_one_s())
                 ))
             ));
         }
         let steady = format!("{} the rate {}", self.within_what(), in_words(&within));
         if runs == 1 {
-            return Ok(format!("{steady}: surely less than {}.", show_share(STEADY_TO)));
+            return Ok(format!("{steady}: by less than {} (95 % confidence).", show_share(STEADY_TO)));
         }
         let Some(over) = self.over_runs else {
             return Err(format!(
@@ -339,17 +339,19 @@ impl Observed {
         };
         if !over.is_within(STEADY_TO) {
             return Err(format!(
-                "{steady}; from the first of {runs} runs to the last it {}, and a drift beyond {} can be neither seen nor excluded{}.",
+                "{steady}; from the first of {runs} runs to the last it {}, and a drift of more than {} \
+                 can be neither shown nor ruled out{}.",
                 in_words(&over),
                 show_share(STEADY_TO),
                 longer(&over).map_or_else(String::new, |by| format!(
-                    "; about {:.0} runs would tell",
+                    "; about {:.0} runs would settle it",
                     (by * runs as f64).ceil()
                 ))
             ));
         }
         Ok(format!(
-            "{steady}, and from the first of {runs} runs to the last it {}: surely less than {}.",
+            "{steady}, and from the first of {runs} runs to the last it {}: by less than {} (95 % \
+             confidence).",
             in_words(&over),
             show_share(STEADY_TO)
         ))

@@ -106,14 +106,14 @@ pub(crate) fn counts(quoted: &[&Measured]) -> Counts {
     Counts { sentence: (quoted.len() > 1).then(|| counted(&counts, quoted)), ..counts }
 }
 
-/// `5 of 8 results hold, 3 are suspect (a, b, c)`.
+/// `5 of 8 results are valid, 3 are suspect (a, b, c)`.
 fn counted(counts: &Counts, quoted: &[&Measured]) -> String {
     let all = show_count(quoted.len() as f64);
     let hold = match counts.valid {
-        valid if valid == quoted.len() => return format!("all {all} results hold"),
-        0 => format!("none of {all} results holds"),
-        1 => format!("1 of {all} results holds"),
-        valid => format!("{} of {all} results hold", show_count(valid as f64)),
+        valid if valid == quoted.len() => return format!("all {all} results are valid"),
+        0 => format!("none of {all} results is valid"),
+        1 => format!("1 of {all} results is valid"),
+        valid => format!("{} of {all} results are valid", show_count(valid as f64)),
     };
     let part = |verdict: Verdict, one: &str, several: &str| {
         let names: Vec<&str> =
@@ -251,7 +251,7 @@ fn a_chain_that_ends_in_the_unknown_is_never_valid() {
 #[test]
 fn no_run_and_no_operation_are_invalid_with_a_reason() {
     for (fixture, words) in [
-        (Fixture { runs: 0, ..Fixture::honest() }, "no run"),
+        (Fixture { runs: 0, ..Fixture::honest() }, "none of its runs"),
         (Fixture { ops: 0, ..Fixture::honest() }, "no operation"),
     ] {
         let report = judged(&fixture, &[]);
@@ -284,8 +284,8 @@ fn of_many_others_few_are_named_and_of_one_there_is_no_number() {
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
     let said = counts(&[&first, &other]);
     assert_eq!((said.valid, said.suspect, said.invalid), (1, 1, 0));
-    assert_eq!(said.sentence.as_deref(), Some("1 of 2 results holds, 1 is suspect (other)"));
-    assert_eq!(counts(&[&first, &first]).sentence.as_deref(), Some("all 2 results hold"));
+    assert_eq!(said.sentence.as_deref(), Some("1 of 2 results is valid, 1 is suspect (other)"));
+    assert_eq!(counts(&[&first, &first]).sentence.as_deref(), Some("all 2 results are valid"));
     assert_eq!(counts(&[&other]).sentence, None);
     // The worst is told, the headline first where it is as bad.
     assert_eq!(

@@ -40,11 +40,11 @@ impl Cost {
         let mut parts = Vec::new();
         if self.time_ns > 0 {
             let more =
-                if self.again { " (more where others disturb runs, which are measured again)" } else { "" };
+                if self.again { " (more if other load disturbs runs, which are then repeated)" } else { "" };
             parts.push(format!("{word} {}{more}", minutes(self.time_ns)));
         }
         if self.counted {
-            parts.push("as long as the work takes that ends by its operations or bytes".into());
+            parts.push("as long as the workloads limited by operations or bytes take".into());
         }
         if self.made_bytes > 0 {
             parts.push(format!("up to {} before that to write test files", minutes(self.making_ns)));
@@ -55,7 +55,7 @@ impl Cost {
         if parts.is_empty() { "no time".into() } else { parts.join(", and ") }
     }
 
-    /// `1 GiB of test files, then as much as the target takes in 35.0 s`.
+    /// `1 GiB of test files, then as much as the target can write in 35.0 s`.
     fn writes(&self) -> String {
         let mut parts = Vec::new();
         if self.made_bytes > 0 {
@@ -70,7 +70,7 @@ impl Cost {
         }
         if self.unbounded_ns > 0 {
             let at_most = if self.at_most { "at most " } else { "" };
-            parts.push(format!("as much as the target takes in {at_most}{}", time(self.unbounded_ns)));
+            parts.push(format!("as much as the target can write in {at_most}{}", time(self.unbounded_ns)));
         }
         if parts.is_empty() { "nothing".into() } else { parts.join(", then ") }
     }
@@ -96,19 +96,21 @@ fn what_is_not_done_is_not_said() {
     };
     assert_eq!(
         bench.sentence(),
-        "It takes about 75 s (more where others disturb runs, which are measured again), and up to 15 s before that to write test \
-         files. It writes at most 1 GiB of test files, then as much as the target takes in 35 s."
+        "It takes about 75 s (more if other load disturbs runs, which are then repeated), and up to 15 s \
+         before that to write test files. It writes at most 1 GiB of test files, then as much as the \
+         target can write in 35 s."
     );
     let counted = Cost { counted: true, bounded_bytes: 3 << 20, filled_bytes: 2 << 30, ..Cost::default() };
     assert_eq!(
         counted.sentence(),
-        "It takes as long as the work takes that ends by its operations or bytes, and as long as preconditioning takes to write \
-         its bytes. It writes 2 GiB to precondition, then at most 3 MiB in limited runs."
+        "It takes as long as the workloads limited by operations or bytes take, and as long as \
+         preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
+         limited runs."
     );
     let searched =
         Cost { time_ns: 300_000_000_000, at_most: true, unbounded_ns: 5_000_000_000, ..Cost::default() };
     assert_eq!(
         searched.sentence(),
-        "It takes at most 5 min. It writes as much as the target takes in at most 5.00 s."
+        "It takes at most 5 min. It writes as much as the target can write in at most 5.00 s."
     );
 }

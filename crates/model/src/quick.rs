@@ -25,11 +25,11 @@ impl Quick {
         let missing = if self.not_measured.is_empty() {
             String::new()
         } else {
-            format!(" Not measured, since the time was over: {}.", self.not_measured.join(", "))
+            format!(" Not measured because time ran out: {}.", self.not_measured.join(", "))
         };
         format!(
-            "One run of {} for each row: no interval, and nothing that needs one is said. `fathom bench` without --quick measures \
-             for that.{missing}",
+            "One run of {} per row, so there are no confidence intervals and no conclusions that need \
+             them; type `fathom bench` without --quick for those.{missing}",
             show_ns(self.run_ns as f64)
         )
     }
@@ -38,8 +38,8 @@ impl Quick {
 #[test]
 fn what_was_left_out_is_named() {
     let quick = Quick { run_ns: 500_000_000, not_measured: Vec::new() };
-    assert!(quick.sentence().starts_with("One run of 500 ms for each row: no interval"));
+    assert!(quick.sentence().starts_with("One run of 500 ms per row, so there are no confidence intervals"));
     assert!(!quick.sentence().contains("Not measured"));
     let short = Quick { not_measured: vec!["a".into(), "b".into()], ..quick };
-    assert!(short.sentence().ends_with("Not measured, since the time was over: a, b."));
+    assert!(short.sentence().ends_with("Not measured because time ran out: a, b."));
 }

@@ -65,7 +65,7 @@ impl Page {
         }
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
-            let said = format!("No room for: {left_out}; --format json has them.");
+            let said = format!("Columns that do not fit: {left_out}; --format json has them.");
             self.prose("", "  ", &said);
         }
     }

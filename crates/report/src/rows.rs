@@ -10,9 +10,9 @@ use model::units::{show_change, show_share};
 const HEADINGS: [&str; 8] = ["number", "A", "B", "change", "95 % interval", "visible", "runs", "answer"];
 
 /// What stands below the table.
-pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a typical run; \
-                                 visible: the smallest difference usually detected; runs: about so many on each \
-                                 side would settle it.";
+pub(crate) const LEGEND: &str = "A and B are geometric means over runs, a percentile being that of a \
+                                 typical run; visible: the smallest difference usually detected; runs: \
+                                 about how many on each side would settle it.";
 
 /// The gate as it is answered first; `None` where a side is of other work and none failed, so that there is nothing to pass or fail.
 pub(crate) fn asked(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {

@@ -45,7 +45,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
     }
     if read.newer > 0 {
         notes.push(format!(
-            "blocks that hold the write after the last known sync, which may be there and may be lost: {}",
+            "blocks that hold a write from after the last known sync, which is allowed and not guaranteed: {}",
             count(read.newer)
         ));
     }
@@ -53,8 +53,8 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
         let more = if read.partials > places.len() as u64 { " and more" } else { "" };
         notes.push(format!(
-            "blocks torn between what was stable and the write after the last known sync, which was in flight and which \
-             nobody promised whole: {}, at offsets {}{more}",
+            "blocks torn between the stable data and a write that was in flight after the last known sync, \
+             which is allowed to be incomplete: {}, at offsets {}{more}",
             count(read.partials),
             places.join(" ")
         ));

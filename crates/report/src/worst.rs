@@ -56,7 +56,7 @@ pub(crate) fn first_of(findings: Vec<Finding>) -> Vec<Finding> {
     all
 }
 
-/// `1 more finding, 12 notes, 3 not checked, 66 held`; `None` where the findings that are told are all there is to tell.
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`; `None` where the findings that are told are all there is to tell.
 pub(crate) fn rest(report: &Report) -> Option<String> {
     rest_of(&told(report))
 }
@@ -75,7 +75,7 @@ pub(crate) fn rest_of(findings: &[Finding]) -> Option<String> {
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
         (unchecked.len(), "not checked"),
-        (held.len(), "held"),
+        (held.len(), "passed"),
     ];
     let parts =
         parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));

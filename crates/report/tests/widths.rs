@@ -201,8 +201,8 @@ fn what_has_no_room_is_named_and_there_with_more() -> Tried {
         Ok(String::from_utf8(TEXT.bytes(&report, Style { width, ..Style::default() })?)?)
     };
     let (narrow, wide) = (at(60)?, at(200)?);
-    assert!(narrow.contains("No room for: ") && !narrow.contains("31.7"), "{narrow}");
-    assert!(!wide.contains("No room for") && wide.contains("31.7"), "{wide}");
+    assert!(narrow.contains("Columns that do not fit: ") && !narrow.contains("31.7"), "{narrow}");
+    assert!(!wide.contains("Columns that do not fit") && wide.contains("31.7"), "{wide}");
     assert!(at(40)?.contains("\n    verdict  valid\n"), "one value a line:\n{}", at(40)?);
     Ok(())
 }

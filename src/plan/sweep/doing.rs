@@ -42,7 +42,11 @@ pub(super) fn works(
             )));
         }
         all.retain(|doing| !doing.writes());
-        origins.fixed("directions", "reads only", "TARGET is yours; --destroy with its name adds writes");
+        origins.fixed(
+            "directions",
+            "reads only",
+            "TARGET exists already; --destroy with its name adds writes",
+        );
     }
     idle(request, "random", all.iter().any(Doing::is_random), "--rw randread")?;
     for key in ["compress", "dedup"] {

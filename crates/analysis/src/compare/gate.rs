@@ -76,7 +76,8 @@ fn settled(runs_needed: Option<u32>, runs: Runs) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
         Runs::Apart => {
-            "; what measured B measures as many of both in turns with --against A, --fail-if-slower and --settle"
+            "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
+             measures that many of both"
         }
         Runs::InTurns => "; --settle measures them",
         Runs::Settling => "; --max-runs allows them",

@@ -68,7 +68,7 @@ fn interval(metric: &Metric) -> String {
 /// What could have been seen, and what would settle it.
 fn settled(metric: &Metric) -> String {
     let seen = metric.could_have_seen.map_or_else(String::new, |share| {
-        format!(" A difference of {} would mostly have been seen.", show_share(share))
+        format!(" A difference of {} would usually have been detected.", show_share(share))
     });
     let runs = match metric.runs_needed {
         Some(runs) => format!(" About {runs} runs on each side would settle it."),

@@ -38,13 +38,13 @@ fn short_runs_are_unproven_and_say_what_it_takes() {
         assert!(s.snia.is_some_and(|s| s.met), "the rule of the SNIA is not mixed with ours");
     }
     let none = of(Err("the run is too short for that".into()), vec![9.0], 0.1);
-    assert_eq!(none.sentence, "Not shown: the run is too short for that.");
+    assert_eq!(none.sentence, "Not established: the run is too short for that.");
 }
 
 #[test]
 fn noise_and_waves_say_how_much_longer() {
     let noisy = said(1, 120.0, 0.10, |_, _| 1.0);
-    assert!(noisy.sentence.contains("neither seen nor excluded; runs of about"), "{}", noisy.sentence);
+    assert!(noisy.sentence.contains("neither shown nor ruled out; runs of about"), "{}", noisy.sentence);
     let waves = said(1, 120.0, 0.01, |_, t| 1.0 + 0.3 * (t * 12.0).sin());
     assert!(
         waves.sentence.contains("goes in waves") && waves.sentence.contains("(--time "),
@@ -66,7 +66,7 @@ fn what_goes_from_run_to_run_counts_too() {
     assert!(two.state == State::Unproven && two.sentence.contains("takes 3 runs"), "{}", two.sentence);
     let uneven = said(5, 60.0, 0.01, |run, _| [1.0, 0.8, 1.2, 0.9, 1.1][run]);
     assert!(
-        uneven.state == State::Unproven && uneven.sentence.contains("neither seen"),
+        uneven.state == State::Unproven && uneven.sentence.contains("neither shown"),
         "{}",
         uneven.sentence
     );

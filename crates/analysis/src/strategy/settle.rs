@@ -36,7 +36,8 @@ pub(super) fn note(plan: &Plan, measured: u32) -> Option<String> {
     let first = plan.runs;
     (measured > first).then(|| {
         format!(
-            "settle: {first} runs could not tell, and {measured} in all were measured, as many as these asked for; of both times together 95 % confidence holds"
+            "settle: {first} runs could not decide, so {measured} were measured in all, as many as the \
+             first ones called for; the 95 % confidence covers both rounds"
         )
     })
 }
@@ -80,5 +81,8 @@ fn what_is_left_holds_what_may_be_asked_for() {
 fn a_note_says_that_it_was_asked_twice() {
     let plan = Fixture::honest().record().header.plan;
     assert_eq!(note(&plan, plan.runs), None);
-    assert!(note(&plan, 23).is_some_and(|words| words.contains("5 runs could not tell, and 23 in all")));
+    assert!(
+        note(&plan, 23)
+            .is_some_and(|words| words.contains("5 runs could not decide, so 23 were measured in all"))
+    );
 }

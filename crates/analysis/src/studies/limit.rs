@@ -183,7 +183,7 @@ fn latency_at(point: &LoadPoint, rank: &str) -> String {
 fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
-        format!("{} a second ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
+        format!("{} operations/s ({})", show_count(p.offered_iops as f64), latency_at(p, &found.percentile))
     };
     let [met, missed] = [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| at(curve, iops)));
     let between = unsettled(curve, found);
@@ -193,37 +193,38 @@ fn of_latency_target(curve: &LoadCurve, found: &MetLoad) -> String {
         } else {
             "a longer --time or more --runs"
         };
-        format!("at {} it cannot be told; {cure} would", load(p))
+        format!("at {} it cannot be told; use {cure}", load(p))
     };
     let open = between.map_or_else(String::new, |p| format!(" In between, {}.", settle(p)));
     match (met, missed, between) {
         (Some(met), Some(missed), _) => {
-            format!("Highest load with {target}: {}; {} misses it.{open}", load(met), load(missed))
+            format!("Highest load that meets {target}: {}; {} misses it.{open}", load(met), load(missed))
         }
         (Some(met), None, Some(next)) => {
-            format!("{target} holds at {} and below; {}.", load(met), settle(next))
+            format!("{target} is met at {} and below; {}.", load(met), settle(next))
         }
         (Some(met), None, None) => {
-            format!("{target} holds at {}, the highest load that was offered.", load(met))
+            format!("{target} is met at {}, the highest load that was offered.", load(met))
         }
         (None, Some(missed), None) => {
-            format!("No load that was offered has {target}; {} misses it.", load(missed))
+            format!("No offered load meets {target}; {} misses it.", load(missed))
         }
         (None, Some(missed), Some(next)) => format!(
-            "Whether any load has {target} cannot be told: {} misses it, and {}.",
+            "Whether any load meets {target} cannot be told: {} misses it, and {}.",
             load(missed),
             settle(next)
         ),
         (None, None, Some(next)) => {
-            format!("Whether any load has {target} cannot be told: {}.", settle(next))
+            format!("Whether any load meets {target} cannot be told: {}.", settle(next))
         }
         (None, None, None) if curve.points.is_empty() => {
             format!(
-                "Whether any load has {target} cannot be told: none was offered; measure again, to the end."
+                "Whether any load meets {target} cannot be told: none was offered; measure again, to the end."
             )
         }
         (None, None, None) => format!(
-            "Whether any load has {target} cannot be told: findings void all of them, and say what to change."
+            "Whether any load meets {target} cannot be told: findings void all of them; see there what to \
+             change."
         ),
     }
 }
@@ -260,7 +261,7 @@ fn of_latency(quoted: Option<&LoadPoint>, rank: &str) -> String {
         return format!("p{rank} at {} of the capacity was not measured.", show_share(QUOTED));
     };
     let load = show_count(point.offered_iops as f64);
-    format!("At {} of the capacity ({load} a second): {}.", show_share(QUOTED), latency_at(point, rank))
+    format!("At {} of the capacity ({load} operations/s): {}.", show_share(QUOTED), latency_at(point, rank))
 }
 
 /// The number that would be quoted: the highest rate that meets the latency target, or else a latency with its load.
@@ -355,7 +356,7 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
     assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
     assert!((load.points[2].share.unwrap() - 0.7).abs() < 1e-9 && load.points[2].device_depth.is_some());
     assert!(
-        load.sentence.contains("7,000 a second (p99 ") && load.sentence.contains("9,000"),
+        load.sentence.contains("7,000 operations/s (p99 ") && load.sentence.contains("9,000"),
         "{}",
         load.sentence
     );
@@ -441,7 +442,7 @@ fn without_a_target_a_latency_is_quoted_with_its_load() {
 fn a_target_that_nothing_meets_has_no_number_and_says_why() {
     let report = judged(&loads(&[(2_000, 3_000_000), (5_000, 4_000_000)]));
     assert_eq!((report.verdict, report.headline.value, exit_code(&report)), (Verdict::Invalid, None, 1));
-    assert!(report.verdict_reason.contains("No load") && report.verdict_reason.contains("2,000"));
+    assert!(report.verdict_reason.contains("No offered load") && report.verdict_reason.contains("2,000"));
     let unsaid = judged(&loads(&[(20, 300_000), (50, 400_000)]));
     assert_eq!((unsaid.verdict, unsaid.headline.value), (Verdict::Invalid, None), "met by luck, perhaps");
     assert!(unsaid.verdict_reason.contains("--time"), "{}", unsaid.verdict_reason);

@@ -161,10 +161,10 @@ fn phases_may_say_when_they_begin() {
 fn every_mistake_has_its_place_and_its_cure() {
     let rw = "rw = \"randread\"\n";
     for (text, place, words) in [
-        ("", "1:1", ["says nothing", "rw = \"randread\""].as_slice()),
-        ("# only a comment\n", "1:1", &["says nothing"]),
-        ("seed = 1\n", "1:1", &["about a stream"]),
-        ("[[phase]]\n", "1:1", &["about a stream"]),
+        ("", "1:1", ["defines no workload", "rw = \"randread\""].as_slice()),
+        ("# only a comment\n", "1:1", &["defines no workload"]),
+        ("seed = 1\n", "1:1", &["no stream is defined"]),
+        ("[[phase]]\n", "1:1", &["no stream is defined"]),
         ("phase = []\n", "1:9", &["no phase"]),
         ("phase = 3\n", "1:9", &["[[phase]]", "a number"]),
         ("stream = [1]\n", "1:11", &["[[stream]]"]),

@@ -55,7 +55,7 @@ pub(super) fn read(
 ) -> Result<JobSpec, Vec<Mark>> {
     let start = 0..file.find('\n').unwrap_or(file.len());
     if table.is_empty() {
-        return Err(vec![Mark::new(start, "the file says nothing; type at least rw = \"randread\"")]);
+        return Err(vec![Mark::new(start, "the file defines no workload; type at least rw = \"randread\"")]);
     }
     let mut reader = Reader::default();
     let parts = reader.parts(table, start);
@@ -153,7 +153,7 @@ impl Reader {
         if !said && self.marks.is_empty() {
             self.marks.push(Mark::new(
                 level.head.clone(),
-                "nothing is said about a stream here; type at least rw = \"randread\"",
+                "no stream is defined here; type at least rw = \"randread\"",
             ));
         }
     }

@@ -148,7 +148,7 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "rw",
         value: "WORDS",
-        about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is yours]",
+        about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
         set: |a, t, _| put(&mut a.rw, list(t, parsers::rw)),
         words: |a| joined(&a.rw, |rw| rw.word().into()),
         scale: None,

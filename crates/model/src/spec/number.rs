@@ -156,7 +156,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let said = text.trim();
     words.iter().find(|(word, _)| *word == said).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("{} is not known here; type {}", shown(text), any_of(&known))
+        format!("{} is not a valid value; type {}", shown(text), any_of(&known))
     })
 }
 

@@ -38,7 +38,8 @@ pub fn random(text: &str) -> Result<Order, String> {
         .map(Order::Normal),
         "zones" => zones(value).map(Order::Zones),
         _ => Err(format!(
-            "{} is not known here; type uniform, once, mixed:30, zipf:1.1, pareto:0.2, normal:10 or zones:60/10,40/90",
+            "{} is not a valid value; type uniform, once, mixed:30, zipf:1.1, pareto:0.2, normal:10 or \
+             zones:60/10,40/90",
             shown(text)
         )),
     }
@@ -117,9 +118,10 @@ pub fn start(text: &str) -> Result<Start, String> {
         "interlocked" => Ok(Start::Interlocked),
         other => match other.strip_prefix("every:") {
             Some(distance) => size(distance, 1, u64::MAX).map(Start::Every),
-            None => {
-                Err(format!("{} is not known here; type spread, same, interlocked or every:1m", shown(text)))
-            }
+            None => Err(format!(
+                "{} is not a valid value; type spread, same, interlocked or every:1m",
+                shown(text)
+            )),
         },
     }
 }

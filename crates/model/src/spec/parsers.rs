@@ -179,7 +179,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
         other => {
             let Some(weights) = other.strip_prefix("weighted:") else {
                 let known = any_of(&["each", "round-robin", "random", "weighted:3,1"]);
-                return Err(format!("{} is not known here; type {known}", shown(text)));
+                return Err(format!("{} is not a valid value; type {known}", shown(text)));
             };
             let weights: Vec<u32> = weights
                 .split(',')

@@ -53,7 +53,7 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail::new(
         Severity::Void,
         format!(
-            "{} of this file {}: the kernel answered with zeros without asking the disk.",
+            "{} of this file {}: the kernel returned zeros without reading the disk.",
             show_share(hollow),
             if at_start { "was never written" } else { "became a hole while it was read" }
         ),

@@ -106,7 +106,7 @@ fn found(case: &Case, sentence: &str, numbers: Evidence) -> Answer {
     };
     Answer::Finding(Detail {
         severity,
-        sentence: format!("{sentence} What was synced can be lost with the power."),
+        sentence: format!("{sentence} Synced data can be lost in a power failure."),
         cure: None,
         evidence: numbers,
         renames,

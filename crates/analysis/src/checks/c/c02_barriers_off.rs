@@ -87,7 +87,7 @@ fn found(case: &Case, what: &str) -> Answer {
     };
     Answer::Finding(Detail {
         severity,
-        sentence: format!("Syncs are skipped here: {what}. What was synced can be lost with the power."),
+        sentence: format!("Syncs are skipped here: {what}. Synced data can be lost in a power failure."),
         cure: None,
         evidence: evidence([]),
         renames,

@@ -77,8 +77,8 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::Finding(Detail::new(
         Severity::Note,
         format!(
-            "The writes were acknowledged and may have been in the drive's volatile cache when the clock stopped; the sync \
-             behind them took {}.",
+            "The writes were acknowledged and may have been in the drive's volatile cache when the clock \
+             stopped; the sync after them took {}.",
             show_ns(each)
         ),
         evidence([("final_sync_ns", each)]),

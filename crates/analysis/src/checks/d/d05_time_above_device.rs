@@ -108,8 +108,8 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     if !split.is_above(least) {
         return Err(
-            "how much of the waiting was inside the device cannot be told: its time is counted in whole \
-                    milliseconds, and side by side where operations are split"
+            "how much of the latency was spent in the device cannot be told: the kernel counts its time in \
+             whole milliseconds, and in parallel where operations are split"
                 .into(),
         );
     }
@@ -125,8 +125,8 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
-            "{} of the waiting was neither inside the device ({} of the {} that an operation took) nor for a CPU; the rest was \
-             above it, {}.",
+            "{} of the latency was spent neither in the device ({} of {} per operation) nor waiting for a \
+             CPU, but above the device: {}.",
             show_share(least),
             show_ns(split.device_ns[1]),
             show_ns(split.latency_ns),
@@ -141,15 +141,17 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
 /// Where it probably was.
 fn guess(limited: bool, syncs: bool, counted: Option<bool>) -> &'static str {
     match counted {
-        _ if limited => "in the limit of a cgroup (D04)",
+        _ if limited => "at the limit of a cgroup (D04)",
         _ if syncs => "in the file system's journal, which a sync waits for",
         Some(true) => {
-            "where the kernel counts it as waiting for I/O: a limit below or above, a full queue, a lock of the file system"
+            "where the kernel counts it as I/O wait, such as a limit, a full queue or a lock of the file \
+             system"
         }
         Some(false) => {
-            "where the kernel does not count it as waiting for I/O: a program in user space, or a thread that hands it on"
+            "where the kernel does not count it as I/O wait, such as a program in user space or a helper \
+             thread"
         }
-        None => "and where is not known",
+        None => "where exactly is not known",
     }
 }
 
@@ -308,7 +310,7 @@ fn the_guess_follows_what_was_counted() {
     let (severity, sentence) = said(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
     let (_, sentence) = said(&|r| pressure::fixture(r, pressure::IO, 0.9), with_device(0.1));
-    assert!(sentence.contains("counts it as waiting"), "{sentence}");
+    assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
     let (_, sentence) = said(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");
 }

@@ -54,14 +54,14 @@ fn look(case: &Case) -> Known<Answer> {
     }
     let why = match at_ceiling {
         Some(share) => format!(
-            "This is {} of what fathom does with this interface when nothing is behind it",
+            "This is {} of the rate that fathom reaches through this interface with no storage behind it",
             show_share(share)
         ),
-        None => format!("A worker spent {} of its time on the CPU", show_share(busiest)),
+        None => format!("A worker used a CPU {} of its time", show_share(busiest)),
     };
     Ok(Answer::Finding(Detail {
         severity: Severity::Rename,
-        sentence: format!("{why}: this is what the CPU can do, not the storage."),
+        sentence: format!("{why}: this is the limit of the CPU, not of the storage."),
         cure: None,
         evidence: numbers,
         renames: Some(Rename::Condition("limited by CPU".into())),

@@ -66,12 +66,12 @@ fn look(case: &Case) -> Known<Answer> {
     let why = if crowded {
         format!(" {} workers share {cpus} CPUs.", case.stream.workers)
     } else {
-        " Something else had it.".to_owned()
+        " Something else was using it.".to_owned()
     };
     Ok(Answer::Finding(Detail {
         severity,
         sentence: format!(
-            "The workers waited {} of their time for a CPU, not for storage; the latencies hold that.{why}",
+            "The workers waited {} of their time for a CPU, not for storage; the latencies include that.{why}",
             show_share(part)
         ),
         cure: None,

@@ -57,7 +57,7 @@ fn look(case: &Case) -> Known<Answer> {
     ]);
     if !counting.is_empty() {
         let sentence = format!(
-            "Others disturbed {} of {} runs that count: {}.",
+            "Other load disturbed {} of {} counted runs: {}.",
             counting.len(),
             case.runs.len(),
             words(&counting)
@@ -66,7 +66,7 @@ fn look(case: &Case) -> Known<Answer> {
     }
     if again > 0 {
         let aside: Vec<&CaseRun> = case.aside.iter().filter(|r| r.run.disturbed.is_some()).collect();
-        let sentence = format!("Others disturbed runs, which were measured again: {}.", words(&aside));
+        let sentence = format!("Other load disturbed runs, which were repeated: {}.", words(&aside));
         return Ok(found(Severity::Note, sentence, Some(String::new()), numbers));
     }
     if case.runs.is_empty() {
@@ -87,7 +87,7 @@ fn found(severity: Severity, sentence: String, cure: Option<String>, evidence: E
 fn words(runs: &[&CaseRun]) -> String {
     let of = |ran: &&CaseRun| {
         let by = ran.run.disturbed.as_ref()?;
-        Some(format!("run {} by {}", ran.run.start.repeat.saturating_add(1), by.words()))
+        Some(format!("run {} ({})", ran.run.start.repeat.saturating_add(1), by.words()))
     };
     let mut all: Vec<String> = runs.iter().take(NAMED).filter_map(of).collect();
     if runs.len() > NAMED {
@@ -113,14 +113,18 @@ fn a_disturbed_run_that_counts_biases_and_one_that_was_measured_again_is_a_note(
     let mut record = disturbed(&[1, 2, 3, 4]);
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Biased);
-    assert!(f.sentence.contains("4 of 5 runs") && f.sentence.contains("; and 1 more"), "{}", f.sentence);
+    assert!(
+        f.sentence.contains("4 of 5 counted runs") && f.sentence.contains("; and 1 more"),
+        "{}",
+        f.sentence
+    );
     for run in &mut record.runs[1..] {
         let again = model::record::Run { disturbed: None, ..run.clone() };
         record.aside.push(std::mem::replace(run, again));
     }
     let Ok(Answer::Finding(f)) = CHECK.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);
-    assert!(f.sentence.contains("measured again: run 2 by 20 %"), "{}", f.sentence);
+    assert!(f.sentence.contains("repeated: run 2 (20 %"), "{}", f.sentence);
 }
 
 #[test]

@@ -96,9 +96,10 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The rate did not drift within the runs.", numbers));
     }
     Err(if drifts.each.len() < courses.len() {
-        "the runs are too short for that: too few stretches of them are independent of one another".into()
+        "the runs are too short: they hold too few independent observations".into()
     } else {
-        "the rate varies so much that a drift can be neither seen nor excluded; longer runs would tell".into()
+        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
+            .into()
     })
 }
 

@@ -64,7 +64,9 @@ fn look(case: &Case) -> Known<Answer> {
     let courses = courses(case)?;
     let Some(cliff) = cliff(&courses) else {
         return if courses.iter().any(|c| steps(c) == Change::Unclear) {
-            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a longer run would tell".into())
+            Err("the rate changes within a run, but in a way that could be chance or a slow drift; a \
+                 longer run would settle it"
+                .into())
         } else {
             let least = courses.first().map_or(0.0, |c| STEP_FROM.of(c));
             Ok(Answer::Holds(

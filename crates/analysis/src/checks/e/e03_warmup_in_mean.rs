@@ -65,7 +65,8 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: Severity::Note,
         sentence: format!(
-            "The first {seconds:.1} s were unlike the rest and count in the mean: with them it is {} IOPS, without them {} ({} {}).",
+            "The first {seconds:.1} s differ from the rest and are part of the mean: it is {} IOPS with \
+             them and {} without ({} {}).",
             show_rate(whole),
             show_rate(rest),
             show_share(moved.abs()),

@@ -50,7 +50,7 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Holds("The runs hold enough independent observations for a mean.", numbers));
     }
     if seconds < LONG_S - 0.1 {
-        return Err("the runs are too short for that: their stretches resemble one another".into());
+        return Err("the runs are too short: they hold too few independent observations".into());
     }
     Ok(Answer::Finding(Detail {
         severity: Severity::Biased,

@@ -87,8 +87,8 @@ fn look(case: &Case) -> Known<Answer> {
         Ok(w) if deviation > BEYOND_WITHIN * w => {
             " Within a run it varied far less, so something changed from run to run."
         }
-        Ok(w) if w >= deviation => " What varies within each run makes as much by chance.",
-        Ok(_) => " What varies within each run makes a part of that by chance.",
+        Ok(w) if w >= deviation => " Variation within the runs explains as much by chance.",
+        Ok(_) => " Variation within the runs explains a part of that by chance.",
         Err(_) => "",
     };
     Ok(Answer::Finding(Detail {

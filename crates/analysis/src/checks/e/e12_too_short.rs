@@ -106,7 +106,8 @@ fn look(case: &Case) -> Known<Answer> {
         return Ok(Answer::Finding(Detail::new(
             Severity::Note,
             format!(
-                "{seconds:.1} s were measured in all: what happens every five seconds, as commits of a journal do, was hardly seen."
+                "Only {seconds:.1} s were measured in all, so periodic work such as a journal commit every \
+                 five seconds is hardly included."
             ),
             numbers,
         )));

@@ -64,7 +64,7 @@ fn judged(grid: &Grid, race: &Race, rivals: &Rivals) -> (Chosen, String) {
     match (rivals.open, grid.search) {
         (0, _) => (Chosen::Fastest, format!("no other cell is {better} (99 % confidence)")),
         (open, How::Adaptive { .. }) => {
-            (Chosen::Tied, format!("the time was up, and {} may be {better}", others(open)))
+            (Chosen::Tied, format!("time ran out, and {} may be {better}", others(open)))
         }
         (open, How::Exhaustive | How::InOrder(_)) => {
             (Chosen::Tied, format!("{} may be {better}", others(open)))

@@ -18,7 +18,7 @@ pub(super) fn write(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<(
 fn document(pages: &Pages) -> String {
     let mut out = String::from(
         "# Checks\n\n\
-         Every result is put through these questions. A check answers *holds*, *finding* or *not checked*, with its reason; a\n\
+         Every result is put to these tests. A check answers *holds* (it passed), *finding* or *not checked*, with the reason; a\n\
          finding voids the number, renames it, says that it is biased, or is a note. `fathom explain ID` prints a page of this\n\
          document, which is made by `fathom explain --format markdown > docs/checks.md`.\n",
     );
@@ -34,7 +34,7 @@ fn document(pages: &Pages) -> String {
 
 fn markdown_page(check: &CheckPage) -> String {
     let mut out =
-        format!("### {} {}\n\nThe belief: {}.\n", check.id, check.name, check.belief.trim_end_matches('.'));
+        format!("### {} {}\n\nAssumption: {}.\n", check.id, check.name, check.belief.trim_end_matches('.'));
     for (heading, text) in parts(check) {
         out += &markdown_part(heading, text);
     }

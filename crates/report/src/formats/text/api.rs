@@ -202,7 +202,7 @@ fn covered(rows: &[ApiRow]) -> Option<String> {
     };
     let odd: Vec<&ApiRow> = rows.iter().filter(|r| !is_whole(r) && r.mb_per_s.is_some()).collect();
     let mut text =
-        "In order the whole span was touched, in random order half of its blocks, the same ones for all"
+        "Sequential rows cover the whole span, random rows half of its blocks, the same ones in every row"
             .to_owned();
     if let Some(first) = odd.first() {
         let share = first.coverage.map_or_else(|| "an unknown part".into(), show_share);

@@ -133,7 +133,7 @@ fn findings(out: &mut Page, findings: &[Finding], results: usize, all: bool) {
     let mut held: Vec<CheckId> = of(Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
-        out.prose("Held    ", "        ", &CheckId::list(&held, " "));
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
     }
 }
 

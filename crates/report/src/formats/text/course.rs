@@ -15,7 +15,7 @@ const LEAVING: [usize; 6] = [6, 8, 7, 5, 3, 4];
 /// The table with its heading, then the disturbed attempts, an empty line last; nothing where neither was kept.
 pub(super) fn show(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
-        out.line(&format!("Course of {}", result.name));
+        out.line(&format!("{} over time", result.name));
         let mut table = Table::new(&HEADINGS, &LEAVING).aligned(0, false).aligned(HEADINGS.len() - 1, false);
         table.add_all(result.series.iter().map(row));
         out.table_behind("  ", &table);
@@ -32,7 +32,7 @@ pub(super) fn show(out: &mut Page, result: &Measured) {
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of others on vda (1,920 requests/s)`.
 fn attempt(of: &DisturbedRun) -> String {
     let (run, attempt) = (of.run.saturating_add(1), of.attempt.saturating_add(1));
-    let why = of.why.as_deref().unwrap_or("measured again with its round");
+    let why = of.why.as_deref().unwrap_or("repeated with its round");
     let word = if of.counts { "counts" } else { "left out" };
     format!("run {run}, attempt {attempt}: {} IOPS, {word}: {why}", show_rate(of.iops))
 }

@@ -123,7 +123,7 @@ fn held(out: &mut Page, told: &[Finding]) {
     let mut held: Vec<CheckId> = of(told, Outcome::Holds).filter(silent).map(|f| f.id).collect();
     held.dedup();
     if !held.is_empty() {
-        out.prose("Held  ", "      ", &CheckId::list(&held, " "));
+        out.prose("Passed  ", "        ", &CheckId::list(&held, " "));
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn show(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool
         out.prose(
             "  ",
             "    ",
-            &format!("Capacity: {} a second in a closed loop{interval}.", show_rate(capacity)),
+            &format!("Capacity: {} operations/s in a closed loop{interval}.", show_rate(capacity)),
         );
     }
     if let Some(words) = knee(curve) {
@@ -107,17 +107,18 @@ fn meanings(shown: &[&LoadPoint]) -> Vec<String> {
     let of_states = [
         (
             LoadState::Late,
-            "late: fathom submitted so late that this is more than a tenth of a percentile, which is withheld; more --depth or \
-             --workers submit in time.",
+            "late: fathom's own submission delay is more than a tenth of a percentile, which is withheld; \
+             use a larger --depth or more --workers.",
         ),
         (
             LoadState::Overload,
-            "overload: more arrived than was served; its latency is as long as the run, and withheld.",
+            "overload: more operations arrived than were served, so latency grows as long as the run \
+             lasts, and is withheld.",
         ),
         (LoadState::Void, "void: a finding withholds what was measured at this load."),
     ];
-    let first = "Latencies count from when an operation should have begun, late p99 from then to its submission; - = withheld or \
-                 not enough samples.";
+    let first = "Latencies count from the scheduled start of an operation; late p99: from there to its \
+                 submission; - = withheld or not enough samples.";
     let states = of_states.into_iter().filter(|(state, _)| has(*state)).map(|(_, words)| words);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
@@ -185,13 +186,11 @@ fn state(point: &LoadPoint, curve: &LoadCurve) -> String {
 fn knee(curve: &LoadCurve) -> Option<String> {
     let knee = curve.knee?;
     let share = knee.share.map_or_else(String::new, |s| format!(", {} of the capacity", show_share(s)));
-    let load = format!("{} a second{share}", show_rate(knee.iops));
+    let load = format!("{} operations/s{share}", show_rate(knee.iops));
     Some(if knee.reached {
-        format!("Knee: {load}. Beyond it a percent more load costs more than a percent of mean latency.")
+        format!("Knee: {load}. Beyond it 1 % more load adds more than 1 % to the mean latency.")
     } else {
-        format!(
-            "Knee: not below {load}. Up to there a percent more load costs less than a percent of mean latency."
-        )
+        format!("Knee: not below {load}. Up to there 1 % more load adds less than 1 % to the mean latency.")
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) fn write(pages: &Pages, style: Style, to: &mut dyn Write) -> io::Resu
 
 fn table(out: &mut Page, pages: &Pages) {
     let width = pages.pages.iter().map(|c| c.name.len()).max().unwrap_or(0);
-    out.line("Every check puts a belief to the test. `fathom explain ID` tells more of one.");
+    out.line("Every check tests an assumption. `fathom explain ID` describes one.");
     for group in pages.groups() {
         out.line("");
         out.line(group[0].group);
@@ -38,8 +38,8 @@ fn table(out: &mut Page, pages: &Pages) {
 
 fn text_page(out: &mut Page, check: &CheckPage) {
     out.line(&format!("{} {}", check.id, check.name));
-    out.prose("  The belief: ", "    ", check.belief);
-    out.line(&format!("  The group: {}", check.group));
+    out.prose("  Assumption: ", "    ", check.belief);
+    out.line(&format!("  Group: {}", check.group));
     for (heading, text) in parts(check) {
         out.line("");
         out.line(&format!("  {heading}"));

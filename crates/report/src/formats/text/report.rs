@@ -129,11 +129,13 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
 pub(in crate::formats) fn ending(report: &Report) -> Option<String> {
     match &report.ending {
         Ending::Complete => None,
-        Ending::Interrupted => Some("Interrupted: what was measured until then is shown.".into()),
+        Ending::Interrupted => Some("Interrupted: these are the results up to that point.".into()),
         Ending::Failed(why) => Some(format!("Ended by an error: {why}.")),
-        Ending::Cut => {
-            Some("The session has no end: fathom was killed. What was measured until then is shown.".into())
-        }
+        Ending::Cut => Some(
+            "The session is incomplete because fathom was killed: these are the results up to that \
+             point."
+                .into(),
+        ),
     }
 }
 
@@ -141,7 +143,7 @@ fn deductions(out: &mut Page, report: &Report) {
     if report.deductions.is_empty() {
         return;
     }
-    out.line("What the figures say");
+    out.line("Derived from these results");
     for d in &report.deductions {
         out.prose("  ", "    ", &format!("{}: {}", d.name, d.sentence));
     }
@@ -156,7 +158,7 @@ fn foot(out: &mut Page, report: &Report) {
     out.prose("Host    ", "        ", &format!("{}, {cpu}, {} CPUs, {memory}, {}", m.host, m.cpus, m.kernel));
     short_foot(out, report);
     if let Some(id) = id(report) {
-        out.line(&format!("        (fathom show {id} judges and prints it again)"));
+        out.line(&format!("        (to check and print it again: fathom show {id})"));
     }
 }
 
@@ -176,7 +178,7 @@ fn short_foot(out: &mut Page, report: &Report) {
         out.prose("Tags    ", "        ", &report.words.tags.join(" "));
     }
     for note in &report.words.notes {
-        out.prose("Said    ", "        ", &format!("{}: {}", note.at, note.text));
+        out.prose("Comment ", "        ", &format!("{}: {}", note.at, note.text));
     }
     match &report.session {
         Some(session) => out.prose("Session ", "        ", session),

@@ -10,7 +10,11 @@ use model::report::Rerun;
 
 pub(super) fn show(out: &mut Page, against: &Rerun) {
     let beside = &against.beside;
-    out.prose("", "  ", &format!("Against {} (A), measured again in turns with this (B)", against.session));
+    out.prose(
+        "",
+        "  ",
+        &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
+    );
     out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
     if !beside.pairs.is_empty() {
         out.table_of(&table(&beside.pairs, false));
@@ -26,11 +30,11 @@ fn since(since: &Comparison) -> String {
     let Some(metric) = pair.metrics.first() else { return format!("A then: {}", since.sentence) };
     let numbers = format!("A then: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
-        Answer::Same => "the machine is what it was".to_owned(),
+        Answer::Same => "the machine has not changed".to_owned(),
         Answer::CannotTell | Answer::Incomparable => {
-            format!("whether the machine is what it was cannot be told: {}", metric.why)
+            format!("whether the machine has changed cannot be told: {}", metric.why)
         }
-        other => format!("{}: the machine is not what it was", other.word()),
+        other => format!("{}: the machine has changed", other.word()),
     };
     let different: Vec<String> =
         pair.differences.iter().map(|d| format!("{} {} -> {}", d.aspect, d.a, d.b)).collect();

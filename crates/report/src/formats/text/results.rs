@@ -42,7 +42,7 @@ pub(super) fn show(out: &mut Page, results: &[Measured], all: bool) {
         "MB/s = 10^6 bytes/s; latency: submission to completion; - = not enough samples{rounded}."
     ));
     for result in results.iter().filter(|r| !r.void && r.renamed) {
-        out.line(&format!("  {} is {}", result.name, result.true_name));
+        out.line(&format!("  {}, as measured: {}", result.name, result.true_name));
     }
     for result in results.iter().filter(|r| !r.void) {
         open_loop(out, result);
@@ -164,7 +164,7 @@ fn sync_row(figures: &Figures) -> Row {
 /// The row of a direction of several.
 fn part(word: &str, figures: &Figures) -> Row {
     let mut cells: Row = std::array::from_fn(|_| String::new());
-    cells[0] = format!("  {word}s of it");
+    cells[0] = format!("  its {word}s");
     put(&mut cells, figures);
     cells
 }

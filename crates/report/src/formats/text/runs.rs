@@ -9,7 +9,7 @@ use model::report::{Measured, RunFigures, Second};
 use model::steadiness::{Snia, State, Steadiness};
 use model::units::{show_rate, show_share};
 
-const HEADINGS: [&str; 5] = ["runs", "course", "IOPS", "95 % interval", "steadiness, drift"];
+const HEADINGS: [&str; 5] = ["runs", "over time", "IOPS", "95 % interval", "steadiness, drift"];
 /// Columns that leave where there is no room, the first of them first.
 const LEAVING: [usize; 2] = [1, 2];
 /// Columns beyond which a course tells no more.

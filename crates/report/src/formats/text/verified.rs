@@ -140,7 +140,9 @@ pub(in crate::formats) fn rates(of: &Verified) -> Option<String> {
     let written = of.written.as_ref().map(|(_, t)| format!("written at {}", rate(of.mark.begun, t)));
     let read = of.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
     let rates: Vec<String> = written.into_iter().chain(read).collect();
-    let words =
-        format!("{}; stamping, syncs and examining included: this is no benchmark.", rates.join(", "));
+    let words = format!(
+        "{}; not a benchmark, since the time includes stamping, syncs and checking.",
+        rates.join(", ")
+    );
     (!rates.is_empty()).then_some(words)
 }
