@@ -114,7 +114,7 @@ fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
 
 /// Refuses to check what nobody moves, and data that are told apart by nothing.
 fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Failure> {
-    if verify.checks && !engine.moves_bytes {
+    if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
             "--verify: the engine {} moves no bytes that could be checked; name another one, or leave --verify out",
             engine.name

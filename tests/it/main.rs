@@ -22,6 +22,7 @@ mod false_numbers;
 mod fidelity;
 mod fio;
 mod fio_calls;
+mod fio_engines;
 mod fio_logs;
 mod fio_out;
 mod foreign;

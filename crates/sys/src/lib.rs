@@ -39,3 +39,4 @@ pub mod thread;
 pub use cause::cause;
 mod tracefs;
 pub mod user;
+pub mod vectors;

@@ -463,7 +463,6 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
         "it passes SCSI commands through; type ioengine=psync on the block device",
         &["sg_write_mode", "readfua", "writefua", "stream_id"],
     ),
-    ("vsync", "it joins operations that lie beside each other; type ioengine=pvsync", &[]),
     ("cpuio", "it does no I/O; leave the job out", &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
     (
         "net",
@@ -536,8 +535,6 @@ pub(super) const OTHER_ENGINES: &[(&str, &str, &[&str])] = &[
         &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"],
     ),
     ("e4defrag", "it defragments files; leave the job out", &["donorname", "inplace"]),
-    ("falloc", "it allocates blocks and moves no data; leave the job out", &[]),
-    ("ftruncate", "it changes lengths and moves no data; leave the job out", &[]),
     ("filecreate", FILES, &[]),
     ("filestat", FILES, &["stat_type"]),
     ("filedelete", FILES, &[]),

@@ -25,6 +25,7 @@ const ENGINE: &str = "psync";
 pub(super) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
+    ("vsync", "preadv"),
     ("pvsync", "vsync"),
     ("pvsync2", "vsync"),
     ("libaio", "libaio"),
@@ -32,10 +33,12 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
     ("posixaio", "posixaio"),
     ("mmap", "mmap"),
     ("splice", "splice"),
+    ("ftruncate", "ftruncate"),
+    ("falloc", "fallocate"),
     ("null", "null"),
 ];
 /// Those of them that have several operations in flight.
-const DEEP: [&str; 4] = ["libaio", "io_uring", "posixaio", "null"];
+const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
 /// Switches of engines, and the engines that have each.
 pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("hipri", &["io_uring", "pvsync2"]),
@@ -59,7 +62,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let way = access::way(job)?;
     let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::say(job, &way, &mut one)?;
-    let deep = engine(job, &mut one)?;
+    let deep = engine(job, &way, &mut one)?;
     depth(job, deep, &mut one)?;
     rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
@@ -82,7 +85,7 @@ fn name(job: &Job) -> Result<String, Fault> {
 }
 
 /// The engine with its options and the open mode; whether it takes several operations at a time.
-fn engine(job: &Job, one: &mut StreamSpec) -> Result<bool, Fault> {
+fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
         let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
@@ -92,6 +95,10 @@ fn engine(job: &Job, one: &mut StreamSpec) -> Result<bool, Fault> {
         );
         return Err(job.fault("ioengine", why));
     };
+    if said == "ftruncate" && !way.only_writes() {
+        let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
+        return Err(job.fault("rw", why));
+    }
     let options = engine_options(job, said)?;
     one.engine = Some(EngineSpec { name: (*name).into(), options });
     one.cache = match *name {

@@ -87,6 +87,9 @@ pub const FALLOCATE: &str = "fallocate";
 /// The same without a length: the file grows by what is written, as a copy does.
 pub const GROW: &str = "grow";
 
+/// Engines that change the length or the blocks of a file and move no data.
+pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
+
 /// How a worker divides its operations among several targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -216,6 +219,16 @@ impl Stream {
     /// Whether the interface alone is exercised: the engine submits operations that do nothing.
     pub fn does_nothing(&self) -> bool {
         self.options.contains_key("nop")
+    }
+
+    /// Whether files change without any data being moved: by their length, or by the blocks that they have.
+    pub fn moves_no_data(&self) -> bool {
+        WITHOUT_DATA.contains(&self.engine.as_str())
+    }
+
+    /// Whether it changes its targets, which takes the right to write them. Without data even its reads do.
+    pub fn changes_targets(&self) -> bool {
+        self.access.writes() || self.moves_no_data()
     }
 
     /// Whether the whole file is made new before the first write, whatever the span is.

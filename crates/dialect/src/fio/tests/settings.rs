@@ -53,6 +53,17 @@ fn places_and_engines() {
 }
 
 #[test]
+fn engines_that_move_no_data_and_one_that_joins_neighbours() {
+    let engine = |words: &str| stream(words).engine.map(|engine| engine.name).unwrap_or_default();
+    assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
+    assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
+    refused("ioengine=ftruncate rw=read", &["rw=read", "rw=write or randwrite"]);
+    let joined = stream("ioengine=vsync iodepth=8 iodepth_batch=4");
+    assert_eq!((joined.depth, joined.batch), (Some(8), Some(Batch { submit: 4, complete: 1 })));
+    assert_eq!(joined.engine.map(|engine| engine.name).as_deref(), Some("preadv"));
+}
+
+#[test]
 fn data_that_are_written() {
     assert_eq!(stream("rw=write zero_buffers=1").zeros, Some(true));
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
