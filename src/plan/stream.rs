@@ -298,6 +298,7 @@ fn data_words(data: &Data) -> String {
 fn note_place(place: &Placement, origins: &mut Origins) {
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
     origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
     origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
 }

@@ -1,4 +1,4 @@
-//! Engines of fio's that change files without data or join neighbours: beside fio itself.
+//! Engines of fio's that change files without data or join neighbours, and NUMA nodes of memory: beside fio itself.
 //!
 //! For: lengths and blocks of files, counts of JSON, system calls. Not for: rates.
 
@@ -146,6 +146,30 @@ fn vsync_joins_as_many_neighbours_as_fio_does() {
             assert_eq!((&ours, &theirs), (&expected, &expected), "{words}");
         }
     }
+}
+
+#[test]
+fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
+    let stage = Stage::beside_others();
+    if std::fs::read_to_string("/sys/devices/system/node/has_memory").is_err() {
+        return skip("the kernel shows no NUMA nodes");
+    }
+    for policy in ["bind:0", "prefer:0", "interleave:0", "local"] {
+        let words = format!("--thread --rw=read --size=1m --numa_cpu_nodes=0 --numa_mem_policy={policy}");
+        let Some([ours, theirs]) = both(&stage, "set_mempolicy", &words) else { return };
+        // The mode and the first word of the mask, which have several lengths.
+        let asked = |calls: &[String]| -> Vec<String> {
+            let until = |call: &String| -> String { call.split([',', ']']).take(2).collect() };
+            calls.iter().map(until).map(|call| call.replace("NULL", "[0000000000000000")).collect()
+        };
+        let (ours, theirs) = (asked(&ours.calls), asked(&theirs.calls));
+        // Before that the library tries what the kernel knows; here the self test does as the workers do.
+        let theirs = theirs.last().unwrap();
+        assert!(!ours.is_empty() && ours.iter().all(|call| call == theirs), "{policy}: {ours:?} {theirs}");
+    }
+    let out = stage
+        .fathom("run --rw randread --size 16m --memory-nodes bind:900 --time 100ms", &stage.folder("here"));
+    says(&out, 3, &["no NUMA node 900", "type one of 0"]);
 }
 
 #[test]

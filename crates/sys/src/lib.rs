@@ -23,6 +23,7 @@ pub mod ioctl;
 pub mod lease;
 pub mod mapping;
 pub mod memory_file;
+pub mod memory_policy;
 pub mod open_file;
 pub mod perf;
 pub mod pipe;

@@ -177,6 +177,8 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
+    let memory = place.memory.as_ref();
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
     let split = if place.split { ", one each" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
     let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
@@ -193,7 +195,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     [
         ("engine", engine),
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
-        ("CPUs of the workers", cpus + &node + split),
+        ("CPUs of the workers", cpus + &node + &memory + split),
         ("priority", first),
         ("time", time),
         ("warm-up", seconds(phase.warmup_ns)),

@@ -291,12 +291,8 @@ pub const OPTIONS: &[FioOption] = &[
     option("cpumask", &[], Held("--cpus")),
     option("cpus_allowed", &[], Held("--cpus")),
     option("cpus_allowed_policy", &[], Held("--pin where it is split")),
-    option("numa_cpu_nodes", &[], Held("--node, of one node")),
-    option(
-        "numa_mem_policy",
-        &[],
-        Refused("memory is taken from the node of the threads; type numa_cpu_nodes=N alone"),
-    ),
+    option("numa_cpu_nodes", &[], Held("--cpus, those of the nodes")),
+    option("numa_mem_policy", &[], Held("--memory-nodes")),
     option(
         "end_fsync",
         &[],

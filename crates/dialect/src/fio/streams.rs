@@ -70,6 +70,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
+    nodes(job, around, &mut one)?;
     let times = times(job)?;
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
@@ -255,16 +256,43 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         Some("split") => one.place.split = true,
         Some(_) => return Err(job.fault("cpus_allowed_policy", "it is shared or split; type one of them")),
     }
-    if let Some(text) = job.text("numa_cpu_nodes") {
-        let node = text.parse().map_err(|_| {
-            job.fault("numa_cpu_nodes", "workers of a stream are on one node; type its number")
-        })?;
-        one.place.node = Some(node);
-    }
     if let Some(text) = job.text("nice") {
         one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
     }
     one.place.io_priority = io_priority(job)?;
+    Ok(())
+}
+
+/// Threads on the CPUs of NUMA nodes, whatever CPUs are named, and where their memory comes from.
+fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
+    let all = |list: &str| if list == "all" { around.nodes() } else { Ok(list.into()) };
+    if let Some(text) = job.text("numa_cpu_nodes") {
+        let fault = |why: String| job.fault("numa_cpu_nodes", why);
+        let list = all(text).map_err(fault)?;
+        let mut nodes = Vec::new();
+        let wrong = |_| fault(format!("{text} is no list of NUMA nodes; type their numbers, such as 0-1"));
+        parsers::cpus(&mut nodes, &list).map_err(wrong)?;
+        one.place.cpus.clear();
+        one.place.split = false;
+        for node in nodes {
+            let cpus = around.cpus_of_node(node).map_err(fault)?;
+            // A node of memory alone has none.
+            if !cpus.is_empty() {
+                parsers::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
+            }
+        }
+        if one.place.cpus.is_empty() {
+            return Err(fault("these nodes have no CPUs; type others".into()));
+        }
+    }
+    let Some(text) = job.text("numa_mem_policy").filter(|text| *text != "default") else { return Ok(()) };
+    let fault = |why: String| job.fault("numa_mem_policy", why);
+    let policy = match text.split_once(':') {
+        None if text == "interleave" => format!("interleave:{}", around.nodes().map_err(fault)?),
+        Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
+        None => text.into(),
+    };
+    one.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 

@@ -25,7 +25,8 @@ pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
-    Advice, Clones, FALLOCATE, GROW, IoPriority, NEW, Options, Placement, Sharing, Stream, WITHOUT_DATA,
+    Advice, Clones, FALLOCATE, GROW, IoPriority, MemoryNodes, NEW, Options, Placement, Sharing, Stream,
+    WITHOUT_DATA,
 };
 pub use verify::{Content, Verify};
 

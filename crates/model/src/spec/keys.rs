@@ -546,6 +546,15 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
     key(
+        "memory-nodes",
+        Group::HowDeep,
+        "POLICY",
+        "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
+        &[Run, Limit, Sweep],
+        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
+    )
+    .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
+    key(
         "nice",
         Group::HowDeep,
         "N",
@@ -860,6 +869,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("fail-if", _) => "p99>10ms",
             ("verify", _) => "stamps",
             ("io-priority", _) => "be:2",
+            ("memory-nodes", _) => "bind:0",
             ("nice", _) => "5",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",

@@ -3,7 +3,7 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{Batch, Content, Create, Filling, Sharing};
+use model::job::{Batch, Content, Create, Filling, MemoryNodes, Sharing};
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -40,8 +40,8 @@ fn times_batches_and_seeds() {
 
 #[test]
 fn places_and_engines() {
-    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split numa_cpu_nodes=0").place;
-    assert_eq!((split.cpus.as_slice(), split.split, split.node), ([0, 1, 2].as_slice(), true, Some(0)));
+    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
+    assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
     assert_eq!(stream("cpumask=5").place.cpus, [0, 2]);
     let options = |words: &str| stream(words).engine.map(|engine| engine.options).unwrap_or_default();
     let uring = options("ioengine=io_uring fixedbufs=1 registerfiles=1 sqthread_poll=1 sqthread_poll_cpu=1");
@@ -50,6 +50,28 @@ fn places_and_engines() {
     assert!(["plain-buffers", "plain-files", "dontcache"].iter().all(|name| plain.contains_key(*name)));
     assert!(options("ioengine=pvsync2 nowait=1").contains_key("nowait"));
     refused("ioengine=libaio nowait=1", &["pvsync2"]);
+}
+
+#[test]
+fn numa_nodes_of_threads_and_of_memory() {
+    let cpus = |words: &str| stream(words).place.cpus;
+    assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
+    assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
+    assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
+    refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
+    refused("numa_cpu_nodes=2", &["no CPUs"]);
+    refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
+    let memory = |words: &str| stream(words).place.memory;
+    assert_eq!(memory("numa_cpu_nodes=1 numa_mem_policy=bind:0"), Some(MemoryNodes::Bind(vec![0])));
+    assert_eq!(memory("numa_mem_policy=prefer:1"), Some(MemoryNodes::Prefer(1)));
+    assert_eq!(memory("numa_mem_policy=local"), Some(MemoryNodes::Local));
+    for words in ["interleave", "interleave:all", "interleave:0-2"] {
+        let policy = memory(&format!("numa_mem_policy={words}"));
+        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{words}");
+    }
+    assert_eq!((memory("numa_mem_policy=default"), memory("numa_cpu_nodes=1")), (None, None));
+    refused("numa_mem_policy=prefer", &["type bind:0-1, prefer:0"]);
+    refused("numa_mem_policy=local:0", &["local:0"]);
 }
 
 #[test]
