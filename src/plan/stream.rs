@@ -280,14 +280,16 @@ fn data(spec: &StreamSpec) -> Data {
         _ => Data::Random {
             compress_percent: spec.compress.unwrap_or(0),
             dedup_percent: spec.dedup.unwrap_or(0),
+            dedup_set_bytes: spec.dedup_set,
         },
     }
 }
 
 fn data_words(data: &Data) -> String {
     match data {
-        Data::Random { compress_percent, dedup_percent } => {
-            format!("random, {compress_percent} % compressible, {dedup_percent} % copies")
+        Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
+            let of = dedup_set_bytes.map_or(String::new(), |b| format!(" of the first {}", show_bytes(b)));
+            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("the bytes of {path}"),

@@ -13,13 +13,16 @@ use super::options::OTHER_ENGINES;
 use super::rates;
 use super::region;
 use super::times::{Times, times};
-use super::value::{list, mask};
+use super::value::{Size, list, mask};
 use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
+
+/// Share of the size that copies are of where none is said.
+const WORKING_SET_PERCENT: u64 = 5;
 
 /// Engines of fio's that are carried out, and what each is called here.
 pub(super) const ENGINES: &[(&str, &str)] = &[
@@ -232,8 +235,33 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
         one.zeros = Some(true);
     } else {
         (one.compress, one.dedup) = (compress, dedup);
+        one.dedup_set = dedup.map_or(Ok(None), |dedup| set_of_copies(job, dedup))?;
     }
     Ok(())
+}
+
+/// Bytes that copies are of: in fio a share of the size.
+fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
+    match job.text("dedupe_mode").unwrap_or("repeat") {
+        "repeat" => return Ok(None),
+        "working_set" => {}
+        _ => return Err(job.fault("dedupe_mode", "it is no way to copy; type repeat or working_set")),
+    }
+    let share = "dedupe_working_set_percentage";
+    let percent = job.number(share)?.unwrap_or(WORKING_SET_PERCENT);
+    if percent + u64::from(dedup) > 100 {
+        return Err(
+            job.fault(share, "what copies are of is no copy, so both are 100 together at most; type less")
+        );
+    }
+    let Some(Size::Bytes(size)) = job.size("size")? else {
+        return Err(job.fault(share, "it is a share of the size; type size=1g or the like"));
+    };
+    let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
+    if bytes == 0 {
+        return Err(job.fault(share, "it is less than a block of 4 KiB; type more"));
+    }
+    Ok(Some(bytes))
 }
 
 fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {

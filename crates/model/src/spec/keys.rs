@@ -484,6 +484,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("dedupe_percentage", "30", same)]),
     key(
+        "dedup-set",
+        Group::What,
+        "SIZE",
+        "Copies are of the first so many bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.dedup_set, size(t, 4096, u64::MAX))),
+    ),
+    key(
         "zeros",
         Group::What,
         "",
@@ -870,6 +878,7 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("verify", _) => "stamps",
             ("io-priority", _) => "be:2",
             ("memory-nodes", _) => "bind:0",
+            ("dedup-set", _) => "64k",
             ("nice", _) => "5",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",

@@ -91,6 +91,16 @@ fn data_that_are_written() {
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
     assert_eq!(stream("rw=read buffer_compress_percentage=60").compress, None, "nothing is written");
+    let set = |words: &str| stream(&format!("rw=write dedupe_percentage=30 {words}")).dedup_set;
+    let half = "dedupe_mode=working_set dedupe_working_set_percentage=50";
+    assert_eq!(
+        (set(half), set("dedupe_mode=working_set")),
+        (Some(1 << 19), Some(49152)),
+        "of 1 MiB; 5 % if unsaid"
+    );
+    assert_eq!((set("dedupe_mode=repeat"), stream(half).dedup_set), (None, None));
+    refused(&format!("rw=write dedupe_percentage=60 {half}"), &["100 together"]);
+    refused("rw=write dedupe_percentage=60 dedupe_mode=other", &["repeat or working_set"]);
     let pattern = stream("rw=write buffer_pattern=0xff").verify.map(|verify| verify.content);
     assert!(matches!(pattern, Some(Content::Pattern { .. })), "{pattern:?}");
 }
