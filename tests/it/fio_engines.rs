@@ -198,6 +198,11 @@ fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
     let text =
         stage.fathom("run --engine ftruncate --rw randwrite --runs 1 --time 200ms --size 16m", &folder);
     assert!(text.stdout.contains("no data moved"), "{text:?}");
+    let words =
+        format!("--name=cut --ioengine=ftruncate --rw=write --size=1m --directory={}", folder.display());
+    let by_name = crate::fio::fio(&stage, &words);
+    assert!(by_name.stdout.contains("write: IOPS=") && by_name.stderr.contains("cut is 4K"), "{by_name:?}");
+    assert!(by_name.stderr.contains("no data moved"), "{by_name:?}");
 }
 
 #[test]
