@@ -24,7 +24,7 @@ impl Targets<'_> {
     /// A target that is made for another stream is this one's too.
     pub(super) fn shares(&mut self, index: usize, draft: &Draft) -> usize {
         if let Some((target, place)) = self.found.get_mut(index) {
-            target.writable |= draft.stream.access.writes();
+            target.writable |= draft.stream.changes_targets();
             if draft.stream.cache.is_direct() {
                 target.block_bytes = target.block_bytes.max(direct_alignment(place));
             }

@@ -106,7 +106,8 @@ fn fill(stream: &Stream, index: usize, target: &Target) -> Result<Stream, Failur
 
 /// The stream's own engine, which works here if any does; another where that cannot write past the page cache.
 fn writer(stream: &Stream) -> &'static Entry {
-    let able = |e: &&Entry| e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
+    let able =
+        |e: &&Entry| e.moves_bytes && e.caches.contains(&Cache::Direct) && e.kinds.contains(&Kind::Write);
     let own = engines::find(&stream.engine).filter(able);
     let usual = || engines::find(super::engine::default_of(&StreamSpec::default()));
     own.or_else(usual).unwrap_or(&engines::ENGINES[0])

@@ -115,7 +115,7 @@ fn check_advice(spec: &StreamSpec, cache: Cache) -> Result<(), Failure> {
 
 /// Refuses to check what nobody moves, and data that are told apart by nothing.
 fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Failure> {
-    if verify.checks && !engine.moves_bytes {
+    if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
         return Err(Failure::Usage(format!(
             "--verify: the engine {} moves no bytes that could be checked; name another one, or leave --verify out",
             engine.name
@@ -281,14 +281,16 @@ fn data(spec: &StreamSpec) -> Data {
         _ => Data::Random {
             compress_percent: spec.compress.unwrap_or(0),
             dedup_percent: spec.dedup.unwrap_or(0),
+            dedup_set_bytes: spec.dedup_set,
         },
     }
 }
 
 fn data_words(data: &Data) -> String {
     match data {
-        Data::Random { compress_percent, dedup_percent } => {
-            format!("random, {compress_percent} % compressible, {dedup_percent} % copies")
+        Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
+            let of = dedup_set_bytes.map_or(String::new(), |b| format!(" of the first {}", show_bytes(b)));
+            format!("random, {compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("the bytes of {path}"),
@@ -309,6 +311,7 @@ fn note_course(spec: &StreamSpec, origins: &mut Origins) {
 fn note_place(place: &Placement, origins: &mut Origins) {
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
     origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
+    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
     origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
 }

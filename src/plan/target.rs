@@ -66,7 +66,7 @@ impl<'a> Targets<'a> {
         } else {
             draft.paths.iter().map(|p| name::path(p)).collect()
         };
-        if !draft.engine.moves_bytes {
+        if !draft.engine.touches_targets() {
             self.touch_nothing(draft, &paths, origins)?;
             stream.targets = vec![NOTHING];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
@@ -183,10 +183,10 @@ impl<'a> Targets<'a> {
             origins.fixed("TARGET", &shown(&path), from);
             self.found.len() - 1
         };
-        let writes = draft.stream.access.writes();
         let conditioned = self.request.job.precondition == Some(true);
         let (target, place) = &mut self.found[index];
         let offset = draft.stream.access.offset_bytes;
+        let writes = changes(draft, said, target)?;
         if target.role == Role::Made {
             let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
             machine::test_file::fits(&path, bytes)
@@ -282,7 +282,7 @@ impl<'a> Targets<'a> {
             self.found.push((now, place));
             self.found.len() - 1
         });
-        let writes = stream.access.writes();
+        let writes = stream.changes_targets();
         let target = &mut self.found[index].0;
         if target.role == Role::Made {
             target.bytes = target.bytes.max(was.bytes);
@@ -337,6 +337,18 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
         targets.push(Target { bytes: target.bytes.min(most), writable: true, ..target });
         places.push(place);
     }
+}
+
+/// Whether a stream changes a target; refuses a device where what only a file has is to change.
+fn changes(draft: &Draft, said: &Path, target: &Target) -> Result<bool, Failure> {
+    if !draft.stream.moves_no_data() || target.role != Role::Device {
+        return Ok(draft.stream.changes_targets());
+    }
+    Err(Failure::Usage(format!(
+        "--engine {}: it changes lengths and blocks of files, and {} is a device, which has its own for good; name a file or a directory",
+        draft.engine.name,
+        name::shown(said)
+    )))
 }
 
 /// Bytes of a device as it says itself, where `/sys` does not.

@@ -35,7 +35,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::evidence::{Moment, Snapshot};
-use model::job::{Kind, Phase};
+use model::job::{Kind, Phase, Stream};
 use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
@@ -356,7 +356,7 @@ impl Bench {
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
         notes.extend(self.watched(&phase, &outcomes));
-        let writes = phase.streams.iter().any(|s| s.access.writes());
+        let writes = phase.streams.iter().any(Stream::changes_targets);
         let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
         for (who, outcome) in outcomes {

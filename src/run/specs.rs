@@ -105,10 +105,11 @@ impl Bench {
         let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
         let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
-        for ready in targets.iter().filter(|_| entry.moves_bytes) {
-            let file = ready.open(&self.root, stream.cache, writes)?;
+        let changes = stream.changes_targets();
+        for ready in targets.iter().filter(|_| entry.touches_targets()) {
+            let file = ready.open(&self.root, stream.cache, changes)?;
             advise(&file, stream.advice)?;
-            files.push(OpenFile { file, writable: writes });
+            files.push(OpenFile { file, writable: changes });
         }
         Ok(WorkerSpec {
             worker: number.overall,

@@ -43,8 +43,11 @@ impl Supplies {
         Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
     }
 
-    /// What the data of a stream are like.
+    /// What the data of a stream are like, where it moves any.
     pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
+        if stream.moves_no_data() {
+            return None;
+        }
         match stream.verify.as_ref().map(|verify| &verify.content) {
             // The same bytes over and over, as those of a file.
             Some(Content::Pattern { bytes, .. }) => {

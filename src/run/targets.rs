@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::target::Ready;
 use machine::rest;
 use model::evidence::Moment;
-use model::job::Phase;
+use model::job::{Phase, Stream};
 use model::plan::Role;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ impl Bench {
         for (index, ready) in self.targets.iter().enumerate() {
             let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
             if streams.peek().is_some() {
-                ready.may_be_used(&self.root, streams.any(|s| s.access.writes()))?;
+                ready.may_be_used(&self.root, streams.any(Stream::changes_targets))?;
             }
         }
         Ok(())

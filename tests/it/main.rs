@@ -23,6 +23,7 @@ mod fidelity;
 mod fio;
 mod fio_calls;
 mod fio_course;
+mod fio_engines;
 mod fio_logs;
 mod fio_out;
 mod foreign;

@@ -129,10 +129,11 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let all = record.complete_runs(at, phase).filter(same_load).filter_map(|r| CaseRun::new(r, index));
+        let all =
+            record.complete_runs(at, phase).filter(same_load).filter_map(|r| CaseRun::new(r, index, streams));
         let (runs, way): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let aside = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
-        let aside = aside.filter(same_load).filter_map(|r| CaseRun::new(r, index)).collect();
+        let aside = aside.filter(same_load).filter_map(|r| CaseRun::new(r, index, streams)).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let stream = match &job {
             Cow::Borrowed(_) => Cow::Borrowed(streams.get(index)?),
@@ -157,9 +158,10 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Whether the operations are carried to storage at all.
+    /// Whether the operations carry data to or from storage at all.
     pub fn has_storage(&self) -> bool {
-        self.targets.iter().any(|(_, t)| t.role != Role::None) && !self.stream.does_nothing()
+        let moves = !self.stream.does_nothing() && !self.stream.moves_no_data();
+        moves && self.targets.iter().any(|(_, t)| t.role != Role::None)
     }
 
     /// Whether this is storage that is not plain memory, as far as could be seen.

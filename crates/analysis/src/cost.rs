@@ -140,7 +140,8 @@ fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
 fn writers<'p>(plan: &'p Plan, phase: &'p Phase) -> impl Iterator<Item = &'p Stream> {
     let real =
         |s: &&Stream| s.targets.iter().any(|t| plan.targets.get(*t).is_some_and(|t| t.role != Role::None));
-    phase.streams.iter().filter(|s| s.access.kinds().any(|k| k == Kind::Write)).filter(real)
+    let writes = |s: &&Stream| s.access.kinds().any(|k| k == Kind::Write) && !s.moves_no_data();
+    phase.streams.iter().filter(writes).filter(real)
 }
 
 /// Most bytes that a stream writes in a phase; `None` where nothing bounds them but the target.

@@ -294,6 +294,21 @@ fn the_device_stands_beside_what_was_issued() {
 }
 
 #[test]
+fn operations_without_data_have_a_rate_and_no_bytes() {
+    let fixture = Fixture { engine: "fallocate", ..Fixture::honest_sequential() };
+    let f = of(&fixture);
+    let total = f.total.unwrap();
+    assert!(total.iops > 0.0 && total.iops_interval.is_some());
+    assert_eq!((total.mb_per_s, total.mb_per_s_interval, f.read.unwrap().bytes), (0.0, None, 0));
+    let record = fixture.record();
+    let case = &crate::case::cases(&record)[0];
+    assert_eq!(case.issued(Kind::Read), crate::case::Amount::default(), "no device is asked for them");
+    let report = crate::judge(&record, &crate::Judging::default());
+    assert_eq!((report.headline.unit.as_str(), report.verdict), ("IOPS", model::report::Verdict::Valid));
+    assert_eq!(report.limiter.name, "file system");
+}
+
+#[test]
 fn nothing_completed_is_none_and_not_zero() {
     let f = of(&Fixture { ops: 0, ..Fixture::honest() });
     assert!(f.total.is_none() && f.read.is_none());

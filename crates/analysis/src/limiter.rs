@@ -33,6 +33,10 @@ pub(crate) fn limiter(answered: &CaseAnswers) -> Limiter {
     if case.runs.is_empty() {
         return unknown(&no_run());
     }
+    if case.stream.moves_no_data() {
+        let why = "No data is moved: this is what the file system takes to change what it knows of the file.";
+        return limiter_of("file system", why.into(), evidence([]));
+    }
     if let Some(what) = moves_nothing(case) {
         return limiter_of(
             "tool",

@@ -79,11 +79,13 @@ fn medium(case: &Case, renames: &[&Rename]) -> String {
     memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
 }
 
-/// What to call a result without storage.
+/// What to call a result without storage, or without data.
 pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
         "null" => Some("null engine, no storage"),
+        "ftruncate" => Some("lengths of files alone, no data moved"),
+        "fallocate" => Some("blocks of files alone, no data moved"),
         _ if case.stream.does_nothing() => Some("operations that do nothing, no storage"),
         _ if !case.has_storage() => Some("no storage"),
         _ => None,
@@ -106,6 +108,8 @@ fn an_honest_name_says_access_depth_and_cache_mode() {
     assert_eq!(named(&many, &[]), "4K random write, depth 32, 4 workers, direct");
     let null = Fixture { role: model::plan::Role::None, engine: "null", ..Fixture::honest() };
     assert_eq!(named(&null, &[]), "4K random read, depth 32, null engine, no storage");
+    let cut = Fixture { engine: "ftruncate", ..Fixture::honest_write() };
+    assert_eq!(named(&cut, &[]), "4K random write, depth 32, lengths of files alone, no data moved");
 }
 
 #[test]
@@ -120,6 +124,9 @@ fn a_name_is_another_where_findings_or_the_engine_say_so_and_not_for_its_conditi
         [Rename::Depth(1.0), Rename::Medium("page cache".into()), Rename::Condition("limited by CPU".into())];
     assert!(renames.iter().all(|r| another(&Fixture::honest(), &[r])));
     assert!(another(&Fixture { engine: "null", ..Fixture::honest() }, &[]));
+    assert!(
+        model::job::WITHOUT_DATA.iter().all(|engine| another(&Fixture { engine, ..Fixture::honest() }, &[]))
+    );
 }
 
 #[test]

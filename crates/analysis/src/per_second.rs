@@ -31,6 +31,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let device = case.has_storage().then(|| Course::of(ran, &case.tops().ok()?).ok()).flatten();
     let end_of = |i: usize| if i + 1 == count { span } else { step * (i + 1) as f64 };
     let ours = ours(ran, from, count, step);
+    let moved = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
     let second = |(i, ours): (usize, Ours)| {
         let (begin, end) = (step * i as f64, end_of(i));
         let seconds = (end - begin) / SECOND_NS;
@@ -40,7 +41,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
             start_s: begin / SECOND_NS,
             seconds,
             iops: ours.ops / seconds,
-            mb_per_s: ours.bytes / seconds / 1e6,
+            mb_per_s: moved(ours.bytes) / seconds / 1e6,
             p99_at_most_ns: ours.p99_ns,
             device: device.as_ref().and_then(|d| d.between(zero + begin, zero + end)).map(|d| DeviceSecond {
                 iops: d.ios / d.seconds,

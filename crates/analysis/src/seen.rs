@@ -43,8 +43,10 @@ fn of_kind(case: &Case, kind: Kind) -> Option<SeenKind> {
         .iter()
         .filter_map(|r| r.stream.issued.get(&kind))
         .fold(0, |sum: u64, i| sum.saturating_add(i.short));
+    // Other tools count the length of an operation whether it moves data or not.
+    let bytes = case.runs.iter().filter_map(|r| r.stream.kinds.get(&kind)).map(|k| k.bytes);
     Some(SeenKind {
-        bytes: case.in_windows(kind).bytes,
+        bytes: bytes.fold(0, u64::saturating_add),
         short,
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),

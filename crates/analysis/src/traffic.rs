@@ -91,7 +91,7 @@ pub(crate) fn is_modest(case: &Case) -> bool {
 /// Whether any job of the session writes.
 pub(crate) fn session_writes(case: &Case) -> bool {
     let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
-    phases.flat_map(|p| &p.streams).any(|s| s.access.writes())
+    phases.flat_map(|p| &p.streams).any(model::job::Stream::changes_targets)
 }
 
 fn ours(case: &Case) -> Known<Ours> {

@@ -120,8 +120,8 @@ fn main() -> Result<(), String> {
     }
     for (name, data) in [
         ("unique", Data::default()),
-        ("half compressible", Data::Random { compress_percent: 50, dedup_percent: 0 }),
-        ("half copies", Data::Random { compress_percent: 0, dedup_percent: 50 }),
+        ("half compressible", Data::Random { compress_percent: 50, dedup_percent: 0, dedup_set_bytes: None }),
+        ("half copies", Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: None }),
         ("zeros", Data::Zeros),
     ] {
         for block in [4096_usize, 1 << 20] {

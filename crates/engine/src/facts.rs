@@ -2,7 +2,7 @@
 //!
 //! For: help, plans and the specs of workers. Not for: the code behind it ([`crate::engines::Entry`]).
 
-use model::job::{Cache, Kind};
+use model::job::{Cache, Kind, WITHOUT_DATA};
 
 /// What is known of an engine before it is opened.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub struct Facts {
     pub about: &'static str,
     /// Whether it moves bytes of a target.
     pub moves_bytes: bool,
+    /// Whether operations are over when the call returns that submits them, so that nothing can be prepared meanwhile.
+    pub in_the_call: bool,
     /// Whether threads of a library carry its operations out. They live on from run to run with the file table they were
     /// born with, so workers must share theirs.
     pub library_threads: bool,
@@ -26,6 +28,13 @@ pub struct Facts {
     pub caches: &'static [Cache],
     /// What can be asked of it, as in `--engine io_uring:iopoll`.
     pub options: &'static [EngineOption],
+}
+
+impl Facts {
+    /// Whether it opens targets: it moves their bytes, or changes them without.
+    pub fn touches_targets(&self) -> bool {
+        self.moves_bytes || WITHOUT_DATA.contains(&self.name)
+    }
 }
 
 /// Something that can be asked of an engine.

@@ -126,6 +126,6 @@ impl WorkerSpec {
     }
 
     pub(crate) fn fills_ahead(&self) -> bool {
-        self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && self.engine.max_depth > 1
+        self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
     }
 }

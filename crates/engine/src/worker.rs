@@ -9,11 +9,12 @@ use crate::outcome::Outcome;
 use crate::recorder::Recorder;
 use crate::refusal::CannotBegin;
 use crate::spec::WorkerSpec;
-use model::job::IoPriority;
+use model::job::{IoPriority, MemoryNodes};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sys::calls::Calls;
+use sys::memory_policy::{self, Policy};
 use sys::perf::Counters;
 use sys::thread::{RunQueue, Usage};
 
@@ -75,6 +76,13 @@ fn whole<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
 /// Puts the thread where it belongs before it allocates anything, and has its timers ring when they are due.
 fn settle(spec: &WorkerSpec) -> io::Result<()> {
     sys::thread::place(&spec.place.cpus, spec.place.node)?;
+    match &spec.place.memory {
+        Some(MemoryNodes::Local) => memory_policy::set(Policy::Local, &[])?,
+        Some(MemoryNodes::Bind(nodes)) => memory_policy::set(Policy::Bind, nodes)?,
+        Some(MemoryNodes::Prefer(node)) => memory_policy::set(Policy::Prefer, &[*node])?,
+        Some(MemoryNodes::Interleave(nodes)) => memory_policy::set(Policy::Interleave, nodes)?,
+        None => spec.place.node.map_or(Ok(()), |node| memory_policy::set(Policy::Bind, &[node]))?,
+    }
     sys::thread::prefer(spec.place.nice, spec.place.io_priority.map(IoPriority::number))?;
     // Without this the kernel may let a sleeper wait 50 us longer; on refusal it just does.
     let _ = sys::thread::precise_timers();

@@ -84,9 +84,10 @@ impl Maker {
     pub fn new(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Self, String> {
         let key = split_mix(seed);
         let recipe = match data {
-            Data::Random { compress_percent: 0, dedup_percent: 0 } => Recipe::Unique { key },
-            Data::Random { compress_percent, dedup_percent } => {
-                Recipe::Shaped(Box::new(Shaped::new(*compress_percent, *dedup_percent, key)?))
+            Data::Random { compress_percent: 0, dedup_percent: 0, .. } => Recipe::Unique { key },
+            Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
+                let set = dedup_set_bytes.map(|bytes| (bytes / BLOCK_BYTES as u64).max(1));
+                Recipe::Shaped(Box::new(Shaped::new(*compress_percent, *dedup_percent, set, key)?))
             }
             Data::Zeros => Recipe::Zeros,
             Data::File(path) => match file_bytes {
@@ -130,6 +131,8 @@ fn repeat(bytes: &[u8], mut next: usize, mut buffer: &mut [u8]) -> usize {
 struct Shaped {
     compress_percent: u8,
     dedup_percent: u8,
+    /// The first of all keys, and how many blocks from it on copies are of; of those in the pool where `None`.
+    set: Option<(u64, u64)>,
     /// Keys of blocks that were made before; as many as `made` says.
     pool: [u64; POOL],
     made: usize,
@@ -139,14 +142,20 @@ struct Shaped {
 }
 
 impl Shaped {
-    fn new(compress_percent: u8, dedup_percent: u8, key: u64) -> Result<Self, String> {
+    fn new(
+        compress_percent: u8,
+        dedup_percent: u8,
+        set_blocks: Option<u64>,
+        key: u64,
+    ) -> Result<Self, String> {
         for (share, word) in [(compress_percent, "compressible"), (dedup_percent, "of copies")] {
             if share > 100 {
                 return Err(format!("data cannot be {share} % {word}; give 0 to 100"));
             }
         }
         let draws = split_mix(!key);
-        Ok(Self { compress_percent, dedup_percent, pool: [0; POOL], made: 0, key, draws })
+        let set = set_blocks.map(|blocks| (key.wrapping_add(1), blocks));
+        Ok(Self { compress_percent, dedup_percent, set, pool: [0; POOL], made: 0, key, draws })
     }
 
     #[inline]
@@ -160,15 +169,20 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// The key of an earlier block with the chance of a copy, else a new one.
+    /// The key of a block of the set or of an earlier one with the chance of a copy, else a new one. A block of the set may be copied
+    /// before its turn comes: then that is the copy.
     #[inline]
     fn next_key(&mut self) -> u64 {
-        if self.dedup_percent > 0 && self.made > 0 {
+        if self.dedup_percent > 0 && (self.made > 0 || self.set.is_some()) {
             self.draws = self.draws.wrapping_add(1);
             let draw = split_mix(self.draws);
             // Two draws from one word: its lower half decides, its upper half chooses.
             if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
-                return self.pool[(draw >> 32) as usize % self.made.min(POOL)];
+                return match self.set {
+                    // Of its own, since the upper half does not reach all blocks of a large set alike.
+                    Some((first, blocks)) => first.wrapping_add(split_mix(draw) % blocks),
+                    None => self.pool[(draw >> 32) as usize % self.made.min(POOL)],
+                };
             }
         }
         self.key = self.key.wrapping_add(1);
@@ -214,7 +228,8 @@ fn buffers_are_unique_and_full_of_bits() {
 
 #[cfg(test)]
 fn measured(compress_percent: u8, dedup_percent: u8) -> Written {
-    measure(&Data::Random { compress_percent, dedup_percent }, None, 7).unwrap_or_else(|e| panic!("{e}"))
+    let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None };
+    measure(&data, None, 7).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -232,7 +247,7 @@ fn data_are_as_compressible_and_repetitive_as_asked() {
 
 #[test]
 fn small_writes_are_made_like_large_ones() {
-    let data = Data::Random { compress_percent: 50, dedup_percent: 40 };
+    let data = Data::Random { compress_percent: 50, dedup_percent: 40, dedup_set_bytes: None };
     let mut maker = Maker::new(&data, None, 1).unwrap_or_else(|e| panic!("{e}"));
     let (mut seen, mut copies) = (HashSet::new(), 0);
     for _ in 0..5000 {
@@ -246,6 +261,29 @@ fn small_writes_are_made_like_large_ones() {
     for bytes in 0..64 {
         maker.fill(&mut vec![0; bytes]);
     }
+}
+
+#[test]
+fn copies_of_a_set_are_of_the_first_blocks_and_of_no_others() {
+    const SET: usize = 16;
+    let set_bytes = Some((SET * BLOCK_BYTES) as u64);
+    let data = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: set_bytes };
+    let mut maker = Maker::new(&data, None, 1).unwrap_or_else(|e| panic!("{e}"));
+    let mut counts: std::collections::HashMap<[u8; 16], usize> = std::collections::HashMap::new();
+    for _ in 0..4096 {
+        let mut block = [0; BLOCK_BYTES];
+        maker.fill(&mut block);
+        *counts.entry(std::array::from_fn(|i| block[i])).or_default() += 1;
+    }
+    let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
+    assert_eq!(often.len(), SET, "blocks outside the set are written once");
+    // Half of 4096 are divided among 16: 128 each, five deviations to either side.
+    assert!(often.iter().all(|n| n.abs_diff(128) < 60), "{often:?}");
+    assert!(counts.len().abs_diff(2048) < 160, "{}", counts.len());
+    // As large as all that is written it converges only later: what is copied before its turn is no copy.
+    let large = Data::Random { compress_percent: 0, dedup_percent: 50, dedup_set_bytes: Some(1 << 30) };
+    let few = measure(&large, None, 7).unwrap_or_else(|e| panic!("{e}")).dedup_percent;
+    assert!(few < 5.0, "{few}");
 }
 
 #[test]
@@ -273,7 +311,8 @@ fn zeros_are_zeros_and_impossible_shares_are_refused() {
     let zeros = measure(&Data::Zeros, None, 1).unwrap_or_else(|e| panic!("{e}"));
     assert!(zeros.compress_percent > 99.0 && zeros.dedup_percent > 99.0);
     for (compress_percent, dedup_percent) in [(101, 0), (0, 101)] {
-        assert!(Maker::new(&Data::Random { compress_percent, dedup_percent }, None, 1).is_err());
+        let data = Data::Random { compress_percent, dedup_percent, dedup_set_bytes: None };
+        assert!(Maker::new(&data, None, 1).is_err());
     }
 }
 

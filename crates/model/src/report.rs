@@ -9,7 +9,7 @@ use crate::check_id::CheckId;
 use crate::comparison::Comparison;
 use crate::finding::Finding;
 use crate::gate::Gate;
-use crate::job::{Job, Pattern};
+use crate::job::{Job, Pattern, Stream};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 pub use crate::producer::Producer;
@@ -153,7 +153,7 @@ pub struct Headline {
 /// What kept a result from being higher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limiter {
-    /// `device`, `page cache`, `memory`, `CPU`, `tool`, `above the device`, `unknown`.
+    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
     pub name: String,
     /// One sentence with its evidence.
     pub sentence: String,
@@ -235,17 +235,17 @@ pub struct QuotedRate {
 }
 
 impl Measured {
-    /// Bytes where it is sequential, else operations.
+    /// Bytes where it is sequential and moves data, else operations.
     pub fn quoted_rate(&self) -> QuotedRate {
         let phase = self.job.phases.get(self.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
         let total = self.total.as_ref().filter(|_| !self.void);
-        let (unit, value, interval) =
-            if stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Sequential)) {
-                ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))
-            } else {
-                ("IOPS", total.map(|t| t.iops), total.and_then(|t| t.iops_interval))
-            };
+        let in_bytes = |s: &Stream| s.access.pattern() == Some(Pattern::Sequential) && !s.moves_no_data();
+        let (unit, value, interval) = if stream.is_some_and(in_bytes) {
+            ("MB/s", total.map(|t| t.mb_per_s), total.and_then(|t| t.mb_per_s_interval))
+        } else {
+            ("IOPS", total.map(|t| t.iops), total.and_then(|t| t.iops_interval))
+        };
         QuotedRate { unit, value, interval }
     }
 }

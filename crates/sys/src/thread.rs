@@ -1,7 +1,7 @@
 //! What a thread costs, where it runs, and which signals it does not take.
 //!
-//! For: CPU time and switches of the calling thread, its CPUs and memory node, its timers, and a signal mask for workers.
-//! Not for: priorities.
+//! For: CPU time and switches of the calling thread, its CPUs, its priorities, its timers, and a signal mask for workers.
+//! Not for: the nodes of its memory ([`crate::memory_policy`]).
 
 use std::fs::File;
 use std::io;
@@ -113,8 +113,7 @@ pub fn block_signals() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
 }
 
-/// Keeps the calling thread on these CPUs, and what it allocates from now on, on this NUMA node. None named: anywhere.
-/// With a node and no CPUs, the CPUs of the node.
+/// Keeps the calling thread on these CPUs; where none are named, on those of a NUMA node; with neither, anywhere.
 ///
 /// # Errors
 /// A sentence where there is no such CPU or node, or the kernel does not allow it.
@@ -124,18 +123,18 @@ pub fn place(cpus: &[u32], node: Option<u32>) -> io::Result<()> {
         _ => Vec::new(),
     };
     let wanted = if cpus.is_empty() { &of_node } else { cpus };
-    if !wanted.is_empty() {
-        let mut set = rustix::thread::CpuSet::new();
-        for &cpu in wanted {
-            if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-                return Err(refused(&format!("there is no CPU {cpu}"), None));
-            }
-            set.set(cpu as usize);
-        }
-        rustix::thread::sched_setaffinity(None, &set)
-            .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))?;
+    if wanted.is_empty() {
+        return Ok(());
     }
-    node.map_or(Ok(()), bind_memory)
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in wanted {
+        if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+            return Err(refused(&format!("there is no CPU {cpu}"), None));
+        }
+        set.set(cpu as usize);
+    }
+    rustix::thread::sched_setaffinity(None, &set)
+        .map_err(|e| refused(&format!("CPUs {wanted:?} cannot be used"), Some(e.into())))
 }
 
 /// What the number behind it is, for `ioprio_set(2)`: a process or thread, of which 0 is the caller.
@@ -162,9 +161,11 @@ pub fn prefer(nice: Option<i32>, io_priority: Option<u32>) -> io::Result<()> {
 
 /// CPUs of a NUMA node, from sysfs.
 fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
-    let path = format!("/sys/devices/system/node/node{node}/cpulist");
-    let list = std::fs::read_to_string(path)
-        .map_err(|e| refused(&format!("there is no NUMA node {node}"), Some(e)))?;
+    let file = |name: &str| std::fs::read_to_string(format!("/sys/devices/system/node/{name}"));
+    let list = file(&format!("node{node}/cpulist")).map_err(|e| {
+        let there = file("online").unwrap_or_else(|_| "none".into());
+        refused(&format!("there is no NUMA node {node}, but {}", there.trim()), Some(e))
+    })?;
     let mut cpus = Vec::new();
     for part in list.trim().split(',').filter(|p| !p.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -173,24 +174,6 @@ fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
         cpus.extend(number(first)?..=number(last)?);
     }
     Ok(cpus)
-}
-
-/// `set_mempolicy(MPOL_BIND)` for the calling thread; see set_mempolicy(2).
-fn bind_memory(node: u32) -> io::Result<()> {
-    const NODES: usize = 1024;
-    const WORD: usize = libc::c_ulong::BITS as usize;
-    let mut mask = [0 as libc::c_ulong; NODES / WORD];
-    let Some(word) = mask.get_mut(node as usize / WORD) else {
-        return Err(refused(&format!("there is no NUMA node {node}"), None));
-    };
-    *word = 1 << (node as usize % WORD);
-    // SAFETY: the mask lives in this frame and is as long as the length says; the call changes nothing but the policy of
-    // this thread.
-    let answer = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), NODES) };
-    if answer == 0 {
-        return Ok(());
-    }
-    Err(refused(&format!("memory of NUMA node {node} cannot be asked for"), Some(io::Error::last_os_error())))
 }
 
 fn refused(what: &str, why: Option<io::Error>) -> io::Error {

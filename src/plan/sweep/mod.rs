@@ -131,7 +131,14 @@ fn default_engine(axes: &Axes) -> EngineSpec {
 
 fn entry(said: &EngineSpec) -> Result<&'static Entry, Failure> {
     let stream = StreamSpec { engine: Some(said.clone()), ..StreamSpec::default() };
-    crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))
+    let entry = crate::plan::engine::find(&stream).map_err(|problem| Failure::Usage(problem.in_flags()))?;
+    if entry.touches_targets() && !entry.moves_bytes {
+        return Err(Failure::Usage(format!(
+            "--engine {}: cells are compared by the data that they move, and it moves none; type `fathom run --engine {0}`",
+            entry.name
+        )));
+    }
+    Ok(entry)
 }
 
 /// What all jobs have in common.

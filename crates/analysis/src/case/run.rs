@@ -4,7 +4,7 @@
 
 use model::Known;
 use model::evidence::{BlockStat, CgroupIo, Moment, Snapshot, cgroup_v1, cgroup_v2};
-use model::job::Kind;
+use model::job::{Kind, Stream};
 use model::machine::{Cgroup, Layer};
 use model::record::{Run, RunEnd, StreamEnd};
 
@@ -17,6 +17,8 @@ pub struct CaseRun<'a> {
     pub end: &'a RunEnd,
     /// The end of this case's stream.
     pub stream: &'a StreamEnd,
+    /// The streams of its phase, as they were planned.
+    planned: &'a [Stream],
 }
 
 /// Operations and bytes of one kind.
@@ -35,10 +37,15 @@ impl Amount {
 }
 
 impl<'a> CaseRun<'a> {
-    pub(super) fn new(run: &'a Run, index: usize) -> Option<Self> {
+    pub(super) fn new(run: &'a Run, index: usize, planned: &'a [Stream]) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
-        Some(Self { run, end, stream })
+        Some(Self { run, end, stream, planned })
+    }
+
+    /// Whether reads and writes of a stream are those of data.
+    fn moves_data(&self, stream: &StreamEnd) -> bool {
+        self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
     /// The kernel's text at a moment of this run.
@@ -106,12 +113,19 @@ impl<'a> CaseRun<'a> {
         Ok(sum)
     }
 
-    /// All operations of a kind of this run, over all streams: devices do not know streams.
+    /// All operations of a kind of this run, over all streams: devices do not know streams. Reads and writes without data are none
+    /// of a device's.
     pub fn issued(&self, kind: Kind) -> Amount {
         let of = |s: &StreamEnd| {
             s.issued.get(&kind).map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
         };
-        self.end.streams.iter().map(of).fold(Amount::default(), Amount::plus)
+        let reaches = |s: &&StreamEnd| kind == Kind::Trim || self.moves_data(s);
+        self.end.streams.iter().filter(reaches).map(of).fold(Amount::default(), Amount::plus)
+    }
+
+    /// Whether the case's own operations move data, so that their sizes can be told.
+    pub(crate) fn carries_data(&self) -> bool {
+        self.moves_data(self.stream)
     }
 
     /// Operations of the case's own stream, warm-up and drain included.
@@ -119,10 +133,11 @@ impl<'a> CaseRun<'a> {
         self.stream.issued.values().map(|i| i.ops as f64).sum()
     }
 
-    /// Operations and bytes of a kind within the window.
+    /// Operations of a kind within the window, and the bytes that they moved: none without data.
     pub fn in_window(&self, kind: Kind) -> Amount {
+        let moved = |bytes| if self.carries_data() { bytes } else { 0 };
         let end = self.stream.kinds.get(&kind);
-        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: k.bytes })
+        end.map_or(Amount::default(), |k| Amount { ops: k.latency.count(), bytes: moved(k.bytes) })
     }
 }
 

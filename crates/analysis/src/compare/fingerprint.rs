@@ -156,9 +156,10 @@ fn depth(stream: &Stream) -> String {
 
 fn data(data: &Data) -> String {
     match data {
-        Data::Random { compress_percent: 0, dedup_percent: 0 } => "unique, incompressible".into(),
-        Data::Random { compress_percent, dedup_percent } => {
-            format!("{compress_percent} % compressible, {dedup_percent} % copies")
+        Data::Random { compress_percent: 0, dedup_percent: 0, .. } => "unique, incompressible".into(),
+        Data::Random { compress_percent, dedup_percent, dedup_set_bytes } => {
+            let of = dedup_set_bytes.map_or(String::new(), |b| format!(" of the first {}", show_bytes(b)));
+            format!("{compress_percent} % compressible, {dedup_percent} % copies{of}")
         }
         Data::Zeros => "zeros".into(),
         Data::File(path) => format!("of {path}"),
@@ -182,6 +183,8 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let place = &stream.place;
     let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
+    let memory = place.memory.as_ref();
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
     let split = if place.split { ", one each" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
     let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
@@ -200,7 +203,7 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     [
         ("engine", engine),
         ("batch", format!("{},{}", stream.batch.submit, stream.batch.complete)),
-        ("CPUs of the workers", cpus + &node + split),
+        ("CPUs of the workers", cpus + &node + &memory + split),
         ("priority", first),
         ("time", time),
         ("warm-up", seconds(phase.warmup_ns)),

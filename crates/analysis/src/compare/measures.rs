@@ -95,12 +95,13 @@ fn stream(one: One<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 
-/// Bytes where it is sequential, or where operations are of several sizes; else operations.
+/// Bytes where it is sequential, or where operations are of several sizes; else operations, and where no data is moved.
 fn rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
     let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
     let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
-    let in_bytes = streams.iter().any(sequential) || !one_size;
+    let moves = streams.iter().all(|s| !s.moves_no_data());
+    let in_bytes = moves && (streams.iter().any(sequential) || !one_size);
     Reading {
         name: if in_bytes { "MB/s".into() } else { "IOPS".into() },
         unit: if in_bytes { "MB/s" } else { "IOPS" },

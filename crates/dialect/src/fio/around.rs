@@ -21,6 +21,10 @@ pub(super) trait Around {
     fn length(&self, name: &str) -> Result<u64, String>;
     /// The text of a file that the file `by` includes.
     fn include(&self, by: &str, name: &str) -> Result<String, String>;
+    /// The NUMA nodes that have memory, such as `0-1`.
+    fn nodes(&self) -> Result<String, String>;
+    /// The CPUs of one of them, such as `0-3,8`; empty where it has none.
+    fn cpus_of_node(&self, node: u32) -> Result<String, String>;
 }
 
 /// This machine.
@@ -70,7 +74,21 @@ impl Around for Here {
         }
         std::fs::read_to_string(&path).map_err(|e| e.to_string())
     }
+
+    fn nodes(&self) -> Result<String, String> {
+        read(&format!("{NODES}/has_memory")).map(|list| list.trim().into())
+    }
+
+    fn cpus_of_node(&self, node: u32) -> Result<String, String> {
+        match read(&format!("{NODES}/node{node}/cpulist")) {
+            Ok(list) => Ok(list.trim().into()),
+            Err(_) => Err(format!("there is no NUMA node {node}; type one of {}", self.nodes()?)),
+        }
+    }
 }
+
+/// Where the kernel shows its NUMA nodes.
+const NODES: &str = "/sys/devices/system/node";
 
 fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))

@@ -14,7 +14,7 @@ use super::options::OTHER_ENGINES;
 use super::rates;
 use super::region;
 use super::times::{Times, times};
-use super::value::{list, mask};
+use super::value::{Size, list, mask};
 use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers};
@@ -22,10 +22,14 @@ use model::spec::{EngineSpec, StreamSpec, parsers};
 /// The engine where none is said.
 const ENGINE: &str = "psync";
 
+/// Share of the size that copies are of where none is said.
+const WORKING_SET_PERCENT: u64 = 5;
+
 /// Engines of fio's that are carried out, and what each is called here.
 pub(super) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
+    ("vsync", "preadv"),
     ("pvsync", "vsync"),
     ("pvsync2", "vsync"),
     ("libaio", "libaio"),
@@ -33,10 +37,12 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
     ("posixaio", "posixaio"),
     ("mmap", "mmap"),
     ("splice", "splice"),
+    ("ftruncate", "ftruncate"),
+    ("falloc", "fallocate"),
     ("null", "null"),
 ];
 /// Those of them that have several operations in flight.
-const DEEP: [&str; 4] = ["libaio", "io_uring", "posixaio", "null"];
+const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
 /// Switches of engines, and the engines that have each.
 pub(super) const ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("hipri", &["io_uring", "pvsync2"]),
@@ -60,7 +66,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let way = access::way(job)?;
     let mut one = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::say(job, &way, &mut one)?;
-    let deep = engine(job, &mut one)?;
+    let deep = engine(job, &way, &mut one)?;
     depth(job, deep, &mut one)?;
     rates::pace(job, &way, &mut one)?;
     one.advice = advice(job, &way, &one)?;
@@ -68,6 +74,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.verify = verify;
     durability_and_data(job, &way, &mut one)?;
     place(job, &mut one)?;
+    nodes(job, around, &mut one)?;
     let times = times(job)?;
     course(job, &way, &mut one)?;
     one.ends_others = job.on("exitall", false)?.then_some(true);
@@ -84,7 +91,7 @@ fn name(job: &Job) -> Result<String, Fault> {
 }
 
 /// The engine with its options and the open mode; whether it takes several operations at a time.
-fn engine(job: &Job, one: &mut StreamSpec) -> Result<bool, Fault> {
+fn engine(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<bool, Fault> {
     let said = job.text("ioengine").unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(engine, _)| *engine == said) else {
         let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == said);
@@ -94,6 +101,10 @@ fn engine(job: &Job, one: &mut StreamSpec) -> Result<bool, Fault> {
         );
         return Err(job.fault("ioengine", why));
     };
+    if said == "ftruncate" && !way.only_writes() {
+        let why = "ioengine=ftruncate sets lengths, each as a write; type rw=write or randwrite";
+        return Err(job.fault("rw", why));
+    }
     let options = engine_options(job, said)?;
     one.engine = Some(EngineSpec { name: (*name).into(), options });
     one.cache = match *name {
@@ -226,8 +237,33 @@ fn durability_and_data(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(),
         one.zeros = Some(true);
     } else {
         (one.compress, one.dedup) = (compress, dedup);
+        one.dedup_set = dedup.map_or(Ok(None), |dedup| set_of_copies(job, dedup))?;
     }
     Ok(())
+}
+
+/// Bytes that copies are of: in fio a share of the size.
+fn set_of_copies(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
+    match job.text("dedupe_mode").unwrap_or("repeat") {
+        "repeat" => return Ok(None),
+        "working_set" => {}
+        _ => return Err(job.fault("dedupe_mode", "it is no way to copy; type repeat or working_set")),
+    }
+    let share = "dedupe_working_set_percentage";
+    let percent = job.number(share)?.unwrap_or(WORKING_SET_PERCENT);
+    if percent + u64::from(dedup) > 100 {
+        return Err(
+            job.fault(share, "what copies are of is no copy, so both are 100 together at most; type less")
+        );
+    }
+    let Some(Size::Bytes(size)) = job.size("size")? else {
+        return Err(job.fault(share, "it is a share of the size; type size=1g or the like"));
+    };
+    let bytes = (u128::from(size) * u128::from(percent) / 100) as u64 / 4096 * 4096;
+    if bytes == 0 {
+        return Err(job.fault(share, "it is less than a block of 4 KiB; type more"));
+    }
+    Ok(Some(bytes))
 }
 
 fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
@@ -250,16 +286,43 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         Some("split") => one.place.split = true,
         Some(_) => return Err(job.fault("cpus_allowed_policy", "it is shared or split; type one of them")),
     }
-    if let Some(text) = job.text("numa_cpu_nodes") {
-        let node = text.parse().map_err(|_| {
-            job.fault("numa_cpu_nodes", "workers of a stream are on one node; type its number")
-        })?;
-        one.place.node = Some(node);
-    }
     if let Some(text) = job.text("nice") {
         one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
     }
     one.place.io_priority = io_priority(job)?;
+    Ok(())
+}
+
+/// Threads on the CPUs of NUMA nodes, whatever CPUs are named, and where their memory comes from.
+fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fault> {
+    let all = |list: &str| if list == "all" { around.nodes() } else { Ok(list.into()) };
+    if let Some(text) = job.text("numa_cpu_nodes") {
+        let fault = |why: String| job.fault("numa_cpu_nodes", why);
+        let list = all(text).map_err(fault)?;
+        let mut nodes = Vec::new();
+        let wrong = |_| fault(format!("{text} is no list of NUMA nodes; type their numbers, such as 0-1"));
+        parsers::cpus(&mut nodes, &list).map_err(wrong)?;
+        one.place.cpus.clear();
+        one.place.split = false;
+        for node in nodes {
+            let cpus = around.cpus_of_node(node).map_err(fault)?;
+            // A node of memory alone has none.
+            if !cpus.is_empty() {
+                parsers::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
+            }
+        }
+        if one.place.cpus.is_empty() {
+            return Err(fault("these nodes have no CPUs; type others".into()));
+        }
+    }
+    let Some(text) = job.text("numa_mem_policy").filter(|text| *text != "default") else { return Ok(()) };
+    let fault = |why: String| job.fault("numa_mem_policy", why);
+    let policy = match text.split_once(':') {
+        None if text == "interleave" => format!("interleave:{}", around.nodes().map_err(fault)?),
+        Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
+        None => text.into(),
+    };
+    one.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 

@@ -46,6 +46,15 @@ impl Around for Test {
             _ => Err("there is none".into()),
         }
     }
+
+    fn nodes(&self) -> Result<String, String> {
+        Ok("0-2".into())
+    }
+
+    fn cpus_of_node(&self, node: u32) -> Result<String, String> {
+        let cpus = ["0-1,4", "2-3", ""].get(node as usize);
+        cpus.map(|cpus| (*cpus).into()).ok_or_else(|| "there is no such NUMA node; type one of 0-2".into())
+    }
 }
 
 fn parsed(text: &str) -> Result<JobSpec, Trouble> {

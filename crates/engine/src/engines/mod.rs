@@ -5,8 +5,10 @@
 
 mod boxed;
 mod copy;
+mod fallocate;
 #[cfg(feature = "cxx")]
 mod fstream;
+mod ftruncate;
 mod io_uring;
 mod libaio;
 mod mmap;
@@ -15,6 +17,7 @@ mod one;
 mod polling;
 mod positions;
 mod posixaio;
+mod preadv;
 mod rust_std;
 mod rw;
 mod sendfile;
@@ -48,6 +51,10 @@ const BY_DESCRIPTOR: &[Cache] =
 
 /// The page cache alone: buffers of a library, or pages handed around, have not the alignment that direct I/O needs.
 const THROUGH_PAGES: &[Cache] = &[Cache::Buffered, Cache::Sync, Cache::Dsync];
+
+/// What does not look at how the file was opened: the usual one first.
+const IN_ANY_WAY: &[Cache] =
+    &[Cache::Buffered, Cache::Direct, Cache::Sync, Cache::Dsync, Cache::DirectSync, Cache::DirectDsync];
 
 /// What asynchronous interfaces before io_uring can do.
 const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
@@ -94,6 +101,7 @@ const fn deep(name: &'static str, about: &'static str) -> Facts {
         about,
         moves_bytes: true,
         library_threads: false,
+        in_the_call: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -109,7 +117,17 @@ const fn one<C: Call + 'static>(
     options: &'static [EngineOption],
     caches: &'static [Cache],
 ) -> Entry {
-    Entry::of::<One<C>>(Facts { max_depth: 1, options, caches, ..deep(name, about) })
+    Entry::of::<One<C>>(Facts { max_depth: 1, in_the_call: true, options, caches, ..deep(name, about) })
+}
+
+/// The line of a call that changes a file and moves no data.
+const fn without_data<C: Call + 'static>(
+    name: &'static str,
+    about: &'static str,
+    kinds: &'static [Kind],
+) -> Entry {
+    let facts = Facts { moves_bytes: false, in_the_call: true, max_depth: 1, ..deep(name, about) };
+    Entry::of::<One<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
 }
 
 /// Every engine there is.
@@ -142,6 +160,11 @@ pub const ENGINES: &[Entry] = &[
         vsync::OPTIONS,
         BY_DESCRIPTOR,
     ),
+    Entry::of::<preadv::Preadv>(Facts {
+        in_the_call: true,
+        default_batch: 0,
+        ..deep("preadv", "preadv and pwritev: operations of a batch that lie beside each other in one call")
+    }),
     one::<rw::Rw>(
         "rw",
         "read and write from the position of the file: one operation at a time per worker",
@@ -190,6 +213,16 @@ pub const ENGINES: &[Entry] = &[
         "copy_file_range between the target and another file: one operation at a time per worker",
         copy::OPTIONS,
         THROUGH_PAGES,
+    ),
+    without_data::<ftruncate::Ftruncate>(
+        "ftruncate",
+        "each write sets the length of a file to its offset: moves no data",
+        &[Kind::Write, Kind::Sync],
+    ),
+    without_data::<fallocate::Fallocate>(
+        "fallocate",
+        "allocates blocks of a file by writes, and by reads that leave its length; trims give them back: moves no data",
+        &Kind::ALL,
     ),
     Entry::of::<null::Null>(Facts {
         moves_bytes: false,

@@ -30,6 +30,19 @@ impl Targets {
         Ok(Self { files, devices, flush: flush_of(spec.sync_call) })
     }
 
+    /// The same where files alone will do.
+    ///
+    /// # Errors
+    /// Where one of them is a device.
+    pub(super) fn files(spec: &mut WorkerSpec) -> io::Result<Self> {
+        let targets = Self::take(spec)?;
+        if targets.devices.contains(&true) {
+            let why = "a device has neither a length nor blocks that could change";
+            return Err(refusal(io::ErrorKind::Unsupported, why, "name a file or a directory"));
+        }
+        Ok(targets)
+    }
+
     /// All files.
     pub(super) fn all(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.iter()

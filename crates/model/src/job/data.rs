@@ -15,6 +15,9 @@ pub enum Data {
         compress_percent: u8,
         /// Share of 4 KiB blocks that are copies of others, in percent.
         dedup_percent: u8,
+        /// Copies are of the first so many bytes that a worker writes; of those written shortly before where `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dedup_set_bytes: Option<u64>,
     },
     /// Nothing but bytes of value 0.
     Zeros,
@@ -24,6 +27,6 @@ pub enum Data {
 
 impl Default for Data {
     fn default() -> Self {
-        Self::Random { compress_percent: 0, dedup_percent: 0 }
+        Self::Random { compress_percent: 0, dedup_percent: 0, dedup_set_bytes: None }
     }
 }

@@ -26,7 +26,10 @@ pub use kind::Kind;
 pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
-pub use stream::{Advice, Clones, FALLOCATE, GROW, IoPriority, NEW, Options, Placement, Sharing, Stream};
+pub use stream::{
+    Advice, Clones, FALLOCATE, GROW, IoPriority, MemoryNodes, NEW, Options, Placement, Sharing, Stream,
+    WITHOUT_DATA,
+};
 pub use verify::{Content, Verify};
 
 use schemars::JsonSchema;

@@ -97,6 +97,9 @@ pub const FALLOCATE: &str = "fallocate";
 /// The same without a length: the file grows by what is written, as a copy does.
 pub const GROW: &str = "grow";
 
+/// Engines that change the length or the blocks of a file and move no data.
+pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
+
 /// How a worker divides its operations among several targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -139,14 +142,31 @@ pub struct Placement {
     pub cpus: Vec<u32>,
     /// Whether each worker gets one of them to itself in turn, instead of all sharing all.
     pub split: bool,
-    /// NUMA node of its memory, and of its CPUs where none are named.
+    /// NUMA node of its CPUs where none are named, and of its memory where nothing else is said of that.
     pub node: Option<u32>,
+    /// NUMA nodes of its memory; by `node`, else as fathom was started, where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryNodes>,
     /// Nice value of its threads, -20 to 19 (`setpriority(2)`); as fathom was started where `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,
     /// What schedulers of the queue are told of its operations (`ioprio_set(2)`); by the nice value where `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_priority: Option<IoPriority>,
+}
+
+/// Which NUMA nodes memory comes from (`set_mempolicy(2)`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryNodes {
+    /// That of the CPU which touches it.
+    Local,
+    /// These and no others.
+    Bind(Vec<u32>),
+    /// That one first, and others where it has no more.
+    Prefer(u32),
+    /// These in turn, page by page.
+    Interleave(Vec<u32>),
 }
 
 /// Priority of I/O, which the schedulers bfq and mq-deadline go by (`ioprio_set(2)`).
@@ -229,6 +249,16 @@ impl Stream {
     /// Whether the interface alone is exercised: the engine submits operations that do nothing.
     pub fn does_nothing(&self) -> bool {
         self.options.contains_key("nop")
+    }
+
+    /// Whether files change without any data being moved: by their length, or by the blocks that they have.
+    pub fn moves_no_data(&self) -> bool {
+        WITHOUT_DATA.contains(&self.engine.as_str())
+    }
+
+    /// Whether it changes its targets, which takes the right to write them. Without data even its reads do.
+    pub fn changes_targets(&self) -> bool {
+        self.access.writes() || self.moves_no_data()
     }
 
     /// Whether the whole file is made new before the first write, whatever the span is.

@@ -266,6 +266,7 @@ impl StreamSpec {
         let data: Vec<&'static str> = [
             ("compress", self.compress.is_some()),
             ("dedup", self.dedup.is_some()),
+            ("dedup-set", self.dedup_set.is_some()),
             ("zeros", self.zeros == Some(true)),
             ("data", self.data.is_some()),
         ]
@@ -286,6 +287,11 @@ impl StreamSpec {
         if self.drain == Some(true) && calls.is_empty() {
             let message = "{drain} is about calls that make writes stable; type {fsync} or {fdatasync} too, or leave {drain} out";
             found.push(Problem::new(&["drain"], message.into()));
+        }
+        if self.dedup_set.is_some() && self.dedup.is_none() {
+            let message =
+                "{dedup-set} says what copies are of; type {dedup 30} too, or leave {dedup-set} out";
+            found.push(Problem::new(&["dedup-set"], message.into()));
         }
         // A compressible share and a share of copies go together; zeros and a file are all of the data.
         for whole in ["zeros", "data"].into_iter().filter(|whole| data.contains(whole)) {
@@ -357,6 +363,7 @@ fn said(flags: &str) -> JobSpec {
 fn settings_that_go_together_are_let_through() {
     for flags in [
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
+        "rw~write dedup~30 dedup-set~64m",
         "rw~rw positions~own hole~4k",
         "rw~randrw random~mixed:20 positions~own",
         "rw~randrw random~once consecutive~8 positions~own",
@@ -415,6 +422,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("zeros compress~10 rw~write", "compress zeros"),
         ("zeros data~x rw~write", "data zeros"),
         ("data~x dedup~10 rw~write", "dedup data"),
+        ("dedup-set~1m rw~write", "dedup-set"),
         ("zeros rw~rw mix~50/0/50", "zeros rw"),
         ("pin", "pin"),
         ("target~a sharing~random", "sharing target"),

@@ -145,8 +145,10 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
     match text {
         "sync" => same("rw"),
         "psync" => same("sync"),
-        "vsync" | "pvsync" | "pvsync2" => same("vsync"),
-        "io_uring" | "libaio" | "posixaio" | "mmap" | "null" => same(text),
+        "vsync" => same("preadv"),
+        "pvsync" | "pvsync2" => same("vsync"),
+        "falloc" => same("fallocate"),
+        "io_uring" | "libaio" | "posixaio" | "mmap" | "ftruncate" | "null" => same(text),
         _ => Vec::new(),
     }
 }

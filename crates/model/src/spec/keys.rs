@@ -514,6 +514,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[fio("dedupe_percentage", "30", same)]),
     key(
+        "dedup-set",
+        Group::What,
+        "SIZE",
+        "Copies are of the first so many bytes that each worker writes, such as 64m [default: of its last 64 blocks]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.dedup_set, size(t, 4096, u64::MAX))),
+    ),
+    key(
         "zeros",
         Group::What,
         "",
@@ -575,6 +583,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.place.node, count(t, 0, MAX_NODE))),
     )
     .elsewhere(&[fio("numa_cpu_nodes", "0", same)]),
+    key(
+        "memory-nodes",
+        Group::HowDeep,
+        "POLICY",
+        "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
+        &[Run, Limit, Sweep],
+        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
+    )
+    .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
     key(
         "nice",
         Group::HowDeep,
@@ -892,6 +909,8 @@ fn every_key_reads_the_example_that_its_help_gives() {
             ("min-rate", _) => "bw:10m",
             ("verify", _) => "stamps",
             ("io-priority", _) => "be:2",
+            ("memory-nodes", _) => "bind:0",
+            ("dedup-set", _) => "64k",
             ("nice", _) => "5",
             (_, "KEY=VALUE,...") => "bs=4k",
             (_, "LIST") => "0-3,8",

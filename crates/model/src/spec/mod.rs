@@ -156,6 +156,8 @@ pub struct StreamSpec {
     pub compress: Option<u8>,
     /// Share of blocks written that are copies of others, in percent.
     pub dedup: Option<u8>,
+    /// Bytes that copies are of: the first that a worker writes.
+    pub dedup_set: Option<u64>,
     /// Write zeros.
     pub zeros: Option<bool>,
     /// Write the bytes of this file.

@@ -2,12 +2,12 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS};
+use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_TARGETS};
 use super::number::{any_of, count, shown, size, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, IoPriority, Options, Positions,
-    Sharing, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, IoPriority, MemoryNodes, Options,
+    Positions, Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -287,6 +287,45 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// NUMA nodes of memory: `bind:0-1`, `prefer:0`, `interleave:0-1`, `local`.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
+    let number = |t: &str| {
+        count(t, 0, MAX_NODE).map_err(|_| format!("{} is no NUMA node; type its number, such as 0", shown(t)))
+    };
+    let list = |t: &str| -> Result<Vec<u32>, String> {
+        let mut nodes = Vec::new();
+        for piece in t.split(',') {
+            let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || nodes.iter().any(|n| (first..=last).contains(n)) {
+                return Err(format!("{} is no list of NUMA nodes; type each once, such as 0-1,3", shown(t)));
+            }
+            nodes.extend(first..=last);
+        }
+        Ok(nodes)
+    };
+    match text.split_once(':') {
+        None if text == "local" => Ok(MemoryNodes::Local),
+        Some(("bind", nodes)) => list(nodes).map(MemoryNodes::Bind),
+        Some(("prefer", node)) => number(node).map(MemoryNodes::Prefer),
+        Some(("interleave", nodes)) => list(nodes).map(MemoryNodes::Interleave),
+        _ => Err(format!("{} is no policy; type bind:0-1, prefer:0, interleave:0-1 or local", shown(text))),
+    }
+}
+
+/// NUMA nodes of memory as they are typed.
+pub fn of_memory_nodes(nodes: &MemoryNodes) -> String {
+    match nodes {
+        MemoryNodes::Local => "local".into(),
+        MemoryNodes::Bind(nodes) => format!("bind:{}", of_cpus(nodes)),
+        MemoryNodes::Prefer(node) => format!("prefer:{node}"),
+        MemoryNodes::Interleave(nodes) => format!("interleave:{}", of_cpus(nodes)),
+    }
+}
+
 /// CPUs as they are typed, those that follow each other as a range: `0-3,8`.
 pub fn of_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
@@ -415,6 +454,14 @@ fn every_word_is_read_as_it_is_shown() {
     for word in ["0", "0-3,8", "5,2-3", "3,2,1"] {
         let mut list = Vec::new();
         assert_eq!((cpus(&mut list, word), of_cpus(&list).as_str()), (Ok(()), word));
+    }
+    for word in ["local", "bind:0-1,4", "prefer:3", "interleave:0-1"] {
+        assert_eq!(memory_nodes(word).map(|m| of_memory_nodes(&m)).as_deref(), Ok(word));
+    }
+    for bad in
+        ["", "local:0", "bind", "bind:", "bind:1-0", "bind:0,0", "prefer:0-1", "interleave:x", "bind:1024"]
+    {
+        assert!(memory_nodes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
     assert_eq!((of_cpus(&[u32::MAX, 0]), of_cpus(&[])), ("4294967295,0".into(), String::new()));
 }

@@ -88,7 +88,7 @@ fn look(case: &Case) -> Known<Answer> {
 
 /// Whether shares were asked for and the data are no easier than that.
 fn as_asked(data: &Data, compress: f64, dedup: f64) -> bool {
-    let Data::Random { compress_percent, dedup_percent } = data else { return false };
+    let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
     compress <= f64::from(*compress_percent) + AS_ASKED && dedup <= f64::from(*dedup_percent) + AS_ASKED
 }
 
@@ -124,7 +124,7 @@ fn written(
 
 #[test]
 fn a_tenth_is_nothing_and_zeros_bias_or_void() {
-    let own = || Data::Random { compress_percent: 0, dedup_percent: 0 };
+    let own = || Data::default();
     let at = |data, shares| CHECK.severity(&written(&Fixture::honest_write(), data, shares));
     assert_eq!(at(own(), [10.0, 5.0]), None);
     assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
@@ -137,7 +137,7 @@ fn a_tenth_is_nothing_and_zeros_bias_or_void() {
 
 #[test]
 fn what_was_asked_for_is_a_note_and_easier_data_are_not() {
-    let asked = || Data::Random { compress_percent: 50, dedup_percent: 0 };
+    let asked = || Data::Random { compress_percent: 50, dedup_percent: 0, dedup_set_bytes: None };
     let at = |shares| CHECK.severity(&written(&Fixture::honest_write(), asked(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
     assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));

@@ -99,7 +99,7 @@ fn look(case: &Case) -> Known<Answer> {
     let mut worst: Option<(Change, usize)> = None;
     for target in files {
         // What fathom writes itself changes when and how it is stored, and not its length.
-        let only_read = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.access.writes());
+        let only_read = streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
         for change in changes(case, target, only_read)? {
             if worst.as_ref().is_none_or(|(known, _)| change < *known) {
                 worst = Some((change, target));
@@ -130,9 +130,9 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let users = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
     let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
     let using: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
-    let never_written = !using.iter().any(|s| s.access.writes());
-    // A file that grows by what is written to it is as long as the run came.
-    let grows = using.iter().any(|s| s.options.contains_key(GROW));
+    let never_written = !using.iter().any(|s| s.changes_targets());
+    // A file that grows by what is written to it is as long as the run came, and one whose length is set as long as the last said.
+    let grows = using.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
     let prepared = case.record.evidence.iter().find(|s| s.moment == Moment::AfterPrepare);
     let mut last = prepared.filter(|_| users).map(|s| state(s, target)).transpose()?;
     let mut attempts: Vec<&CaseRun> = case.way.iter().chain(&case.runs).chain(&case.aside).collect();

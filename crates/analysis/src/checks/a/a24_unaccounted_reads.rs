@@ -16,7 +16,7 @@ use model::units::show_bytes;
 
 const FILE: &str = "/proc/self/io";
 /// Engines whose every operation is a system call of the read and write family, which the kernel counts by bytes.
-const COUNTED: &[&str] = &["sync", "vsync", "rw"];
+const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw"];
 /// Share of the bytes that must be in the kernel's count: it counts all of them, and what fathom reads beside.
 const COUNTED_FROM: Share = Share(0.99);
 /// Share of the reads that must be missing at the device before pages are looked for.
@@ -29,7 +29,7 @@ pub(super) const CHECK: Check = Check {
     name: "UNACCOUNTED",
     belief: "the kernel carried out the operations that fathom counted",
     page: Page {
-        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync and rw; for \
+        reads: "`rchar` and `wchar` in `/proc/self/io` at start and stop of every run, for the engines sync, vsync, preadv and rw; for \
                 the others and where that is missing, the target's pages in the page cache and the device's counters.",
         formula: formula!(
             "Void where system calls moved less than {COUNTED_FROM} of the bytes that fathom counted: the kernel counts each \

@@ -15,6 +15,8 @@ use model::units::{show_bytes, show_rate};
 /// Operations per request above which the size asked is not the size measured. Where every second operation finds one
 /// neighbour it is 1.33, which a busy scheduler does to any sequential queue.
 const BIASED_ABOVE: f64 = 1.5;
+/// The engine that joins neighbours before the kernel sees them.
+const JOINS: &str = "preadv";
 /// Operations per request from which most operations were never requests.
 const RENAMED_FROM: f64 = 2.0;
 
@@ -67,13 +69,18 @@ fn look(case: &Case) -> Known<Answer> {
     Ok(Answer::Finding(Detail {
         severity: if renamed { Severity::Rename } else { Severity::Biased },
         sentence: format!(
-            "Operations of {} were asked for, and the device got requests of {} on average: the kernel merged {} neighbouring {}s into each.",
+            "Operations of {} were asked for, and the device got requests of {} on average: {} {} neighbouring {}s into each.",
             round(worst.op_bytes()),
             round(worst.request_bytes()),
+            if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
             show_rate(worst.ops_per_request()),
             worst.kind.word()
         ),
-        cure: Some(CHECK.page.fix.replace("DISK", &disk)),
+        cure: Some(if case.stream.engine == JOINS {
+            "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs.".into()
+        } else {
+            CHECK.page.fix.replace("DISK", &disk)
+        }),
         evidence: numbers,
         renames: renamed.then(|| Rename::Condition(words(worst))),
     }))
@@ -100,6 +107,19 @@ fn half_as_many_requests_rename_and_a_quarter_merged_is_silent() {
     assert_eq!(at(0.5), Some(Severity::Rename));
     assert_eq!(at(0.4), Some(Severity::Biased));
     assert_eq!(at(0.25), None);
+}
+
+#[test]
+fn what_joined_them_is_named() {
+    let by = |engine| {
+        let Ok(Answer::Finding(f)) =
+            CHECK.answer(&Fixture { merged: 4, engine, ..Fixture::honest() }.record())
+        else {
+            panic!("silent")
+        };
+        f.sentence
+    };
+    assert!(by("io_uring").contains("the kernel merged 4") && by(JOINS).contains("the engine joined 4"));
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn of_run(ran: &CaseRun, drawn: &Drawn, edges: f64) -> Vec<Off> {
             asked: odds,
         });
     }
-    for kind in Kind::MOVING {
+    for kind in Kind::MOVING.into_iter().filter(|_| ran.carries_data()) {
         let (ops, bytes) = (amount(kind).ops as f64, amount(kind).bytes as f64);
         let Some(size) = drawn.size(kind).filter(|_| ops > 0.0) else { continue };
         let spread = (ops * size.variance * drawn.bound_together).max(0.0).sqrt();

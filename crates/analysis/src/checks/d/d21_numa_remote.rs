@@ -8,7 +8,7 @@ use crate::kernel_text::entries;
 use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
-use model::job::Placement;
+use model::job::{MemoryNodes, Placement};
 use model::kernel_files::NODES;
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) const CHECK: Check = Check {
     belief: "the workers run next to the device",
     page: Page {
         reads: "`device/numa_node` of the devices with nothing below, `/sys/devices/system/node/node*/cpulist`, and where the plan \
-                puts the workers and their memory (--cpus, --node).",
+                puts the workers and their memory (--cpus, --node, --memory-nodes).",
         formula: formula!(
             "A note where the machine has several memory nodes and a worker or its memory may be at one that no device of the \
              target is at. It is a note because what the distance costs differs from machine to machine."
@@ -102,9 +102,16 @@ fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
 
 /// The nodes that a worker or its memory may be at.
 fn worker_nodes(place: &Placement, nodes: &[Node]) -> BTreeSet<u32> {
-    let mut out: BTreeSet<u32> = place.node.into_iter().collect();
+    let mut out: BTreeSet<u32> = match &place.memory {
+        None => place.node.into_iter().collect(),
+        Some(MemoryNodes::Bind(nodes) | MemoryNodes::Interleave(nodes)) => nodes.iter().copied().collect(),
+        Some(MemoryNodes::Prefer(node)) => [*node].into(),
+        // Where the threads are.
+        Some(MemoryNodes::Local) => BTreeSet::new(),
+    };
     let anywhere = place.cpus.is_empty();
-    if anywhere && place.node.is_some() {
+    if let (true, Some(node)) = (anywhere, place.node) {
+        out.insert(node);
         return out;
     }
     for (number, ranges) in nodes {
@@ -144,6 +151,12 @@ fn only_workers_that_are_put_next_to_the_device_are_near() {
     }
     let both = Placement { cpus: vec![16, 47], ..Placement::default() };
     assert_eq!(CHECK.severity(&on_two_nodes(&both, "1\n")), Some(Severity::Note));
+    let of = |memory| Placement { node: Some(1), memory: Some(memory), ..Placement::default() };
+    assert_eq!(CHECK.severity(&on_two_nodes(&of(MemoryNodes::Local), "1\n")), None);
+    assert_eq!(CHECK.severity(&on_two_nodes(&of(MemoryNodes::Bind(vec![1])), "1\n")), None);
+    for memory in [MemoryNodes::Prefer(0), MemoryNodes::Interleave(vec![0, 1])] {
+        assert_eq!(CHECK.severity(&on_two_nodes(&of(memory), "1\n")), Some(Severity::Note));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{Arrivals, Batch, Content, Create, Filling, Sharing};
+use model::job::{Arrivals, Batch, Content, Create, Filling, MemoryNodes, Sharing};
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -40,8 +40,8 @@ fn times_batches_and_seeds() {
 
 #[test]
 fn places_and_engines() {
-    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split numa_cpu_nodes=0").place;
-    assert_eq!((split.cpus.as_slice(), split.split, split.node), ([0, 1, 2].as_slice(), true, Some(0)));
+    let split = stream("cpus_allowed=0-2 cpus_allowed_policy=split").place;
+    assert_eq!((split.cpus.as_slice(), split.split), ([0, 1, 2].as_slice(), true));
     assert_eq!(stream("cpumask=5").place.cpus, [0, 2]);
     let options = |words: &str| stream(words).engine.map(|engine| engine.options).unwrap_or_default();
     let uring = options("ioengine=io_uring fixedbufs=1 registerfiles=1 sqthread_poll=1 sqthread_poll_cpu=1");
@@ -53,11 +53,54 @@ fn places_and_engines() {
 }
 
 #[test]
+fn numa_nodes_of_threads_and_of_memory() {
+    let cpus = |words: &str| stream(words).place.cpus;
+    assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
+    assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
+    assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
+    refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
+    refused("numa_cpu_nodes=2", &["no CPUs"]);
+    refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
+    let memory = |words: &str| stream(words).place.memory;
+    assert_eq!(memory("numa_cpu_nodes=1 numa_mem_policy=bind:0"), Some(MemoryNodes::Bind(vec![0])));
+    assert_eq!(memory("numa_mem_policy=prefer:1"), Some(MemoryNodes::Prefer(1)));
+    assert_eq!(memory("numa_mem_policy=local"), Some(MemoryNodes::Local));
+    for words in ["interleave", "interleave:all", "interleave:0-2"] {
+        let policy = memory(&format!("numa_mem_policy={words}"));
+        assert_eq!(policy, Some(MemoryNodes::Interleave(vec![0, 1, 2])), "{words}");
+    }
+    assert_eq!((memory("numa_mem_policy=default"), memory("numa_cpu_nodes=1")), (None, None));
+    refused("numa_mem_policy=prefer", &["type bind:0-1, prefer:0"]);
+    refused("numa_mem_policy=local:0", &["local:0"]);
+}
+
+#[test]
+fn engines_that_move_no_data_and_one_that_joins_neighbours() {
+    let engine = |words: &str| stream(words).engine.map(|engine| engine.name).unwrap_or_default();
+    assert_eq!(engine("ioengine=ftruncate rw=randwrite"), "ftruncate");
+    assert_eq!(engine("ioengine=falloc rw=randtrim"), "fallocate");
+    refused("ioengine=ftruncate rw=read", &["rw=read", "rw=write or randwrite"]);
+    let joined = stream("ioengine=vsync iodepth=8 iodepth_batch=4");
+    assert_eq!((joined.depth, joined.batch), (Some(8), Some(Batch { submit: 4, complete: 1 })));
+    assert_eq!(joined.engine.map(|engine| engine.name).as_deref(), Some("preadv"));
+}
+
+#[test]
 fn data_that_are_written() {
     assert_eq!(stream("rw=write zero_buffers=1").zeros, Some(true));
     let data = stream("rw=write buffer_compress_percentage=60 dedupe_percentage=30");
     assert_eq!((data.compress, data.dedup), (Some(60), Some(30)));
     assert_eq!(stream("rw=read buffer_compress_percentage=60").compress, None, "nothing is written");
+    let set = |words: &str| stream(&format!("rw=write dedupe_percentage=30 {words}")).dedup_set;
+    let half = "dedupe_mode=working_set dedupe_working_set_percentage=50";
+    assert_eq!(
+        (set(half), set("dedupe_mode=working_set")),
+        (Some(1 << 19), Some(49152)),
+        "of 1 MiB; 5 % if unsaid"
+    );
+    assert_eq!((set("dedupe_mode=repeat"), stream(half).dedup_set), (None, None));
+    refused(&format!("rw=write dedupe_percentage=60 {half}"), &["100 together"]);
+    refused("rw=write dedupe_percentage=60 dedupe_mode=other", &["repeat or working_set"]);
     let pattern = stream("rw=write buffer_pattern=0xff").verify.map(|verify| verify.content);
     assert!(matches!(pattern, Some(Content::Pattern { .. })), "{pattern:?}");
 }

@@ -4,6 +4,7 @@
 //! Not for: speed. What cannot run where it is prints `SKIPPED` with its reason.
 
 mod options;
+mod without_data;
 
 use super::{ENGINES, Entry, Opened};
 use crate::interface::{Done, Queue};

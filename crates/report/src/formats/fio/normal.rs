@@ -13,7 +13,7 @@ use crate::worst::{first, rest};
 use model::distribution::Distribution;
 use model::finding::Severity;
 use model::job::{Course, Kind, Sizes, Stream};
-use model::report::Report;
+use model::report::{Measured, Report};
 use std::io::{self, Write};
 
 /// Columns of the table of percentiles.
@@ -305,6 +305,14 @@ fn of_disks(jobs: &[Job], to: Out) -> io::Result<()> {
 /// What fathom says of all that; behind what fio has, so that whoever reads that finds it in its place.
 pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
+    let by_a_finding = |result: &Measured| {
+        let mut of_it = report.findings.iter().filter(|f| f.about.contains(&result.name));
+        of_it.any(|f| f.severity == Some(Severity::Rename))
+    };
+    // An engine that reaches no storage, or moves no data, has the rates and sizes that fio has, and no finding.
+    for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
+        lines.push(format!("  {} is {}", result.name, result.true_name));
+    }
     for finding in first(report) {
         let severity = finding.severity.map_or("", Severity::word);
         let about = finding.about.join(", ");

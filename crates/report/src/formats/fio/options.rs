@@ -85,6 +85,8 @@ pub(super) fn engine(name: &str) -> &str {
     match name {
         "sync" => "psync",
         "vsync" => "pvsync2",
+        "preadv" => "vsync",
+        "fallocate" => "falloc",
         other => other,
     }
 }

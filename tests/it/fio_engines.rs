@@ -1,0 +1,278 @@
+//! Engines of fio's that change files without data or join neighbours, and NUMA nodes of memory: beside fio itself.
+//!
+//! For: lengths and blocks of files, counts of JSON, system calls. Not for: rates.
+
+use crate::disk::{Device, Image};
+use crate::output::says;
+use crate::stage::{Stage, is_root, skip, tool, wait};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+/// What came of a job: its JSON, the calls that were traced, and what its file is.
+struct Came {
+    json: Value,
+    calls: Vec<String>,
+    file: std::fs::Metadata,
+}
+
+/// The same job by both, each in a folder of its own, with its calls of these names; nothing, and said, where there is no fio or no
+/// strace.
+fn both(stage: &Stage, calls: &str, words: &str) -> Option<[Came; 2]> {
+    if tool(&[&"fio", &"--version"]).is_err() || tool(&[&"strace", &"-V"]).is_err() {
+        skip("there is no fio, or no strace");
+        return None;
+    }
+    Some([("ours", false), ("theirs", true)].map(|(name, by_fio)| {
+        let folder = stage.folder(name);
+        let file = folder.join("f");
+        let _ = std::fs::remove_file(&file);
+        let (json, calls) = traced(stage, by_fio, calls, &format!("{words} --filename={}", file.display()));
+        Came { json, calls, file: std::fs::metadata(&file).unwrap() }
+    }))
+}
+
+/// A job by one of both: its JSON, and the calls of these names that it made.
+fn traced(stage: &Stage, by_fio: bool, calls: &str, words: &str) -> (Value, Vec<String>) {
+    let log = stage.path("calls");
+    let trace = format!("trace={calls}");
+    let strace = ["strace", "-f", "-qq", "-e", &trace, "-o", log.to_str().unwrap()].map(str::to_owned);
+    let words = format!("--output-format=json --name=j {words}");
+    let out = if by_fio {
+        let mut command = Command::new("strace");
+        command.args(&strace[1..]).arg("fio").args(words.split_whitespace());
+        wait(&mut command)
+    } else {
+        wait(&mut stage.command(&strace, &format!("fio {words}"), Path::new("")))
+    };
+    assert_eq!(out.code, Some(0), "{words}: {out:?}");
+    // fio says in front of it what it thinks of the job.
+    let json = out.stdout.find('{').map_or("", |at| &out.stdout[at..]);
+    let json = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {out:?}"));
+    let lines = std::fs::read_to_string(&log).unwrap();
+    // Signals and ends of processes stand there too. A call in which another one came ends on a line of its own.
+    let is_one =
+        |call: &str| calls.split(',').any(|name| call.starts_with(name)) || call.contains(" resumed>");
+    let call = |line: &str| line.split_once(' ').map(|(_, call)| call.trim_start().to_owned());
+    (json, lines.lines().filter_map(call).filter(|call| is_one(call)).collect())
+}
+
+/// The arguments of a call behind the first.
+fn arguments(call: &str) -> Vec<String> {
+    let until = |end: usize| &call[..end];
+    let inner = call.find([')', '<']).map_or(call, until);
+    inner.split(", ").skip(1).map(|one| one.trim_end().to_owned()).collect()
+}
+
+fn counts(json: &Value, direction: &str) -> [Option<u64>; 2] {
+    ["total_ios", "io_bytes"].map(|key| json["jobs"][0][direction][key].as_u64())
+}
+
+#[test]
+fn ftruncate_sets_the_lengths_that_fio_sets() {
+    let stage = Stage::beside_others();
+    let words = "--ioengine=ftruncate --rw=write --bs=4k --size=1m";
+    let Some([ours, theirs]) = both(&stage, "ftruncate", words) else { return };
+    assert_eq!(ours.file.len(), theirs.file.len());
+    assert_eq!(ours.file.len(), (1 << 20) - 4096, "to the offset, and not behind the block");
+    assert_eq!(counts(&ours.json, "write"), counts(&theirs.json, "write"));
+    assert_eq!(counts(&ours.json, "write"), [Some(256), Some(1 << 20)]);
+    let lengths: Vec<String> = (0..256).map(|block| (block * 4096).to_string()).collect();
+    for Came { calls, .. } in [ours, theirs] {
+        let seen: Vec<String> = calls.iter().flat_map(|call| arguments(call)).collect();
+        assert!(seen.windows(256).any(|row| row == lengths), "{seen:?}");
+    }
+}
+
+#[test]
+fn falloc_leaves_files_as_long_and_with_as_many_blocks_as_fio_does() {
+    let stage = Stage::beside_others();
+    for (rw, direction, options) in [
+        ("write", "write", "--fallocate=none"),
+        ("randwrite", "write", "--fallocate=native"),
+        ("read", "read", "--fallocate=none"),
+        ("randread", "read", ""),
+        ("trim", "trim", "--overwrite=1"),
+    ] {
+        let words = format!("--ioengine=falloc --rw={rw} --bs=64k --size=4m {options}");
+        let Some([ours, theirs]) = both(&stage, "fallocate", &words) else { return };
+        assert_eq!(ours.file.len(), theirs.file.len(), "{words}");
+        assert_eq!(counts(&ours.json, direction), counts(&theirs.json, direction), "{words}");
+        assert_eq!(counts(&ours.json, direction), [Some(64), Some(4 << 20)], "{words}");
+        let blocks = [&ours, &theirs].map(|came| came.file.blocks());
+        assert!(blocks[0].abs_diff(blocks[1]) <= 64, "{words}: {blocks:?}");
+        // Those of the job, and not what made the file: how, and from where.
+        let how = |came: &Came| -> Vec<Vec<String>> {
+            let mut all: Vec<_> = came.calls.iter().map(|call| arguments(call)).collect();
+            all.retain(|call| call.get(2).is_some_and(|length| length == "65536"));
+            all.sort();
+            all
+        };
+        assert_eq!(how(&ours).len(), 64, "{words}");
+        assert_eq!(how(&ours), how(&theirs), "{words}");
+    }
+}
+
+#[test]
+fn vsync_joins_as_many_neighbours_as_fio_does() {
+    let stage = Stage::beside_others();
+    for (words, direction, expected) in [
+        ("--iodepth_batch=8 --rw=read", "read", Some([8].repeat(32))),
+        ("--iodepth_batch=8 --rw=write", "write", Some([8].repeat(32))),
+        ("--iodepth_batch=2 --rw=read", "read", Some([2].repeat(128))),
+        ("--rw=read", "read", Some([1].repeat(256))),
+        // Which blocks of a random order are neighbours is up to it.
+        ("--iodepth_batch=8 --rw=randread", "read", None),
+    ] {
+        let words = format!("--ioengine=vsync --iodepth=8 --bs=4k --size=1m {words}");
+        let Some([ours, theirs]) = both(&stage, "readv,writev,preadv,pwritev", &words) else { return };
+        assert_eq!(counts(&ours.json, direction), [Some(256), Some(1 << 20)], "{words}");
+        // Of several calls before it looks for completions, fio 3.33 forgets the bytes of some.
+        if words.contains("batch=8") {
+            assert_eq!(counts(&theirs.json, direction), counts(&ours.json, direction), "{words}");
+        }
+        // Behind the vectors stands how many there are; in front of the offset where there is one.
+        let vectors = |calls: &[String]| -> Vec<u64> {
+            let count = |call: &String| {
+                let (_, behind) = call.split_once("iov_len=4096").and(call.rsplit_once("}], "))?;
+                behind.split([',', ')']).next()?.parse().ok()
+            };
+            calls.iter().filter_map(count).collect()
+        };
+        let (ours, theirs) = (vectors(&ours.calls), vectors(&theirs.calls));
+        assert_eq!((ours.iter().sum::<u64>(), theirs.iter().sum::<u64>()), (256, 256), "{words}");
+        if let Some(expected) = expected {
+            assert_eq!((&ours, &theirs), (&expected, &expected), "{words}");
+        }
+    }
+}
+
+#[test]
+fn memory_comes_from_the_nodes_that_fio_takes_it_from() {
+    let stage = Stage::beside_others();
+    if std::fs::read_to_string("/sys/devices/system/node/has_memory").is_err() {
+        return skip("the kernel shows no NUMA nodes");
+    }
+    for policy in ["bind:0", "prefer:0", "interleave:0", "local"] {
+        let words = format!("--thread --rw=read --size=1m --numa_cpu_nodes=0 --numa_mem_policy={policy}");
+        let Some([ours, theirs]) = both(&stage, "set_mempolicy", &words) else { return };
+        // The mode and the first word of the mask, which have several lengths.
+        let asked = |calls: &[String]| -> Vec<String> {
+            let until = |call: &String| -> String { call.split([',', ']']).take(2).collect() };
+            calls.iter().map(until).map(|call| call.replace("NULL", "[0000000000000000")).collect()
+        };
+        let (ours, theirs) = (asked(&ours.calls), asked(&theirs.calls));
+        // Before that the library tries what the kernel knows; here the self test does as the workers do.
+        let theirs = theirs.last().unwrap();
+        assert!(!ours.is_empty() && ours.iter().all(|call| call == theirs), "{policy}: {ours:?} {theirs}");
+    }
+    let out = stage
+        .fathom("run --rw randread --size 16m --memory-nodes bind:900 --time 100ms", &stage.folder("here"));
+    says(&out, 3, &["no NUMA node 900", "type one of 0"]);
+}
+
+#[test]
+fn what_moves_no_data_is_named_so_and_has_operations_for_a_rate() {
+    let stage = Stage::beside_others();
+    let folder = stage.folder("here");
+    for (engine, rw, words) in [
+        ("ftruncate", "write", "lengths of files alone, no data moved"),
+        ("fallocate", "read", "blocks of files alone, no data moved"),
+        ("fallocate", "trim", "blocks of files alone, no data moved"),
+    ] {
+        let run =
+            format!("run --engine {engine} --rw {rw} --bs 64k --size 16m --runs 1 --time 200ms --quiet");
+        let report = stage.fathom(&format!("{run} --format json"), &folder).report();
+        let result = &report.0["results"][0];
+        assert!(report.name().contains(words), "{}", report.name());
+        assert_eq!(report.0["headline"]["unit"], "IOPS", "{rw} is sequential and moves nothing");
+        assert_eq!(result["total"]["mb_per_s"], 0.0, "{result:#}");
+        assert!(result["total"]["iops"].as_f64() > Some(0.0) && result[rw]["ops"].as_u64() > Some(0));
+        assert_eq!((&result[rw]["bytes"], &result["limiter"]["name"]), (&0.into(), &"file system".into()));
+        for compares_bytes in ["A22", "A23", "A24", "B01", "B13"] {
+            assert!(!report.says(compares_bytes, "finding"), "{:#?}", report.answers(compares_bytes));
+        }
+    }
+    let text =
+        stage.fathom("run --engine ftruncate --rw randwrite --runs 1 --time 200ms --size 16m", &folder);
+    assert!(text.stdout.contains("no data moved"), "{text:?}");
+    let words =
+        format!("--name=cut --ioengine=ftruncate --rw=write --size=1m --directory={}", folder.display());
+    let by_name = crate::fio::fio(&stage, &words);
+    assert!(by_name.stdout.contains("write: IOPS=") && by_name.stderr.contains("cut is 4K"), "{by_name:?}");
+    assert!(by_name.stderr.contains("no data moved"), "{by_name:?}");
+}
+
+#[test]
+fn files_of_others_and_devices_are_not_cut_off() {
+    let stage = Stage::beside_others();
+    let file = stage.file("mine", 2);
+    for words in
+        ["--engine ftruncate --rw write", "--engine fallocate --rw read", "--engine fallocate --rw trim"]
+    {
+        let out = stage.fathom(&format!("run {words} --runs 1 --time 100ms"), &file);
+        says(&out, 2, &["--destroy"]);
+    }
+    let facts = std::fs::metadata(&file).unwrap();
+    assert_eq!(facts.len(), 2 << 20);
+    let refused = [
+        ("--engine ftruncate --rw read", "cannot read"),
+        ("--engine ftruncate --rw write --verify stamps", "moves no bytes"),
+    ];
+    for (words, why) in refused {
+        says(&stage.fathom(&format!("run {words}"), &stage.folder("here")), 2, &[why]);
+    }
+    says(&stage.fathom("sweep --engine ftruncate --rw write", &stage.folder("here")), 2, &["it moves none"]);
+    says(&stage.fathom("layers --engine fallocate", &stage.folder("here")), 2, &["it moves no bytes"]);
+    let destroyed = format!(
+        "run --engine ftruncate --rw write --bs 64k --runs 1 --time 100ms --quiet --destroy {}",
+        file.display()
+    );
+    let out = stage.fathom(&destroyed, &file);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    assert!(std::fs::metadata(&file).unwrap().len() < 2 << 20);
+    if !is_root() {
+        return;
+    }
+    let Some(disk) = Device::new(&stage, 16, Image::Direct) else { return };
+    let path = disk.path.to_string_lossy().into_owned();
+    let out = stage.fathom(&format!("run --engine fallocate --rw trim --destroy {path}"), Path::new(&path));
+    says(&out, 2, &["is a device", "name a file or a directory"]);
+}
+
+#[test]
+fn a_file_that_is_read_behind_one_that_cut_it_off_is_not_said_to_be_changed_by_others() {
+    let stage = Stage::beside_others();
+    let job = stage.path("two.fio");
+    let text = format!(
+        "[global]\nfilename={}\nsize=4m\nbs=64k\n[punch]\nioengine=falloc\nrw=write\n[read]\nstonewall\nrw=read\n",
+        stage.path("data").display()
+    );
+    std::fs::write(&job, text).unwrap();
+    let out = stage.fathom("run --runs 1 --attempts 1 --format json --quiet", &job);
+    let report = out.report();
+    assert!(!report.says("A23", "finding"), "{:#?}", report.0["findings"]);
+    assert_eq!(report.0["results"][1]["read"]["ops"].as_u64(), Some(64), "{:#}", report.0["results"]);
+}
+
+#[test]
+fn copies_of_a_working_set_leave_as_many_distinct_blocks_as_in_fio() {
+    let stage = Stage::beside_others();
+    let words = "--ioengine=psync --rw=write --bs=4k --size=16m --dedupe_percentage=40 --dedupe_mode=working_set \
+                 --dedupe_working_set_percentage=10";
+    let blocks = |name: &str| -> [usize; 2] {
+        let data = std::fs::read(stage.path(name).join("f")).unwrap();
+        let mut counts: HashMap<&[u8], usize> = HashMap::new();
+        data.chunks(4096).for_each(|block| *counts.entry(block).or_default() += 1);
+        [counts.len(), counts.values().filter(|count| **count > 1).count()]
+    };
+    if both(&stage, "none", words).is_none() {
+        return;
+    }
+    let [ours, theirs] = [blocks("ours"), blocks("theirs")];
+    // Of 4096 draws, five deviations to either side of both; copies are of the 409 blocks of the set and of no others.
+    assert!(ours[0].abs_diff(theirs[0]) < 220, "{ours:?} {theirs:?}");
+    assert!((1..=409).contains(&ours[1]) && ours[1].abs_diff(theirs[1]) < 40, "{ours:?} {theirs:?}");
+}
