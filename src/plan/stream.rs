@@ -199,6 +199,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         burst: spec.burst.unwrap_or(1),
         delay_ns: spec.think.unwrap_or(0),
         reply_bytes: 0,
+        writes_after_trims: rw.writes_after_trims(),
     }
 }
 
@@ -220,6 +221,7 @@ fn line(spec: &LineSpec) -> Line {
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
         reply_bytes: spec.reply,
+        writes_after_trims: false,
     }
 }
 

@@ -23,6 +23,7 @@ mod fidelity;
 mod fio;
 mod fio_calls;
 mod fio_logs;
+mod fio_order;
 mod fio_out;
 mod foreign;
 mod gates;

@@ -30,6 +30,7 @@ fn line(order: Order, read_percent: u8) -> Line {
         burst: 1,
         delay_ns: 0,
         reply_bytes: 0,
+        writes_after_trims: false,
     }
 }
 

@@ -83,7 +83,7 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     let data = if access.writes() { data(&stream.data) } else { "none".into() };
     [
         ("order", lines(order)),
-        ("direction", lines(|l| l.mix.words())),
+        ("direction", lines(Line::direction)),
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),

@@ -68,7 +68,7 @@ pub const OPTIONS: &[FioOption] = &[
         "rw",
         &["readwrite"],
         Held(
-            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive",
+            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive; of trimwrite a write waits for its trim, and ends and rates count pairs",
         ),
     ),
     option("bs", &["blocksize"], Held("--bs")),
@@ -180,7 +180,7 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Only(
             OFF,
-            "trims do not follow writes here; type rw=randtrim, or `fathom run --rw randrw --mix 60/30/10`",
+            "trims do not follow writes here; type rw=randtrim or randtrimwrite, or `fathom run --rw randrw --mix 60/30/10`",
         ),
     ),
     option("trim_verify_zero", &[], NoEffect("it goes with trim_percentage")),

@@ -11,18 +11,29 @@ use model::spec::StreamSpec;
 /// Says what holds a job back.
 pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    if way.directions().len() > 1 {
+    let pairs = way.rw.writes_after_trims();
+    if way.rw.is_mixed() {
         rates_of_mix(job, one)?;
     } else {
         let whole = |text: &str| job.units().whole(text);
-        one.limit_bandwidth = job.same_for("rate", way.directions(), whole)?.and_then(positive);
+        // Each direction has a rate for itself, and of a trim and its write there is one each.
+        let all = |n: u64| if pairs { n.saturating_mul(2) } else { n };
+        let bytes = job.same_for("rate", way.directions(), whole)?.and_then(positive);
+        one.limit_bandwidth = bytes.map(all);
         let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
-        one.limit_iops = iops.map(|n| n as f64);
+        one.limit_iops = iops.map(|n| all(n) as f64);
     }
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         one.think = think;
         one.burst = job.count("thinktime_blocks", 1)?;
+        if pairs {
+            let Some(blocks) = one.burst.filter(|n| n.is_multiple_of(2)) else {
+                let why = "no pause comes between a trim and its write; type an even thinktime_blocks";
+                return Err(job.fault("thinktime", why));
+            };
+            one.burst = Some(blocks / 2);
+        }
         if one.limit_bandwidth.is_some() || one.limit_iops.is_some() {
             return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
         }

@@ -54,7 +54,7 @@ pub(super) fn region(
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
-    ends(job, (size, each), times, one)
+    ends(job, way, (size, each), times, one)
 }
 
 /// The smallest operation in bytes.
@@ -111,11 +111,14 @@ fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
 /// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
 fn ends(
     job: &Job,
+    way: &Way,
     (size, each): (Option<u64>, Option<u64>),
     times: Times,
     one: &mut StreamSpec,
 ) -> Result<(), Fault> {
-    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0);
+    // A trim and its write are counted as one.
+    let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
+    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0).map(all);
     if job.on("time_based", false)? {
         return Ok(());
     }
@@ -131,6 +134,10 @@ fn ends(
         let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
         return Err(job.fault(option, why));
     }
+    if way.rw.writes_after_trims() && amount.zip(one.size).is_some_and(|(amount, size)| amount > size) {
+        let why = "beyond the end of the region fio counts trims and writes together; type loops, or time_based and runtime";
+        return Err(job.fault("io_size", why));
+    }
     match amount {
         Some(bytes) => {
             // An operation that would go beyond is not begun.
@@ -139,7 +146,7 @@ fn ends(
             if whole == 0 {
                 return Err(job.fault("io_size", "it is less than one operation; type more"));
             }
-            one.limit.bytes = Some(whole.saturating_mul(u64::from(loops)));
+            one.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
         None => one.passes = Some(loops),
     }

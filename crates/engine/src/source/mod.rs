@@ -52,7 +52,7 @@ pub struct Op {
     pub file: u16,
     /// What it does.
     pub kind: Kind,
-    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`]. Mostly none.
+    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`]. Mostly none.
     pub flags: u8,
 }
 
@@ -63,6 +63,8 @@ impl Op {
     pub const AFTER: u8 = 2;
     /// Not while anything of the lane is in flight.
     pub const DRAINED: u8 = 4;
+    /// A trim, or the operation right behind one: that not before the trim has completed.
+    pub const PAIR: u8 = 8;
 
     /// A read of nothing, to fill places with.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };

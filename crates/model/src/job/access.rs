@@ -44,6 +44,9 @@ pub struct Line {
     pub delay_ns: u64,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply_bytes: u32,
+    /// Whether a write of the same bytes follows each trim.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_after_trims: bool,
 }
 
 fn one() -> u32 {
@@ -83,6 +86,7 @@ impl Access {
             burst: 1,
             delay_ns: 0,
             reply_bytes: 0,
+            writes_after_trims: false,
         };
         Self { offset_bytes: 0, span_bytes: u64::MAX, lines: vec![line] }
     }
@@ -98,7 +102,7 @@ impl Access {
     /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
     pub fn direction(&self) -> String {
         match self.lines.as_slice() {
-            [line] => line.mix.words(),
+            [line] => line.direction(),
             _ => "mixed".into(),
         }
     }
@@ -160,13 +164,27 @@ impl Line {
         let reply = self.reply_bytes > 0;
         match kind {
             Kind::Read => read_percent > 0 || (reply && write),
-            Kind::Write => write || (reply && read_percent > 0),
+            Kind::Write => write || (reply && read_percent > 0) || self.has_pairs(),
             Kind::Trim => trim_percent > 0,
             Kind::Sync => false,
         }
     }
 
-    /// Sizes of the directions that are drawn.
+    /// Whether a trim and the write behind it come one after the other.
+    pub fn has_pairs(&self) -> bool {
+        self.writes_after_trims && self.mix.trim_percent > 0
+    }
+
+    /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    pub fn direction(&self) -> String {
+        match self.mix.words() {
+            words if !self.has_pairs() => words,
+            _ if self.mix.trim_percent == 100 => "trimwrite".into(),
+            words => format!("{words}, a write after each trim"),
+        }
+    }
+
+    /// Sizes of the directions that are drawn; a write behind a trim has that of the trim.
     pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
         let Mix { read_percent, trim_percent } = self.mix;
         let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
@@ -195,7 +213,7 @@ impl Line {
         }
         let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
         let row = if self.is_in_rows() { format!(", {} in a row", self.consecutive) } else { String::new() };
-        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.mix.words())
+        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.direction())
     }
 }
 
@@ -224,6 +242,18 @@ fn words_are_those_of_the_field() {
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
+    let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
+    (pairs.lines[0].mix.trim_percent, pairs.lines[0].writes_after_trims) = (100, true);
+    assert_eq!(
+        (pairs.words().as_str(), pairs.direction().as_str()),
+        ("4K sequential trimwrite", "trimwrite")
+    );
+    assert_eq!(
+        (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
+        (vec![Kind::Write, Kind::Trim], Some(4096))
+    );
+    pairs.lines[0].mix = Mix { read_percent: 60, trim_percent: 10 };
+    assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
     let sizes = |sizes: Sizes| {
         let mut access = Access::plain(Pattern::Sequential, 512, 0);
         access.lines[0].sizes = PerKind::all(sizes);

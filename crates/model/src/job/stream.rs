@@ -2,7 +2,7 @@
 //!
 //! For: everything that is said of workers which do the same. Not for: streams that run together ([`super::Phase`]).
 
-use super::access::Access;
+use super::access::{Access, Line};
 use super::cache::Cache;
 use super::data::Data;
 use super::flush::Flush;
@@ -228,10 +228,11 @@ impl Stream {
         matches!(self.pace, Pace::Open { .. })
     }
 
-    /// Whether operations are submitted as soon as there is room: no schedule, no pauses, nothing that drains the queue.
+    /// Whether operations are submitted as soon as there is room: no schedule, no pauses, nothing that waits for others.
     pub fn is_unheld(&self) -> bool {
+        let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
-            && self.access.lines.iter().all(|l| l.delay_ns == 0)
+            && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
 

@@ -141,7 +141,8 @@ impl StreamSpec {
         match (self.way(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
             | (Rw::Write | Rw::Randwrite, Kind::Write)
-            | (Rw::Trim | Rw::Randtrim, Kind::Trim) => true,
+            | (Rw::Trim | Rw::Randtrim, Kind::Trim)
+            | (Rw::Trimwrite | Rw::Randtrimwrite, Kind::Trim | Kind::Write) => true,
             (Rw::Rw | Rw::Randrw, kind) => {
                 let Mix { read_percent, trim_percent } =
                     self.mix.unwrap_or(Mix { read_percent: 50, trim_percent: 0 });
@@ -202,10 +203,11 @@ impl StreamSpec {
         let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.does(*k)).count();
         if let Some(bs) = &self.bs
             && (bs.read != bs.write || bs.read != bs.trim)
-            && done < 2
+            && (done < 2 || way.writes_after_trims())
         {
+            let has = if done < 2 { "has one" } else { "writes what it trims" };
             let message = format!(
-                "{{bs}} has sizes for several directions, and {{rw {}}} has one; type one size for all",
+                "{{bs}} has sizes for several directions, and {{rw {}}} {has}; type one size for all",
                 way.word()
             );
             found.push(Problem::new(&["bs", "rw"], message));
@@ -345,6 +347,7 @@ fn settings_that_go_together_are_let_through() {
     for flags in [
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
         "rw~rw positions~own hole~4k",
+        "rw~trimwrite hole~4k fsync~8 compress~50",
         "rw~randrw random~mixed:20 positions~own",
         "rw~randrw random~once consecutive~8 positions~own",
         "rw~read stride~8k start~same workers~2 backwards",
@@ -370,6 +373,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("mix~70 rw~read", "mix rw"),
         ("mix~70", "mix rw"),
         ("bs~read=4k,write=8k rw~write", "bs rw"),
+        ("bs~trim=4k,write=8k rw~trimwrite", "bs rw"),
         ("random~once rw~write", "random rw"),
         ("stride~8k rw~randread", "stride rw"),
         ("hole~8k", "hole rw"),

@@ -163,7 +163,7 @@ pub const KEYS: &[Key] = &[
         "rw",
         Group::What,
         "WORD",
-        "Order and direction: read, write, rw, randread, randwrite, randrw, trim or randtrim [default: randread]",
+        "Order and direction: read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, where a write of the same bytes follows each trim [default: randread]",
         &[Run, Layers, Limit, Api],
         Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
     )

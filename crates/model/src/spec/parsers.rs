@@ -17,7 +17,7 @@ const MAX_PATTERN: usize = 1024;
 
 impl Rw {
     /// All of them with their words, which are those of fio.
-    pub const WORDS: [(&'static str, Self); 8] = [
+    pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
         ("rw", Self::Rw),
@@ -26,6 +26,8 @@ impl Rw {
         ("randrw", Self::Randrw),
         ("trim", Self::Trim),
         ("randtrim", Self::Randtrim),
+        ("trimwrite", Self::Trimwrite),
+        ("randtrimwrite", Self::Randtrimwrite),
     ];
 
     /// Its word.
@@ -35,7 +37,12 @@ impl Rw {
 
     /// Whether offsets are random.
     pub fn is_random(self) -> bool {
-        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim)
+        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim | Self::Randtrimwrite)
+    }
+
+    /// Whether a write follows each trim.
+    pub fn writes_after_trims(self) -> bool {
+        matches!(self, Self::Trimwrite | Self::Randtrimwrite)
     }
 
     /// Whether directions are mixed.

@@ -68,12 +68,13 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
     let mix = mix.prop_map(|(read_percent, trim_percent)| Mix { read_percent, trim_percent });
     let sizes =
         (sizes(unit), sizes(unit), sizes(unit)).prop_map(|(read, write, trim)| PerKind { read, write, trim });
-    let reply = prop_oneof![3 => Just(0), 1 => some(unit, 20)];
+    let reply = (prop_oneof![3 => Just(0), 1 => some(unit, 20)], any::<bool>());
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
     let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
     let consecutive = prop_oneof![3 => Just(1), 1 => 0..5_u32];
     (0..4_u32, (order(unit), positions, consecutive), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
-        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| {
+        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply)| {
+            let (reply_bytes, writes_after_trims) = reply;
             Line {
                 weight,
                 order,
@@ -85,6 +86,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 burst,
                 delay_ns,
                 reply_bytes,
+                writes_after_trims,
             }
         },
     )
@@ -149,7 +151,7 @@ fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
             (0, _) => {
                 [(Kind::Read, &l.sizes.read), (Kind::Write, &l.sizes.write), (Kind::Trim, &l.sizes.trim)]
                     .iter()
-                    .filter(|(k, _)| Line { reply_bytes: 0, ..l.clone() }.does(*k))
+                    .filter(|(k, _)| Line { reply_bytes: 0, writes_after_trims: false, ..l.clone() }.does(*k))
                     // Ranges and weights of zero make the smallest size drawn larger; such a line is looked at loosely.
                     .map(|(_, s)| if let Sizes::Fixed(size) = s { u64::from(*size) } else { 1 })
                     .min()

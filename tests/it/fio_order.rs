@@ -1,0 +1,91 @@
+//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims.
+//!
+//! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
+
+use crate::fio::fio;
+use crate::fio_logs::{Logs, both};
+use crate::stage::Stage;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Direction, size and offset of each operation in a log, in their order.
+fn operations(logs: &Logs) -> Vec<[u64; 3]> {
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    logs[0].1.iter().map(|row| [row[2], row[3], row[4]]).collect()
+}
+
+/// The operations of these words by fathom and by fio, on nothing.
+fn done(words: &str) -> (Vec<[u64; 3]>, Option<Vec<[u64; 3]>>) {
+    let stage = Stage::beside_others();
+    let always = "--name=j --ioengine=null --bs=4k --write_bw_log=PREFIX --log_offset=1";
+    let (ours, theirs) = both(&stage, format!("{always} {words}").trim());
+    (operations(&ours), theirs.map(|theirs| operations(&theirs)))
+}
+
+#[test]
+fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
+    for (words, count) in [
+        ("--rw=trimwrite --size=64k", 32),
+        ("--rw=trimwrite --size=64k --loops=2", 64),
+        ("--rw=trimwrite --size=64k --number_ios=5", 10),
+        ("--rw=trimwrite --size=64k --io_size=16k", 8),
+        ("--rw=trimwrite:8k --size=64k --bs=8k --number_ios=4", 8),
+    ] {
+        let (ours, theirs) = done(words);
+        assert_eq!(ours.len(), count, "{words}");
+        assert!(theirs.is_none_or(|theirs| theirs == ours), "{words}: {ours:?}");
+    }
+    for words in
+        ["--bs=4k", "--bs=4k,4k,8k", "--bsrange=512-4k", "--bssplit=512/25:1k/:2k/:4k/", "--norandommap=1"]
+    {
+        let (ours, theirs) = done(&format!("--rw=randtrimwrite --size=64k {words}"));
+        let same = |all: &Vec<[u64; 3]>| -> (u64, BTreeSet<u64>) {
+            assert!(
+                all.chunks(2).all(|pair| pair[0][0] == 2 && pair[1][0] == 1 && pair[0][1..] == pair[1][1..])
+            );
+            let sectors = all.iter().flat_map(|[_, size, at]| (*at..at + size).step_by(512));
+            (all.iter().map(|op| op[1]).sum(), sectors.collect())
+        };
+        let (bytes, sectors) = same(&ours);
+        assert_eq!(bytes, 128 << 10, "{words}");
+        assert_eq!(sectors.len() == 128, !words.contains("norandommap"), "{words}");
+        assert!(theirs.is_none_or(|theirs| same(&theirs).0 > 64 << 10), "{words}");
+    }
+}
+
+#[test]
+fn trims_and_writes_change_the_file_that_they_name_and_are_counted_apart() {
+    let stage = Stage::beside_others();
+    let file = stage.path("data");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let words = |more: &str| {
+        format!(
+            "--name=a --rw=randtrimwrite --bs=4k --filename={} --output-format=json {more}",
+            file.display()
+        )
+    };
+    let refused = fio(&stage, &words(""));
+    assert!(refused.code == Some(1) && refused.stderr.contains("--destroy"), "{refused:?}");
+    assert!(std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7));
+    for more in [
+        "--ioengine=psync",
+        "--ioengine=io_uring --iodepth=8",
+        "--ioengine=io_uring --iodepth=8 --verify=crc32c",
+    ] {
+        let out = fio(&stage, &words(&format!("{more} --destroy={}", file.display())));
+        assert_eq!(out.code, Some(0), "{more}: {out:?}");
+        let json: Value = serde_json::from_str(&out.stdout).unwrap();
+        let ios = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64();
+        let read = if more.contains("verify") { 256 } else { 0 };
+        assert_eq!((ios("trim"), ios("write"), ios("read")), (Some(256), Some(256), Some(read)), "{more}");
+        // Had a trim come behind its write, there would be zeros.
+        let data = std::fs::read(&file).unwrap();
+        assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{more}");
+    }
+    // By our own word, with the engine's capability asked for both.
+    let said = |words: &str| stage.fathom(&format!("run {words} --ops 32 --runs 1"), &file);
+    let pairs = said(&format!("--rw trimwrite --bs 64k --destroy {}", file.display()));
+    assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");
+    let unable = said(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
+    assert!(unable.code == Some(2) && unable.stderr.contains("libaio cannot trim"), "{unable:?}");
+}
