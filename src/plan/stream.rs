@@ -161,7 +161,8 @@ fn access(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Access {
         origins.note("--line", Some(spec.lines.len()), |n| format!("{n} lines"));
         spec.lines.iter().map(line).collect()
     };
-    Access { offset_bytes, span_bytes: u64::MAX, lines }
+    origins.note("--strided", spec.strided, model::job::Strided::words);
+    Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
 /// The one line that the plain settings say.

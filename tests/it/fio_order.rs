@@ -1,4 +1,4 @@
-//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims.
+//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims, and zones.
 //!
 //! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
 
@@ -88,4 +88,50 @@ fn trims_and_writes_change_the_file_that_they_name_and_are_counted_apart() {
     assert!(pairs.stdout.contains("64K sequential trimwrite"), "{pairs:?}");
     let unable = said(&format!("--rw trimwrite --engine libaio --destroy {}", file.display()));
     assert!(unable.code == Some(2) && unable.stderr.contains("libaio cannot trim"), "{unable:?}");
+}
+
+#[test]
+fn zones_are_gone_through_as_in_fio() {
+    for (words, count) in [
+        ("--rw=read --size=64k --zonesize=8k", 16),
+        ("--rw=read --size=64k --zonesize=8k --zoneskip=8k", 16),
+        ("--rw=write --size=64k --zonesize=4k --zonerange=8k", 16),
+        ("--rw=read --size=64k --zonesize=16k --zonerange=8k", 16),
+        ("--rw=read --size=60k --zonesize=16k --zoneskip=8k", 11),
+        ("--rw=read --size=64k --zonesize=10k --zonerange=16k", 16),
+        ("--rw=read --size=64k --zonesize=8k --zoneskip=8k --io_size=24k", 6),
+        ("--rw=read --filesize=64k --offset=32k --zonesize=8k", 8),
+        ("--rw=trimwrite --size=64k --zonesize=8k --zoneskip=4k", 32),
+        ("--rw=trimwrite --size=60k --zonesize=16k --zoneskip=8k", 30),
+        ("--rw=trimwrite --size=52k --zonesize=16k --zoneskip=8k", 10),
+        ("--rw=read --size=64k --zonesize=4k --zonerange=16k --zoneskip=8k", 16),
+        ("--rw=read --size=60k --zonesize=4k --zonerange=16k --zoneskip=8k", 15),
+    ] {
+        let (ours, theirs) = done(&format!("--zonemode=strided {words}"));
+        assert_eq!(ours.len(), count, "{words}: {ours:?}");
+        assert!(theirs.is_none_or(|theirs| theirs == ours), "{words}: {ours:?}");
+    }
+    for (words, once) in [("", true), ("--random_generator=lfsr", true), ("--norandommap=1", false)] {
+        let (ours, theirs) = done(&format!(
+            "--zonemode=strided --rw=randread --size=256k --zonesize=32k --zonerange=16k --zoneskip=16k {words}"
+        ));
+        for all in [Some(ours), theirs].into_iter().flatten() {
+            assert_eq!(all.len(), 64);
+            for (zone, ops) in all.chunks(8).enumerate() {
+                let first = zone as u64 % 8 * (32 << 10);
+                assert!(ops.iter().all(|op| (first..first + (16 << 10)).contains(&op[2])), "{all:?}");
+                let blocks = |pass: &[[u64; 3]]| pass.iter().map(|op| op[2]).collect::<BTreeSet<_>>().len();
+                assert!(!once || ops.chunks(4).all(|pass| blocks(pass) == 4), "{all:?}");
+            }
+        }
+    }
+    // By our own word.
+    let stage = Stage::beside_others();
+    let file = stage.file("data", 1);
+    let said = |zones: &str| {
+        stage.fathom(&format!("run --rw read --bs 4k --strided {zones} --ops 64 --runs 1"), &file)
+    };
+    let out = said("64k,128k,64k");
+    assert!(out.stdout.contains("in zones of 128K (64K each), 64K apart"), "{out:?}");
+    assert!(said("64k,2m").stderr.contains("a zone of 2"), "{:?}", said("64k,2m"));
 }

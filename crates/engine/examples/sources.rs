@@ -35,7 +35,7 @@ fn line(order: Order, read_percent: u8) -> Line {
 }
 
 fn stream(lines: Vec<Line>) -> Stream {
-    let access = Access { offset_bytes: 0, span_bytes: u64::MAX, lines };
+    let access = Access { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines };
     Stream { sharing: Sharing::RoundRobin, ..Stream::plain(access, 1, 1, "null") }
 }
 

@@ -82,7 +82,10 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     });
     let data = if access.writes() { data(&stream.data) } else { "none".into() };
     [
-        ("order", lines(order)),
+        (
+            "order",
+            lines(order) + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.words())),
+        ),
         ("direction", lines(Line::direction)),
         ("block size", lines(sizes)),
         ("span", span),

@@ -30,6 +30,11 @@ impl Way {
         }
     }
 
+    /// Whether it says more than a direction: a way through the blocks that is not the plain one.
+    pub(super) fn has_number(&self) -> bool {
+        self.step != 0
+    }
+
     /// Whether it writes.
     pub(super) fn writes(&self) -> bool {
         self.directions().contains(&1)

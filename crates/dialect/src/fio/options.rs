@@ -39,7 +39,7 @@ const PERCENTILES: &str = "the report has the percentiles that its operations su
 const REPLAY: &str = "fathom replays no I/O logs; describe the load by the other options";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
 const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
-const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
+pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
 const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
 const STEADY: &str = "type `fathom run --until steady`, which measures in rounds until the rates are steady";
@@ -213,11 +213,15 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Refused("fathom changes no setting of a device; set it in /sys/block, and leave this out"),
     ),
-    option("zonemode", &[], Only(&["none"], ZONED)),
-    option("zonesize", &[], Refused(ZONED)),
+    option(
+        "zonemode",
+        &[],
+        Held("strided is --strided; zbd is refused: zones of a device are not told apart"),
+    ),
+    option("zonesize", &[], Held("--strided SIZE: bytes that are moved in a zone")),
     option("zonecapacity", &[], Refused(ZONED)),
-    option("zonerange", &[], Refused(ZONED)),
-    option("zoneskip", &[], Refused(ZONED)),
+    option("zonerange", &[], Held("--strided ,RANGE: bytes of a zone")),
+    option("zoneskip", &[], Held("--strided ,,SKIP: bytes left out behind a zone")),
     option("read_beyond_wp", &[], Only(OFF, ZONED)),
     option("max_open_zones", &[], Only(OFF, ZONED)),
     option("job_max_open_zones", &[], Only(OFF, ZONED)),

@@ -399,6 +399,7 @@ fn every_option_that_is_held_is_asked_for() {
         include_str!("streams.rs"),
         include_str!("times.rs"),
         include_str!("typed.rs"),
+        include_str!("zones.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));

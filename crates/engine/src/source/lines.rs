@@ -116,8 +116,22 @@ impl Lines {
         Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None })
     }
 
+    /// Whether the second half of a transaction is next.
+    pub(super) fn owes_a_reply(&self) -> bool {
+        self.reply.is_some()
+    }
+
+    /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
+    pub(super) fn begin_again(&mut self) {
+        self.rows.iter_mut().for_each(|line| line.left_in_row = 0);
+        for file in &mut self.files {
+            file.last = [Last::NONE; 3];
+            file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
+        }
+    }
+
     #[inline]
-    fn next(&mut self) -> Op {
+    pub(super) fn next(&mut self) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
         }

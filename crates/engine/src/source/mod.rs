@@ -4,7 +4,7 @@
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
 //! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
-//! `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
+//! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
 //! and `placed` finds a span that is stored in pieces.
 
 mod alias;
@@ -19,6 +19,7 @@ mod placed;
 mod plain;
 mod scatter;
 mod span;
+mod strided;
 mod walk;
 mod zipf;
 
@@ -155,8 +156,11 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     // A clone goes its way as if it were alone.
     let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
     let among = if stream.clones.is_some() { &alone } else { share };
-    let mut source =
-        shortest(Lines::new(stream, targets, among, Xoshiro256PlusPlus::seed_from_u64(seed))?, seed);
+    let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut source: Box<dyn Source> = match stream.access.strided {
+        Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
+        None => shortest(Lines::new(stream, targets, among, rng)?, seed),
+    };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
     if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
         source = Box::new(flush::Flushed::new(source, flush)?);

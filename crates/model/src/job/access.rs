@@ -5,6 +5,7 @@
 use super::kind::Kind;
 use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
+use super::strided::Strided;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub struct Access {
     pub offset_bytes: u64,
     /// Bytes from there that may be touched.
     pub span_bytes: u64,
+    /// Zones of the span, of which one is worked in at a time; `None` where the span is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strided: Option<Strided>,
     /// Lines of an access specification; the plain case is one. Each operation draws its line by weight.
     pub lines: Vec<Line>,
 }
@@ -88,15 +92,16 @@ impl Access {
             reply_bytes: 0,
             writes_after_trims: false,
         };
-        Self { offset_bytes: 0, span_bytes: u64::MAX, lines: vec![line] }
+        Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
     }
 
     /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
     pub fn words(&self) -> String {
-        match self.lines.as_slice() {
+        let words = match self.lines.as_slice() {
             [line] => line.words(),
             lines => format!("{} lines", lines.len()),
-        }
+        };
+        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.words()))
     }
 
     /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
@@ -118,6 +123,17 @@ impl Access {
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
+    }
+
+    /// The one size of operations that go one behind the other and nowhere else, and how many of each block there are.
+    pub fn in_order(&self) -> Option<(u64, u64)> {
+        let [line] = self.lines.as_slice() else { return None };
+        let plain = matches!(
+            line.order,
+            Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
+        );
+        let size = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?;
+        Some((size.into(), if line.has_pairs() { 2 } else { 1 }))
     }
 
     /// The largest operation.

@@ -13,6 +13,7 @@ mod order;
 mod pace;
 mod sizes;
 mod stream;
+mod strided;
 mod verify;
 
 pub use access::{Access, Line, Mix};
@@ -25,6 +26,7 @@ pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{Advice, Clones, FALLOCATE, GROW, IoPriority, NEW, Options, Placement, Sharing, Stream};
+pub use strided::Strided;
 pub use verify::{Content, Verify};
 
 use schemars::JsonSchema;

@@ -114,6 +114,7 @@ impl StreamSpec {
         self.check_lines(&mut found);
         self.check_directions(&mut found);
         self.check_order(&mut found);
+        self.check_strided(&mut found);
         self.check_pace(&mut found);
         self.check_writes(&mut found);
         self.check_place(&mut found);
@@ -348,6 +349,8 @@ fn settings_that_go_together_are_let_through() {
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
         "rw~rw positions~own hole~4k",
         "rw~trimwrite hole~4k fsync~8 compress~50",
+        "strided~1m,4m,1g random~once target~a target~b workers~2",
+        "strided~1m line~bs=4k,reply=512 target~a target~b sharing~each",
         "rw~randrw random~mixed:20 positions~own",
         "rw~randrw random~once consecutive~8 positions~own",
         "rw~read stride~8k start~same workers~2 backwards",
@@ -388,6 +391,8 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("positions~own rw~rw start~interlocked workers~2", "positions start"),
         ("line~bs=4k positions~own", "positions line"),
         ("stride~8k hole~4k rw~read", "hole stride"),
+        ("strided~1m start~same workers~2 rw~read", "strided start"),
+        ("strided~1m target~a target~b sharing~random", "strided sharing"),
         ("line~bs=4k bs~4k", "bs line"),
         ("line~bs=4k random~once", "random line"),
         ("line~bs=4k think~1ms", "think line"),

@@ -319,6 +319,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
     ),
     key(
+        "strided",
+        Group::What,
+        "SIZE[,RANGE[,SKIP]]",
+        "Work in one zone of the region at a time: after SIZE bytes go on to the next; a zone has RANGE bytes, and SKIP bytes behind it are left out, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.strided, order::strided(t))),
+    )
+    .elsewhere(&[fio("zonesize", "256m", same)]),
+    key(
         "rate",
         Group::HowDeep,
         "IOPS",

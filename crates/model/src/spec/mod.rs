@@ -26,7 +26,7 @@ pub use check::Problem;
 use crate::gate::Condition;
 use crate::job::{
     Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
-    Sharing, Sizes, Start, StopRule, Verify,
+    Sharing, Sizes, Start, StopRule, Strided, Verify,
 };
 use crate::typed::Typed;
 
@@ -107,6 +107,8 @@ pub struct StreamSpec {
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
+    /// Zones that are worked in one at a time.
+    pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
     /// First byte that may be touched.

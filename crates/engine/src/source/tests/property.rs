@@ -1,7 +1,7 @@
 //! Whatever is asked for is refused, or stays inside its span, on its grid and within its sizes.
 
 use super::*;
-use model::job::{Line, Mix, PerKind, Positions};
+use model::job::{Line, Mix, PerKind, Positions, Strided};
 use proptest::prelude::*;
 
 /// Bytes: mostly some of the units that the case counts in, at times anything.
@@ -112,13 +112,18 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
     let lines = prop::collection::vec(line(unit), 1..4);
     let flush = prop::option::of((prop_oneof![30 => 1..9_u32, 1 => Just(0)], any::<bool>()));
     let span = prop_oneof![3 => Just(u64::MAX), 1 => some(unit, 400).prop_map(|s| u64::from(s) + 30)];
-    (far(unit), span, lines, 1..4_usize, sharing, pace(), flush).prop_map(
-        |(offset_bytes, span_bytes, lines, targets, mut sharing, pace, flush)| {
+    let zones = (1..20_u64, 20..40_u64, 0..3_u64).prop_map(move |(bytes, range, skip)| {
+        let of = |n: u64| n * u64::from(unit);
+        Strided { bytes: of(bytes), range_bytes: of(range), skip_bytes: of(skip) }
+    });
+    let strided = prop_oneof![7 => Just(None), 1 => zones.prop_map(Some)];
+    (far(unit), (span, strided), lines, 1..4_usize, sharing, pace(), flush).prop_map(
+        |(offset_bytes, (span_bytes, strided), lines, targets, mut sharing, pace, flush)| {
             if let Sharing::Weighted(weights) = &mut sharing {
                 weights.truncate(targets);
             }
             Stream {
-                access: Access { offset_bytes, span_bytes, lines },
+                access: Access { offset_bytes, span_bytes, strided, lines },
                 targets: (0..targets).collect(),
                 sharing,
                 pace,
@@ -199,7 +204,10 @@ proptest! {
                 let limit = bytes[file].min(from.saturating_add(span));
                 prop_assert!(op.offset >= from && end.is_some_and(|e| e <= limit), "{:?}", op);
                 prop_assert!(op.offset.is_multiple_of(u64::from(align)) && op.length.is_multiple_of(align));
-                prop_assert!(grids.iter().any(|g| (op.offset - from).is_multiple_of(*g)), "{:?} {:?}", op, grids);
+                let zones = stream.access.strided;
+                let inside = zones.map_or(op.offset - from, |z| (op.offset - from) % z.step_bytes());
+                prop_assert!(zones.is_none_or(|z| inside + u64::from(op.length) <= z.range_bytes), "{:?}", op);
+                prop_assert!(grids.iter().any(|g| inside.is_multiple_of(*g)), "{:?} {:?}", op, grids);
             }
         }
     }

@@ -143,6 +143,12 @@ fn order(access: &Access) -> Vec<Named> {
         out.push(("rwmixread", line.mix.read_percent.to_string()));
     }
     out.extend(distribution(line));
+    if let Some(zones) = access.strided {
+        out.push(("zonemode", "strided".into()));
+        out.push(("zonesize", size(zones.bytes)));
+        out.push(("zonerange", size(zones.range_bytes)));
+        out.push(("zoneskip", size(zones.skip_bytes)));
+    }
     out
 }
 
