@@ -40,6 +40,7 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         arrivals: None,
         limit_iops: None,
         limit_bandwidth: None,
+        flow: None,
         think: None,
         burst: None,
         fsync: None,

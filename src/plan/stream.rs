@@ -63,6 +63,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--ends-others", spec.ends_others, bool::to_string);
+    origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
     note_place(&spec.place, origins);
     let stream = Stream {
@@ -79,6 +80,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         advice: spec.advice,
         batch,
         pace,
+        flow: spec.flow,
         flush,
         data,
         limit: spec.limit,

@@ -1,4 +1,4 @@
-//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims, and zones.
+//! Orders of fio beside the plain ones, held against what fio itself does: writes behind trims, zones, shares of jobs at once.
 //!
 //! For: which operation comes after which, and how many there are. Not for: the language, which has unit tests, nor figures.
 
@@ -134,4 +134,29 @@ fn zones_are_gone_through_as_in_fio() {
     let out = said("64k,128k,64k");
     assert!(out.stdout.contains("in zones of 128K (64K each), 64K apart"), "{out:?}");
     assert!(said("64k,2m").stderr.contains("a zone of 2"), "{:?}", said("64k,2m"));
+}
+
+#[test]
+fn jobs_at_once_are_held_to_their_shares_until_one_ends() {
+    let stage = Stage::beside_others();
+    let job = stage.path("flow.fio");
+    let text = |more: &str| {
+        format!(
+            "[global]\nioengine=null\nbs=4k\nsize=100g\ntime_based\nthread\nflow_id=1\n{more}[a]\nflow=1\nruntime=2\n[b]\nflow=2\nruntime=2\n[c]\nflow=5\nruntime=1\n"
+        )
+    };
+    for more in ["", "flow_sleep=200\n"] {
+        std::fs::write(&job, text(more)).unwrap();
+        let out = fio(&stage, &format!("{} --output-format=json", job.display()));
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let json: Value = serde_json::from_str(&out.stdout).unwrap();
+        let ios = |at: usize| json["jobs"][at]["read"]["total_ios"].as_f64().unwrap();
+        assert!(ios(0) > 100.0, "{} {} {}", ios(0), ios(1), ios(2));
+        let share = ios(1) / ios(0);
+        assert!((share - 2.0).abs() < 0.1, "they are so all the time: {share}");
+        // The third has its share while it is there; how much that was depends on how fast the rest of the time went by.
+        assert!(ios(2) / ios(0) < 5.1, "{} of {}", ios(2), ios(0));
+    }
+    let alone = stage.fathom("run --rw read --flow 3", &stage.file("data", 1));
+    assert!(alone.code == Some(2) && alone.stderr.contains("shares with nobody"), "{alone:?}");
 }

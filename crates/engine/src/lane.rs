@@ -111,6 +111,11 @@ impl Lane {
         let due = if is(Op::AT) { begin + ticks } else { 0 };
         match due.max(after) {
             earliest if earliest > now => Turn::At(earliest),
+            _ if is(Op::SHARED) => match self.source.hold() {
+                Some(0) => Turn::Later,
+                Some(ns) => Turn::At(now + time.ticks_of(ns)),
+                None => Turn::Now(if is(Op::AT) { due } else { now }),
+            },
             _ if is(Op::AT) => Turn::Now(due),
             _ => Turn::Now(now),
         }

@@ -94,7 +94,10 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("depth", stream.depth.to_string()),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
-        ("pace", pace(stream.pace)),
+        (
+            "pace",
+            pace(stream.pace) + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.words())),
+        ),
         ("syncs", flush),
         ("data", data),
     ]

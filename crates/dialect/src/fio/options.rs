@@ -41,7 +41,6 @@ const TRACE: &str = "no latency is left out of a measurement; there is nothing t
 const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
 pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
-const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
 const STEADY: &str = "type `fathom run --until steady`, which measures in rounds until the rates are steady";
 const TARGET: &str =
     "type `fathom limit --p99 1ms`, which finds the highest rate that meets a latency target";
@@ -427,10 +426,16 @@ pub const OPTIONS: &[FioOption] = &[
     option("kb_base", &[], Held("what k, m and g stand for in the values behind it")),
     option("unit_base", &[], NoEffect("figures have their units beside them")),
     option("hugepage-size", &[], NoEffect("buffers are aligned pages of memory")),
-    option("flow_id", &[], Refused(FLOW)),
-    option("flow", &[], Refused(FLOW)),
-    option("flow_watermark", &[], Refused(FLOW)),
-    option("flow_sleep", &[], Refused(FLOW)),
+    option("flow_id", &[], Held("group of --flow")),
+    option(
+        "flow",
+        &[],
+        Held(
+            "--flow: a job that is ahead of its share of the operations waits, from its first one to its end",
+        ),
+    ),
+    option("flow_watermark", &[], NoEffect("fio has taken it without using it since 3.23")),
+    option("flow_sleep", &[], Held("pause of --flow, while operations in flight go on")),
     option("steadystate", &["ss"], Refused(STEADY)),
     option("steadystate_duration", &["ss_dur"], Refused(STEADY)),
     option("steadystate_ramp_time", &["ss_ramp"], Refused(STEADY)),

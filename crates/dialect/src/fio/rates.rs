@@ -1,12 +1,15 @@
 //! Rates: how fast a job may go, and where it pauses.
 //!
-//! For: `rate`, `rate_iops` and the think times. Not for: what ends it ([`super::streams`]).
+//! For: `rate`, `rate_iops`, the think times and `flow`. Not for: what ends it ([`super::streams`]).
 
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Mix, Sizes};
+use model::job::{Flow, Mix, Sizes};
 use model::spec::StreamSpec;
+
+/// Largest weight that fio takes.
+const MAX_WEIGHT: u64 = 1000;
 
 /// Says what holds a job back.
 pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
@@ -23,6 +26,7 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
         let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
         one.limit_iops = iops.map(|n| all(n) as f64);
     }
+    one.flow = flow(job)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         one.think = think;
@@ -41,6 +45,17 @@ pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fau
         job.count("thinktime_blocks", 0)?;
     }
     Ok(())
+}
+
+/// Its share of the operations of jobs at once.
+fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
+    let group = job.count("flow_id", 0)?.unwrap_or(0);
+    let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
+    match job.number("flow")?.unwrap_or(0) {
+        0 => Ok(None),
+        weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
+        _ => Err(job.fault("flow", format!("it is 0 to {MAX_WEIGHT}; type such a weight"))),
+    }
 }
 
 /// Rates of a mix, which each direction has for itself: their sum, and a mix in which both come to theirs at once.

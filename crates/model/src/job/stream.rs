@@ -5,6 +5,7 @@
 use super::access::{Access, Line};
 use super::cache::Cache;
 use super::data::Data;
+use super::flow::Flow;
 use super::flush::Flush;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
@@ -49,6 +50,9 @@ pub struct Stream {
     /// When operations are submitted.
     #[serde(default)]
     pub pace: Pace,
+    /// Its share of the operations of streams that run beside it; `None` where it waits for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// Calls between writes that make them stable.
     #[serde(default)]
     pub flush: Option<Flush>,
@@ -179,6 +183,7 @@ impl Stream {
             advice: None,
             batch: Batch { submit: 1, complete: 1 },
             pace: Pace::Closed,
+            flow: None,
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
@@ -232,6 +237,7 @@ impl Stream {
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
+            && self.flow.is_none()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
@@ -250,6 +256,7 @@ impl Stream {
         }
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
         words.extend(pauses.then(|| "with pauses".into()));
+        words.extend(self.flow.as_ref().map(Flow::words));
         words.extend(self.flush.as_ref().map(Flush::words));
         words
     }

@@ -79,6 +79,7 @@ impl JobSpec {
                 let message = format!("a phase has 1 to {MAX_STREAMS} streams, not {count}");
                 problems.push(Problem { phase, ..Problem::new(&[], message) });
             }
+            problems.extend(check_flows(&spec.streams).map(|p| Problem { phase, ..p }));
             let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
             for (stream, said) in spec.streams.iter().enumerate() {
                 let mut found = said.check();
@@ -105,6 +106,21 @@ impl JobSpec {
         }
         problems
     }
+}
+
+/// Shares of operations that no other worker has one of.
+fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
+    let of = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
+    let workers = move |group: u32| -> u32 {
+        streams.iter().filter_map(of).filter(|(other, _)| *other == group).map(|(_, workers)| workers).sum()
+    };
+    let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
+    groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
+        let message = format!(
+            "{{flow}} shares with nobody: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
+        );
+        Problem { stream, ..Problem::new(&["flow"], message) }
+    })
 }
 
 impl StreamSpec {
@@ -220,6 +236,7 @@ impl StreamSpec {
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("think", self.think.is_some()),
+            ("flow", self.flow.is_some()),
         ];
         for (key, _) in closed.into_iter().filter(|(_, said)| *said && self.rate.is_some()) {
             let message =
@@ -358,6 +375,7 @@ fn settings_that_go_together_are_let_through() {
         "line~share=60,bs=4k line~share=40,bs=8k,mix=0 fdatasync~1",
         "line~bs=4k,reply=512 fsync~1",
         "think~1ms burst~8 limit-iops~100",
+        "flow~3,1 workers~2 limit-iops~100",
         "target~a target~b sharing~weighted:3,1 cpus~0-3 pin",
         "clones~own workers~2 target~a target~b passes~2 create~1g,blocks rw~write",
         "engine~mmap cache~mmap depth~8 batch~8,4 delay~1s time~2s",
@@ -400,6 +418,8 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("rate~5 limit-iops~5", "limit-iops rate"),
         ("rate~5 limit-bandwidth~5m", "limit-bandwidth rate"),
         ("rate~5 think~5ms", "think rate"),
+        ("rate~5 flow~5 workers~2", "flow rate"),
+        ("flow~5", "flow"),
         ("arrivals~poisson", "arrivals"),
         ("burst~3", "burst"),
         ("batch~8 depth~4", "batch depth"),

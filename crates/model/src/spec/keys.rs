@@ -363,6 +363,14 @@ pub const KEYS: &[Key] = &[
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
     key(
+        "flow",
+        Group::HowDeep,
+        "WEIGHT[,GROUP[,PAUSE]]",
+        "Share of the operations among the streams at once that have one too, in the same group: whoever is ahead of it waits for the others, and asks again after PAUSE, as in 3,0,100us [default: GROUP 0, PAUSE 0]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.flow, parsers::flow(t))),
+    ),
+    key(
         "think",
         Group::HowDeep,
         "DURATION",

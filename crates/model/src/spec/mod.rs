@@ -25,7 +25,7 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, Mix, Options, Order, PerKind, Placement, Positions,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Flow, Mix, Options, Order, PerKind, Placement, Positions,
     Sharing, Sizes, Start, StopRule, Strided, Verify,
 };
 use crate::typed::Typed;
@@ -141,6 +141,8 @@ pub struct StreamSpec {
     pub limit_iops: Option<f64>,
     /// Most bytes per second of a closed loop.
     pub limit_bandwidth: Option<u64>,
+    /// Share of the operations of streams at once.
+    pub flow: Option<Flow>,
     /// Pause in ns before each burst.
     pub think: Option<u64>,
     /// Operations in a burst.

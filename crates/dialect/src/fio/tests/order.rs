@@ -1,9 +1,9 @@
-//! Trims with their writes, and zones: how jobs go through blocks beside the plain ways.
+//! Trims with their writes, zones and shares: how jobs go through blocks beside the plain ways.
 //!
-//! For: what becomes of `trimwrite` and `zonemode=strided`. Not for: the plain directions and orders ([`super`]).
+//! For: what becomes of `trimwrite`, `zonemode=strided` and `flow`. Not for: the plain directions and orders ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{Order, PerKind, Sizes, Strided};
+use model::job::{Flow, Order, PerKind, Sizes, Strided};
 use model::spec::Rw;
 
 #[test]
@@ -87,4 +87,20 @@ fn zones_are_worked_in_one_at_a_time() {
     ] {
         refused(options, &[words]);
     }
+}
+
+#[test]
+fn jobs_at_once_have_shares_of_the_operations() {
+    let flows = |text: &str| -> Vec<Option<Flow>> {
+        job(text).phases.iter().flat_map(|p| &p.streams).map(|s| s.flow).collect()
+    };
+    let flow = |weight, group, pause_ns| Some(Flow { weight, group, pause_ns });
+    let three =
+        "[global]\nsize=1m\nflow_id=1\nflow_sleep=100\n[a]\nflow=1\n[b]\nflow=5\nflow_watermark=9\n[c]\n";
+    assert_eq!(flows(three), [flow(1, 1, 100_000), flow(5, 1, 100_000), None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n"), [None], "there is nobody to wait for");
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nstonewall\nsize=1m\nflow=2\n"), [None, None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nsize=1m\nflow=2\nflow_id=3\n"), [None, None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\nnumjobs=2\ngroup_reporting\n"), [flow(2, 0, 0)]);
+    refused("flow=1001", &["0 to 1000"]);
 }

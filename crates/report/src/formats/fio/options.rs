@@ -210,6 +210,11 @@ fn pace(job: &Member) -> Vec<Named> {
             out.push(("rate_process", word.into()));
         }
     }
+    if let Some(flow) = job.stream.flow {
+        out.push(("flow", flow.weight.to_string()));
+        out.push(("flow_id", flow.group.to_string()));
+        out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
+    }
     if let [Line { delay_ns, burst, .. }] = job.stream.access.lines.as_slice()
         && *delay_ns > 0
     {
