@@ -89,7 +89,7 @@ pub(super) fn of_each(request: &Request, root: &Root, origins: &mut Origins) -> 
 
 /// Reads and writes at random, unless one work was asked for.
 fn works(said: Option<Rw>, origins: &mut Origins) -> Result<Vec<Rw>, Failure> {
-    if let Some(rw @ (Rw::Trim | Rw::Randtrim)) = said {
+    if let Some(rw) = said.filter(|rw| rw.fixed_mix().is_some_and(|m| m.trim_percent > 0)) {
         return Err(Failure::Usage(format!(
             "--rw {}: layers are compared by reads and writes; type read, write, rw, randread, randwrite or randrw",
             rw.word()
@@ -110,6 +110,7 @@ fn heading(rw: Rw) -> &'static str {
         Rw::Randwrite => "random writes",
         Rw::Randrw => "random reads and writes",
         Rw::Trim | Rw::Randtrim => "trims",
+        Rw::Trimwrite | Rw::Randtrimwrite => "trims and writes",
     }
 }
 

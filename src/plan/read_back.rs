@@ -20,8 +20,8 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         return fault("there is no such stream in the phase before; type the number of one, from 1");
     };
     let rw = match writer.rw {
-        Some(Rw::Write | Rw::Rw) => Rw::Read,
-        Some(Rw::Randwrite | Rw::Randrw) => Rw::Randread,
+        Some(Rw::Write | Rw::Rw | Rw::Trimwrite) => Rw::Read,
+        Some(Rw::Randwrite | Rw::Randrw | Rw::Randtrimwrite) => Rw::Randread,
         _ => return fault("that stream writes nothing; name one that does"),
     };
     let Some(verify) = &writer.verify else {
@@ -40,6 +40,7 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         arrivals: None,
         limit_iops: None,
         limit_bandwidth: None,
+        flow: None,
         think: None,
         burst: None,
         fsync: None,

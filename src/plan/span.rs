@@ -45,6 +45,15 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
             show_bytes(target.bytes.min(access.span_bytes)),
         )));
     }
+    if let Some(zones) = access.strided.filter(|z| z.whole(left) == 0 || z.range_bytes < largest) {
+        return Err(Failure::Usage(format!(
+            "{job}: --strided: a zone of {} does not fit {} of {} and blocks of {}; use other zones, or a larger --size",
+            show_bytes(zones.range_bytes),
+            show_bytes(left),
+            target.path,
+            show_bytes(largest)
+        )));
+    }
     if !stream.cache.is_direct() {
         return Ok(());
     }
@@ -60,6 +69,7 @@ pub(super) fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<
         )))
     };
     aligned("offset", access.offset_bytes)?;
+    aligned("strided", access.strided.map_or(0, |zones| zones.step_bytes()))?;
     for line in &access.lines {
         for size in line_sizes(line) {
             aligned("bs", u64::from(size))?;

@@ -77,6 +77,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         advice: spec.advice,
         batch,
         pace,
+        flow: spec.flow,
         flush,
         data,
         limit: spec.limit,
@@ -162,7 +163,8 @@ fn access(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Access {
         origins.note("--line", Some(spec.lines.len()), |n| format!("{n} lines"));
         spec.lines.iter().map(line).collect()
     };
-    Access { offset_bytes, span_bytes: u64::MAX, lines }
+    origins.note("--strided", spec.strided, model::job::Strided::words);
+    Access { offset_bytes, span_bytes: u64::MAX, strided: spec.strided, lines }
 }
 
 /// The one line that the plain settings say.
@@ -200,6 +202,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
         burst: spec.burst.unwrap_or(1),
         delay_ns: spec.think.unwrap_or(0),
         reply_bytes: 0,
+        writes_after_trims: rw.writes_after_trims(),
     }
 }
 
@@ -221,6 +224,7 @@ fn line(spec: &LineSpec) -> Line {
         burst: spec.burst.max(1),
         delay_ns: spec.delay,
         reply_bytes: spec.reply,
+        writes_after_trims: false,
     }
 }
 
@@ -304,6 +308,7 @@ fn note_course(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
     origins.note("--ends-others", spec.ends_others, bool::to_string);
+    origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
 }
 

@@ -146,7 +146,8 @@ impl<'a> Targets<'a> {
         }
         let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
         let path = format!("nothing: engine {}", draft.engine.name);
-        let most = self.nothing.as_ref().map_or(bytes, |t| t.bytes.max(bytes));
+        let end = bytes.saturating_add(draft.stream.access.offset_bytes);
+        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
         self.nothing = Some(Target {
             path,
             role: Role::None,

@@ -6,11 +6,12 @@ use super::{Bench, interval_ns};
 use crate::failure::Failure;
 use crate::target::Ready;
 use engine::engines::{self, Entry};
-use engine::source::{self, Back, Common, Panicking, Placed, Share, Source};
+use engine::source::{self, Back, Common, Group, Panicking, Placed, Share, Source};
 use engine::spec::WorkerSpec;
 use model::job::{Advice, Pace, Phase, Placement, StopRule, Stream, SyncCall};
 use model::payload::split_mix;
 use model::plan::Hook;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 use sys::open_file::OpenFile;
@@ -40,17 +41,22 @@ impl Bench {
         course: usize,
     ) -> Result<Vec<WorkerSpec>, Failure> {
         let mut specs: Vec<WorkerSpec> = Vec::new();
+        let mut groups: BTreeMap<u32, Arc<Group>> = BTreeMap::new();
         for (stream_index, stream) in phase.streams.iter().enumerate() {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // What all workers and all runs of a stream agree on: which blocks are hot.
             let (of_phase, of_stream, first) = Self::drawn_as((before, phase), index, stream_index);
             let seed = split_mix(self.plan.seed ^ (of_phase << 32 | of_stream) as u64);
-            let shared = Arc::new(Common::new(seed));
+            let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
+            let shared = Arc::new(Common::new(seed).in_group(group.clone()));
             for worker in 0..stream.workers {
                 // Clones have their hot blocks and their order each for itself.
                 let common = match stream.clones {
-                    Some(_) => Arc::new(Common::new(split_mix(seed ^ u64::from(worker) << 16))),
+                    Some(_) => {
+                        let seed = split_mix(seed ^ u64::from(worker) << 16);
+                        Arc::new(Common::new(seed).in_group(group.clone()))
+                    }
                     None => Arc::clone(&shared),
                 };
                 let number = Number { stream: stream_index, worker, overall: specs.len() as u32 };
@@ -169,7 +175,7 @@ impl Bench {
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
-    (writer.pace, writer.flush) = (Pace::Closed, None);
+    (writer.pace, writer.flow, writer.flush) = (Pace::Closed, None, None);
     Some(writer)
 }
 

@@ -91,8 +91,8 @@ fn a_random_job_with_a_number_goes_on_from_each_offset_that_it_draws() {
 fn what_a_job_file_of_fio_cannot_have_here_is_refused_by_its_name() {
     let stage = Stage::beside_others();
     let file = stage.path("mine.fio");
-    std::fs::write(&file, "[a]\nsize=1m\nzonemode=strided\n").unwrap();
-    says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "zonemode=strided", "random_distribution=zoned"]);
+    std::fs::write(&file, "[a]\nsize=1m\nzonemode=zbd\n").unwrap();
+    says(&stage.fathom("run", &file), 2, &["mine.fio:3:1", "zonemode=zbd", "random_distribution=zoned"]);
     assert!(!stage.path("a.0.0").exists(), "nothing is made");
 }
 
@@ -173,9 +173,9 @@ fn what_is_not_measured_answers_as_fio_does() {
     assert_eq!((parsed.code, parsed.stdout.as_str(), parsed.stderr.as_str()), (Some(0), "", ""));
     says(&fio(&stage, &format!("--readonly {job}")), 1, &["one.fio:3:1", "--readonly is said"]);
     says(
-        &fio(&stage, "--name=a --rw=randread --zonemode=strided"),
+        &fio(&stage, "--name=a --rw=randread --zonemode=zbd"),
         1,
-        &["zonemode=strided", "random_distribution=zoned"],
+        &["zonemode=zbd", "random_distribution=zoned"],
     );
     says(&fio(&stage, "nothing.fio"), 1, &["nothing.fio does not exist"]);
     says(&fio(&stage, "--client=host one.fio"), 1, &["--client", "ssh HOST"]);

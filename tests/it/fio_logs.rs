@@ -37,9 +37,9 @@ fn alike(logs: &[(String, Vec<Vec<u64>>)]) -> Vec<(String, Vec<Vec<u64>>)> {
 }
 
 /// The logs of the same words by fathom and by fio, where fio is here.
-type Logs = Vec<(String, Vec<Vec<u64>>)>;
+pub(crate) type Logs = Vec<(String, Vec<Vec<u64>>)>;
 
-fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {
+pub(crate) fn both(stage: &Stage, words: &str) -> (Logs, Option<Logs>) {
     let (ours, theirs) = (stage.folder("ours"), stage.folder("theirs"));
     let words = |folder: &Path| {
         let file = stage.path("data");

@@ -25,6 +25,7 @@ mod fio_calls;
 mod fio_course;
 mod fio_engines;
 mod fio_logs;
+mod fio_order;
 mod fio_out;
 mod foreign;
 mod gates;

@@ -65,6 +65,9 @@ fn from_pace(case: &Case) -> Option<Limiter> {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
         Pace::Limited { .. } => format!("It is {}.", case.stream.conditions().join(" and ")),
+        Pace::Closed if case.stream.flow.is_some() => {
+            "It waits for other streams wherever it is ahead of its share of the operations.".to_owned()
+        }
         Pace::Closed if !case.stream.is_unheld() => {
             "Pauses or drains between operations hold it back.".to_owned()
         }

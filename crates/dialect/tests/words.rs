@@ -93,13 +93,15 @@ fn options() -> String {
 
 /// Stories about fio's language, each with its text: those of the program first, then those of the parser.
 fn stories() -> Vec<(String, String)> {
-    const OF_THE_PROGRAM: [&str; 5] = ["fio", "fio_calls", "fio_logs", "fio_out", "checked"];
+    const OF_THE_PROGRAM: [&str; 6] = ["fio", "fio_calls", "fio_logs", "fio_out", "checked", "fio_order"];
     let of_program = OF_THE_PROGRAM.map(|name| (name, root().join(format!("tests/it/{name}.rs"))));
     let mut of_parser: Vec<PathBuf> = std::fs::read_dir(root().join("crates/dialect/src/fio"))
         .unwrap_or_else(|e| panic!("{e}"))
         .map(|entry| entry.unwrap_or_else(|e| panic!("{e}")).path())
         .collect();
-    of_parser.push(root().join("crates/dialect/src/fio/tests/settings.rs"));
+    of_parser.extend(
+        ["order", "settings"].map(|name| root().join(format!("crates/dialect/src/fio/tests/{name}.rs"))),
+    );
     of_parser.retain(|path| path.is_file());
     of_parser.sort();
     let files = of_program.into_iter().chain(of_parser.into_iter().map(|path| ("dialect", path)));

@@ -30,11 +30,12 @@ fn line(order: Order, read_percent: u8) -> Line {
         burst: 1,
         delay_ns: 0,
         reply_bytes: 0,
+        writes_after_trims: false,
     }
 }
 
 fn stream(lines: Vec<Line>) -> Stream {
-    let access = Access { offset_bytes: 0, span_bytes: u64::MAX, lines };
+    let access = Access { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines };
     Stream { sharing: Sharing::RoundRobin, ..Stream::plain(access, 1, 1, "null") }
 }
 

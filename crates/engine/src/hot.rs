@@ -348,7 +348,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             other => other,
         };
         match turn {
-            Turn::Now(due) => return Some(due),
+            Turn::Now(due) => {
+                self.lanes[at].note(op);
+                return Some(due);
+            }
             Turn::At(due) => self.held.due = self.held.due.min(due),
             Turn::Later => {}
         }

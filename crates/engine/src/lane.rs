@@ -4,6 +4,7 @@
 
 use crate::interface::Time;
 use crate::source::{LOOK_AHEAD, Op, Source};
+use model::job::Kind;
 
 /// One source with its own depth.
 pub(crate) struct Lane {
@@ -16,6 +17,8 @@ pub(crate) struct Lane {
     free: Vec<u32>,
     /// The slot of the next operation, where its data are prepared already.
     ready: Option<u32>,
+    /// The slot of the last trim of a pair.
+    trim: Option<u32>,
     /// Operations on their way.
     pub(crate) in_flight: u32,
     /// Stamp of the last completion, or of the beginning.
@@ -36,7 +39,8 @@ impl Lane {
     pub(crate) fn new(source: Box<dyn Source>, slots: std::ops::Range<u32>) -> Self {
         let ahead = source.look_ahead().clamp(1, LOOK_AHEAD);
         let (ops, free) = ([Op::NONE; LOOK_AHEAD], slots.rev().collect());
-        Self { source, ops, next: ahead, ahead, free, ready: None, in_flight: 0, last_completion: 0 }
+        let (ready, trim) = (None, None);
+        Self { source, ops, next: ahead, ahead, free, ready, trim, in_flight: 0, last_completion: 0 }
     }
 
     /// The next operation.
@@ -79,10 +83,27 @@ impl Lane {
         Some((slot, self.peek()))
     }
 
+    /// Notes which slot an operation with conditions is about to get, where another one waits for its completion.
+    pub(crate) fn note(&mut self, op: &Op) {
+        if op.flags & Op::PAIR != 0 && op.kind == Kind::Trim {
+            self.trim = self.ready.or(self.free.last().copied());
+        }
+    }
+
+    /// Whether the last trim of a pair is on its way: its slot is neither free nor prepared for another operation.
+    fn is_trimming(&self) -> bool {
+        self.trim.is_some()
+            && self.ready != self.trim
+            && !self.free.iter().rev().any(|s| Some(*s) == self.trim)
+    }
+
     /// Whether an operation with conditions may go at the stamp `now`; `begin` is the stamp from which [`Op::AT`] counts.
     pub(crate) fn turn(&self, op: &Op, begin: u64, now: u64, time: &impl Time) -> Turn {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
+            return Turn::Later;
+        }
+        if is(Op::PAIR) && op.kind != Kind::Trim && self.is_trimming() {
             return Turn::Later;
         }
         let ticks = time.ticks_of(op.at_ns);
@@ -90,6 +111,11 @@ impl Lane {
         let due = if is(Op::AT) { begin + ticks } else { 0 };
         match due.max(after) {
             earliest if earliest > now => Turn::At(earliest),
+            _ if is(Op::SHARED) => match self.source.hold() {
+                Some(0) => Turn::Later,
+                Some(ns) => Turn::At(now + time.ticks_of(ns)),
+                None => Turn::Now(if is(Op::AT) { due } else { now }),
+            },
             _ if is(Op::AT) => Turn::Now(due),
             _ => Turn::Now(now),
         }

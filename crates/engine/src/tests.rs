@@ -194,6 +194,25 @@ fn a_draining_sync_waits_for_those_before_and_those_after_for_it() {
 }
 
 #[test]
+fn a_write_waits_for_its_own_trim_and_for_nothing_else() {
+    let pairs = |i: u64| {
+        let kind = if i.is_multiple_of(2) { Kind::Trim } else { Kind::Write };
+        Op { kind, flags: Op::PAIR, ..Op::NONE }
+    };
+    // Both places beside it stay empty: while a trim is on its way, the write before it is the only other operation.
+    for (depth, slot_bytes) in [(2, 4096), (4, 4096), (4, 1 << 20)] {
+        let mut spec = with(spec("sim", depth, 1_000_000_000), pairs);
+        // Large blocks are prepared while others are on their way.
+        (spec.slot_bytes, spec.writes) = (slot_bytes, true);
+        let ran = ran(spec);
+        assert_eq!(ran.outcome.error, None);
+        let ops = |kind: Kind| ran.outcome.totals[kind as usize].ops;
+        assert_eq!((ops(Kind::Trim), ops(Kind::Write)), (10_000, 9_999), "depth {depth}");
+        assert_eq!(ran.depth_ns, (10_000 + 9_999) * LATENCY_NS);
+    }
+}
+
+#[test]
 fn a_panic_in_a_worker_is_a_named_error() {
     let mut spec = spec("sim", 4, 1_000_000_000);
     let inner = spec.sources.remove(0);

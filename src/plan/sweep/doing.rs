@@ -156,7 +156,9 @@ impl Doing {
         let mut all = match self {
             Self::Plain(rw, mix) => {
                 let even = Mix { read_percent: 50, trim_percent: 0 };
-                kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even))
+                let mut kinds = kinds_of(mix.or_else(|| rw.fixed_mix()).unwrap_or(even));
+                kinds.extend(rw.writes_after_trims().then_some(Kind::Write));
+                kinds
             }
             Self::Named(spec) => spec.lines.iter().flat_map(|l: &LineSpec| kinds_of(l.mix)).collect(),
         };

@@ -82,8 +82,11 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
     });
     let data = if access.writes() { data(&stream.data) } else { "none".into() };
     [
-        ("order", lines(order)),
-        ("direction", lines(|l| l.mix.words())),
+        (
+            "order",
+            lines(order) + &access.strided.map_or_else(String::new, |zones| format!(" {}", zones.words())),
+        ),
+        ("direction", lines(Line::direction)),
         ("block size", lines(sizes)),
         ("span", span),
         ("first byte", show_bytes(access.offset_bytes)),
@@ -91,7 +94,10 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("depth", depth(stream)),
         ("workers", stream.workers.to_string()),
         ("cache", stream.cache.word().into()),
-        ("pace", pace(stream.pace)),
+        (
+            "pace",
+            pace(stream.pace) + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.words())),
+        ),
         ("syncs", flush),
         ("data", data),
     ]

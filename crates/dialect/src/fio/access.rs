@@ -26,7 +26,13 @@ impl Way {
             Rw::Write | Rw::Randwrite => &[1],
             Rw::Trim | Rw::Randtrim => &[2],
             Rw::Rw | Rw::Randrw => &[0, 1],
+            Rw::Trimwrite | Rw::Randtrimwrite => &[1, 2],
         }
+    }
+
+    /// Whether it says more than a direction: a way through the blocks that is not the plain one.
+    pub(super) fn has_number(&self) -> bool {
+        self.step != 0
     }
 
     /// Whether it writes.
@@ -47,16 +53,11 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
     let fault = |why: &str| Err(job.fault("rw", why));
     let rw = match word {
         "readwrite" => Rw::Rw,
-        "trimwrite" | "randtrimwrite" => {
-            return fault(
-                "a write does not follow each trim here; type rw=randtrim, or `fathom run --rw randrw --mix 0/50/50`",
-            );
-        }
         _ => match Rw::WORDS.iter().find(|(known, _)| *known == word) {
             Some((_, rw)) => *rw,
             None => {
                 return fault(
-                    "it is no direction; type read, write, rw, trim, randread, randwrite, randrw or randtrim",
+                    "it is no direction; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite",
                 );
             }
         },
@@ -73,10 +74,15 @@ pub(super) fn way(job: &Job) -> Result<Way, Fault> {
             "it is how many operations follow each other from a random offset on; type one such as rw=randread:8",
         );
     }
+    if rw == Rw::Randtrimwrite && step > 1 {
+        return fault(
+            "operations from an offset on are counted with the writes between them; leave the number out",
+        );
+    }
     // What it would write it only reads.
     let rw = match rw {
-        Rw::Write if job.on("verify_only", false)? => Rw::Read,
-        Rw::Randwrite if job.on("verify_only", false)? => Rw::Randread,
+        Rw::Write | Rw::Trimwrite if job.on("verify_only", false)? => Rw::Read,
+        Rw::Randwrite | Rw::Randtrimwrite if job.on("verify_only", false)? => Rw::Randread,
         Rw::Rw | Rw::Randrw if job.on("verify_only", false)? => {
             return Err(
                 job.fault("verify_only", "what a mix would write is not told; type rw=write or randwrite")
@@ -153,6 +159,11 @@ fn sizes(job: &Job, way: &Way) -> Result<PerKind<Sizes>, Fault> {
         Ok(Sizes::Fixed(size.unwrap_or(BLOCK_BYTES)))
     };
     match way.directions() {
+        // Where places are in order each half of a pair has its own size in fio, and they would part.
+        [write, trim] if way.rw.writes_after_trims() => match of(*trim)? {
+            sizes if way.rw.is_random() || of(*write)? == sizes => Ok(PerKind::all(sizes)),
+            _ => Err(job.fault("bs", "a write is of the bytes that were trimmed; type one size for both")),
+        },
         [read, write] => {
             let read = of(*read)?;
             Ok(PerKind { trim: read.clone(), write: of(*write)?, read })

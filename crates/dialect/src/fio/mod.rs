@@ -28,6 +28,7 @@ mod tests;
 mod times;
 mod typed;
 mod value;
+mod zones;
 
 use crate::language::{Language, MAX_FILE_BYTES, Objections, Tool};
 use crate::trouble::{Mark, Trouble};

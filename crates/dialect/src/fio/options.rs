@@ -39,9 +39,8 @@ const PERCENTILES: &str = "the report has the percentiles that its operations su
 const REPLAY: &str = "fathom replays no I/O logs; describe the load by the other options";
 const TRACE: &str = "no latency is left out of a measurement; there is nothing to save";
 const CMDPRIO: &str = "fathom sets no priorities of single operations; leave it out";
-const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
+pub(super) const ZONED: &str = "zones of a device are not told apart; leave it out, or give zones of random offsets by random_distribution=zoned:";
 const STATE: &str = "fathom steps between no states of verification; type `fathom verify`";
-const FLOW: &str = "jobs cannot be held to shares of one another; type rate_iops for each";
 const CGROUP: &str =
     "fathom enters a cgroup of its own; begin it inside the one that you mean, and leave this out";
 const ROOTS: &str = "type `sudo -u USER fathom`, and leave it out";
@@ -65,7 +64,7 @@ pub const OPTIONS: &[FioOption] = &[
         "rw",
         &["readwrite"],
         Held(
-            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive",
+            "--rw; a number behind it leaves holes or goes backwards, and of random offsets is --consecutive; of trimwrite a write waits for its trim, and ends and rates count pairs",
         ),
     ),
     option("bs", &["blocksize"], Held("--bs")),
@@ -179,7 +178,7 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Only(
             OFF,
-            "trims do not follow writes here; type rw=randtrim, or `fathom run --rw randrw --mix 60/30/10`",
+            "trims do not follow writes here; type rw=randtrim or randtrimwrite, or `fathom run --rw randrw --mix 60/30/10`",
         ),
     ),
     option("trim_verify_zero", &[], NoEffect("it goes with trim_percentage")),
@@ -212,11 +211,15 @@ pub const OPTIONS: &[FioOption] = &[
         &[],
         Refused("fathom changes no setting of a device; set it in /sys/block, and leave this out"),
     ),
-    option("zonemode", &[], Only(&["none"], ZONED)),
-    option("zonesize", &[], Refused(ZONED)),
+    option(
+        "zonemode",
+        &[],
+        Held("strided is --strided; zbd is refused: zones of a device are not told apart"),
+    ),
+    option("zonesize", &[], Held("--strided SIZE: bytes that are moved in a zone")),
     option("zonecapacity", &[], Refused(ZONED)),
-    option("zonerange", &[], Refused(ZONED)),
-    option("zoneskip", &[], Refused(ZONED)),
+    option("zonerange", &[], Held("--strided ,RANGE: bytes of a zone")),
+    option("zoneskip", &[], Held("--strided ,,SKIP: bytes left out behind a zone")),
     option("read_beyond_wp", &[], Only(OFF, ZONED)),
     option("max_open_zones", &[], Only(OFF, ZONED)),
     option("job_max_open_zones", &[], Only(OFF, ZONED)),
@@ -413,10 +416,16 @@ pub const OPTIONS: &[FioOption] = &[
     option("kb_base", &[], Held("what k, m and g stand for in the values behind it")),
     option("unit_base", &[], NoEffect("figures have their units beside them")),
     option("hugepage-size", &[], NoEffect("buffers are aligned pages of memory")),
-    option("flow_id", &[], Refused(FLOW)),
-    option("flow", &[], Refused(FLOW)),
-    option("flow_watermark", &[], Refused(FLOW)),
-    option("flow_sleep", &[], Refused(FLOW)),
+    option("flow_id", &[], Held("group of --flow")),
+    option(
+        "flow",
+        &[],
+        Held(
+            "--flow: a job that is ahead of its share of the operations waits, from its first one to its end",
+        ),
+    ),
+    option("flow_watermark", &[], NoEffect("fio has taken it without using it since 3.23")),
+    option("flow_sleep", &[], Held("pause of --flow, while operations in flight go on")),
     option("steadystate", &["ss"], Held("--steady-state, for each clone unless they are one group")),
     option("steadystate_duration", &["ss_dur"], Held("the window of --steady-state")),
     option("steadystate_ramp_time", &["ss_ramp"], Held("the time before the window of --steady-state")),

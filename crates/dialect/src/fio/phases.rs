@@ -71,6 +71,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         if let [only] = phase.streams.as_mut_slice() {
             only.ends_others = None;
         }
+        leave_lone_flows(&mut phase.streams);
         spec.phases.push(phase);
         from.push(places);
         if !backs.streams.is_empty() {
@@ -89,6 +90,19 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         spec.name = only.name.take();
     }
     Ok((spec, from))
+}
+
+/// Takes shares away from jobs that have nobody to share with: they wait for none in fio either.
+fn leave_lone_flows(streams: &mut [StreamSpec]) {
+    let workers = |group: u32| -> u32 {
+        let same = streams.iter().filter(|s| s.flow.is_some_and(|flow| flow.group == group));
+        same.map(|s| s.workers.unwrap_or(1)).sum()
+    };
+    let lone: Vec<bool> =
+        streams.iter().map(|s| s.flow.is_some_and(|flow| workers(flow.group) == 1)).collect();
+    for (stream, _) in streams.iter_mut().zip(lone).filter(|(_, lone)| *lone) {
+        stream.flow = None;
+    }
 }
 
 /// Whether a job waits for those that stand before it: all of them or none.

@@ -1,30 +1,50 @@
 //! Rates: how fast a job may go, and where it pauses.
 //!
-//! For: `rate`, `rate_iops`, their arrivals and the think times. Not for: what ends it ([`super::streams`]).
+//! For: `rate`, `rate_iops`, their arrivals, the think times and `flow`. Not for: what ends it ([`super::streams`]).
 
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Arrivals, Mix, PerKind, Sizes};
+use model::job::{Arrivals, Flow, Mix, PerKind, Sizes};
 use model::spec::StreamSpec;
 use model::spec::limits::MAX_RATE;
+
+/// Largest weight that fio takes.
+const MAX_WEIGHT: u64 = 1000;
 
 /// Says what holds a job back.
 pub(super) fn pace(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     let positive = |n: u64| Some(n).filter(|n| *n > 0);
-    if way.directions().len() > 1 {
+    let pairs = way.rw.writes_after_trims();
+    if way.rw.is_mixed() {
         rates_of_mix(job, one)?;
     } else {
         let whole = |text: &str| job.units().whole(text);
-        one.limit_bandwidth = job.same_for("rate", way.directions(), whole)?.and_then(positive);
+        // Each direction has a rate for itself, and of a trim and its write there is one each.
+        let all = |n: u64| if pairs { n.saturating_mul(2) } else { n };
+        let bytes = job.same_for("rate", way.directions(), whole)?.and_then(positive);
+        one.limit_bandwidth = bytes.map(all);
         let iops = job.same_for("rate_iops", way.directions(), whole)?.and_then(positive);
-        one.limit_iops = iops.map(|n| n as f64);
+        one.limit_iops = iops.map(|n| all(n) as f64);
+    }
+    if pairs && (job.text("rate_process") == Some("poisson") || job.text("io_submit_mode") == Some("offload"))
+    {
+        let why = "a write that waits for its trim is no arrival; type rate_process=linear and io_submit_mode=inline";
+        return Err(job.fault("rw", why));
     }
     arrivals(job, one)?;
+    one.flow = flow(job)?;
     let think = job.time("thinktime", Bare::Microseconds)?.and_then(positive);
     if think.is_some() {
         one.think = think;
         one.burst = job.count("thinktime_blocks", 1)?;
+        if pairs {
+            let Some(blocks) = one.burst.filter(|n| n.is_multiple_of(2)) else {
+                let why = "no pause comes between a trim and its write; type an even thinktime_blocks";
+                return Err(job.fault("thinktime", why));
+            };
+            one.burst = Some(blocks / 2);
+        }
         if one.limit_bandwidth.is_some() || one.limit_iops.is_some() || one.rate.is_some() {
             return Err(job.fault("thinktime", "pauses and rates do not go together; type one of them"));
         }
@@ -76,6 +96,17 @@ fn arrivals(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
 fn fixed(bs: &PerKind<Sizes>) -> Option<u32> {
     let [read, write, trim] = [&bs.read, &bs.write, &bs.trim].map(Sizes::fixed);
     read.filter(|_| read == write && read == trim)
+}
+
+/// Its share of the operations of jobs at once.
+fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
+    let group = job.count("flow_id", 0)?.unwrap_or(0);
+    let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);
+    match job.number("flow")?.unwrap_or(0) {
+        0 => Ok(None),
+        weight @ 1..=MAX_WEIGHT => Ok(Some(Flow { weight: weight as u32, group, pause_ns })),
+        _ => Err(job.fault("flow", format!("it is 0 to {MAX_WEIGHT}; type such a weight"))),
+    }
 }
 
 /// Rates of a mix, which each direction has for itself: their sum, and a mix in which both come to theirs at once.

@@ -9,6 +9,7 @@ use super::jobs::{Fault, Job};
 use super::names;
 use super::times::Times;
 use super::value::Size;
+use super::zones;
 use model::job::{Create, Filling, PerKind, Sizes};
 use model::spec::StreamSpec;
 
@@ -31,8 +32,19 @@ pub(super) fn region(
         Some(Size::Bytes(bytes)) => (Some(bytes).filter(|s| *s > 0), None),
         Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent)?)),
     };
+    let offset = match job.size("offset")? {
+        Some(Size::Percent(percent)) => Some(shares.of_each("offset", percent)?),
+        Some(Size::Bytes(bytes)) => Some(bytes),
+        None => None,
+    };
+    one.offset = offset.filter(|o| *o > 0);
     let each = job.bytes("filesize")?.filter(|s| *s > 0);
-    let file = part.or(each).or(size.map(|size| size / u64::from(files)));
+    // A file of that size begins before the offset.
+    let rest = each.map(|each| each.saturating_sub(one.offset.unwrap_or(0)));
+    if rest == Some(0) {
+        return Err(job.fault("offset", "it is beyond the filesize; type less"));
+    }
+    let file = part.or(rest).or(size.map(|size| size / u64::from(files)));
     if file == Some(0) {
         return Err(job.fault("size", "it leaves nothing for each file; type more"));
     }
@@ -40,12 +52,6 @@ pub(super) fn region(
         return Err(job.fault("size", "the engine null has no file whose size it could take; type size=1g"));
     }
     one.size = file;
-    let offset = match job.size("offset")? {
-        Some(Size::Percent(percent)) => Some(shares.of_each("offset", percent)?),
-        Some(Size::Bytes(bytes)) => Some(bytes),
-        None => None,
-    };
-    one.offset = offset.filter(|o| *o > 0 && !nothing);
     // What is compared was written before: a new file has nothing that could be right.
     let checks = one.verify.as_ref().is_some_and(|verify| verify.checks);
     let makes = job.on("allow_file_create", true)? && !checks;
@@ -54,7 +60,7 @@ pub(super) fn region(
         let bytes = file.saturating_add(one.offset.unwrap_or(0));
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
-    ends(job, (size, each), times, one)
+    ends(&shares, way, (size, each), times, one)
 }
 
 /// The smallest operation in bytes.
@@ -75,6 +81,15 @@ struct Shares<'j> {
 impl Shares<'_> {
     /// Bytes that are so many percent of each file.
     fn of_each(&self, option: &str, percent: f64) -> Result<u64, Fault> {
+        let bytes = (self.length(option)? as f64 * percent / 100.0) as u64 / u64::from(self.least);
+        if bytes == 0 {
+            return Err(self.job.fault(option, "it is less than one operation; type more"));
+        }
+        Ok(bytes * u64::from(self.least))
+    }
+
+    /// Bytes of each file.
+    fn length(&self, option: &str) -> Result<u64, Fault> {
         let clones = if names::own_files(self.job) { self.job.count("numjobs", 1)?.unwrap_or(1) } else { 1 };
         let mut length = None;
         for path in (0..clones).flat_map(|clone| names::paths(self.job, clone, self.files)) {
@@ -87,11 +102,7 @@ impl Shares<'_> {
             }
             length = Some(is);
         }
-        let bytes = (length.unwrap_or(0) as f64 * percent / 100.0) as u64 / u64::from(self.least);
-        if bytes == 0 {
-            return Err(self.job.fault(option, "it is less than one operation; type more"));
-        }
-        Ok(bytes * u64::from(self.least))
+        Ok(length.unwrap_or(0))
     }
 }
 
@@ -110,12 +121,16 @@ fn filling(job: &Job, way: &Way) -> Result<Filling, Fault> {
 
 /// What ends it: so many passes, bytes or operations; nothing but the time where it is `time_based`.
 fn ends(
-    job: &Job,
+    shares: &Shares,
+    way: &Way,
     (size, each): (Option<u64>, Option<u64>),
     times: Times,
     one: &mut StreamSpec,
 ) -> Result<(), Fault> {
-    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0);
+    let job = shares.job;
+    // A trim and its write are counted as one.
+    let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
+    one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0).map(all);
     if job.on("time_based", false)? {
         return Ok(());
     }
@@ -131,17 +146,31 @@ fn ends(
         let why = "where one direction of a mix comes to the end, fio begins again with both, and fathom with that one; type time_based and runtime, or less";
         return Err(job.fault(option, why));
     }
-    match amount {
-        Some(bytes) => {
+    if way.rw.writes_after_trims() && amount.zip(one.size).is_some_and(|(amount, size)| amount > size) {
+        let why = "beyond the end of the region fio counts trims and writes together; type loops, or time_based and runtime";
+        return Err(job.fault("io_size", why));
+    }
+    if one.strided.is_some() && loops > 1 {
+        return Err(job.fault("loops", "each of them would begin at the first zone again; type io_size"));
+    }
+    match (amount, one.strided) {
+        (None, Some(zones)) => {
+            let region = match one.size {
+                Some(size) => size,
+                None => shares.length("zonesize")?.saturating_sub(one.offset.unwrap_or(0)),
+            };
+            one.limit.bytes = Some(zones::bytes_in_all(zones, region, one, way.rw.writes_after_trims()));
+        }
+        (Some(bytes), _) => {
             // An operation that would go beyond is not begun.
             let least = least(one);
             let whole = bytes / u64::from(least) * u64::from(least);
             if whole == 0 {
                 return Err(job.fault("io_size", "it is less than one operation; type more"));
             }
-            one.limit.bytes = Some(whole.saturating_mul(u64::from(loops)));
+            one.limit.bytes = Some(all(whole).saturating_mul(u64::from(loops)));
         }
-        None => one.passes = Some(loops),
+        (None, None) => one.passes = Some(loops),
     }
     Ok(())
 }

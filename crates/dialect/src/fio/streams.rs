@@ -15,6 +15,7 @@ use super::rates;
 use super::region;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
+use super::zones;
 use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers};
@@ -81,6 +82,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
     let files = names::files(job)?;
+    one.strided = zones::zones(job, &way, files, &one)?;
     region::region(job, &way, (files, around), times, &mut one)?;
     sharing(job, files, &mut one)?;
     Ok(Streams { all: clones(job, &one, files)?, times, back })

@@ -2,6 +2,7 @@
 //!
 //! For: the language as a whole. Not for: values, options and names by themselves, which have tests beside them.
 
+mod order;
 mod settings;
 
 use super::around::Around;
@@ -192,7 +193,6 @@ fn blocks_are_touched_as_fio_touches_them() {
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
     refused("rw=randread:5g", &["follow each other"]);
-    refused("rw=trimwrite", &["trim"]);
     refused("rw=raed", &["no direction"]);
     refused("bssplit=4k/50:8k/40", &["sum to 100"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["hottest", "zipf:1.2"]);
@@ -414,6 +414,7 @@ fn every_option_that_is_held_is_asked_for() {
         include_str!("streams.rs"),
         include_str!("times.rs"),
         include_str!("typed.rs"),
+        include_str!("zones.rs"),
     ];
     for option in OPTIONS {
         let asked = sources.iter().any(|s| s.contains(&format!("\"{}\"", option.name)));

@@ -3,6 +3,7 @@
 //! For: positions that workers advance together, the seed that they agree on, and tables that all may read. Not for: what
 //! a worker has to itself ([`super::Share`]).
 
+use super::flow::Group;
 use super::zipf::Zipf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +14,25 @@ pub struct Common {
     seed: u64,
     heads: Mutex<Vec<Arc<Head>>>,
     zipfs: Mutex<Vec<Arc<Zipf>>>,
+    /// Who they share operations with; `None` where they wait for nobody.
+    group: Option<Arc<Group>>,
 }
 
 impl Common {
     /// A beginning. `seed` decides which blocks are hot and in which order [`model::job::Order::Once`] visits them, so
     /// it must be the same for all runs of a plan that are to be compared.
     pub fn new(seed: u64) -> Self {
-        Self { seed, heads: Mutex::default(), zipfs: Mutex::default() }
+        Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None }
+    }
+
+    /// The same in a group, which holds those in it to shares of its operations where their stream has one.
+    #[must_use]
+    pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
+        Self { group, ..self }
+    }
+
+    pub(super) fn group(&self) -> Option<&Arc<Group>> {
+        self.group.as_ref()
     }
 
     /// A seed that all workers agree on, another for each target.

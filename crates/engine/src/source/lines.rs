@@ -3,8 +3,8 @@
 //! For: what `plain` does not do. Not for: syncs and times, which are put around a source.
 //!
 //! As in Iometer's access specifications: the line is drawn, then the direction, the size, the place. A line with a pause is
-//! kept for its burst. A reply is an operation in the opposite direction behind each; bursts do not count it, and trims have
-//! none. All lines of a lane share one position per target, so that sequential is always after the operation before;
+//! kept for its burst. A reply is an operation in the opposite direction behind each; trims have none, but may have a write of
+//! their own bytes behind them. Bursts count neither. All lines of a lane share one position per target, so that sequential is always after the operation before;
 //! only lines whose workers interlock have one of their own, together, and directions may have one each.
 
 use super::common::Head;
@@ -41,6 +41,8 @@ pub(super) struct Line {
     burst: u32,
     pub(super) delay_ns: u64,
     pub(super) reply_bytes: u32,
+    /// Flags of each trim and of the write behind it; `None` where none follows.
+    pair: Option<u8>,
     /// Whether each direction goes on from its own last operation.
     own: bool,
     /// Operations from each random place on, and how many of them are left.
@@ -74,10 +76,11 @@ enum Pick {
 
 /// The second half of a transaction.
 #[derive(Clone, Copy)]
-struct Reply {
-    line: usize,
-    file: usize,
-    request: Kind,
+enum Reply {
+    /// In the opposite direction, behind a request.
+    Opposite { line: usize, file: usize, request: Kind },
+    /// Of the same bytes: the operation itself.
+    Same(Op),
 }
 
 impl Lines {
@@ -91,7 +94,10 @@ impl Lines {
         let told: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
         let choice = Choice::new(told.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
-        let rows: Vec<Line> = told.iter().map(|l| Line::new(l, align)).collect::<Result<_, _>>()?;
+        // One at a time it cannot come too early.
+        let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
+        let row = |told: &&job::Line| Line::new(told, align, flags);
+        let rows: Vec<Line> = told.iter().map(row).collect::<Result<_, _>>()?;
         let told_count = told.len();
         let file = |target: &Target| {
             let place = |(i, (told, line))| {
@@ -110,8 +116,22 @@ impl Lines {
         Ok(Self { choice, rows, files, pick, rng, is_shared, line: 0, left: 0, reply: None })
     }
 
+    /// Whether the second half of a transaction is next.
+    pub(super) fn owes_a_reply(&self) -> bool {
+        self.reply.is_some()
+    }
+
+    /// Forgets where it was, as if nothing had been drawn; what comes once per pass begins with another pass.
+    pub(super) fn begin_again(&mut self) {
+        self.rows.iter_mut().for_each(|line| line.left_in_row = 0);
+        for file in &mut self.files {
+            file.last = [Last::NONE; 3];
+            file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
+        }
+    }
+
     #[inline]
-    fn next(&mut self) -> Op {
+    pub(super) fn next(&mut self) -> Op {
         if let Some(reply) = self.reply.take() {
             return self.answer(reply);
         }
@@ -144,13 +164,22 @@ impl Lines {
         let start = drawn.unwrap_or_else(|| place.walk.next(*last, size));
         *last = Last::at(start, size);
         op.offset = place.span.base + start;
-        if line.reply_bytes > 0 && op.kind != Kind::Trim {
-            self.reply = Some(Reply { line: self.line, file: target, request: op.kind });
+        if op.kind == Kind::Trim {
+            if let Some(flags) = line.pair {
+                self.reply = Some(Reply::Same(Op { kind: Kind::Write, flags, at_ns: 0, ..op }));
+                op.flags |= flags;
+            }
+        } else if line.reply_bytes > 0 {
+            self.reply = Some(Reply::Opposite { line: self.line, file: target, request: op.kind });
         }
         op
     }
 
-    fn answer(&mut self, Reply { line, file, request }: Reply) -> Op {
+    fn answer(&mut self, reply: Reply) -> Op {
+        let (line, file, request) = match reply {
+            Reply::Same(op) => return op,
+            Reply::Opposite { line, file, request } => (line, file, request),
+        };
         let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
         let length = self.rows[line].reply_bytes;
         let file = &mut self.files[file];
@@ -177,7 +206,7 @@ impl Source for Lines {
 }
 
 impl Line {
-    fn new(line: &job::Line, target_align: u64) -> Result<Self, String> {
+    fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
         let kinds = Kinds::new(line.mix)?;
         // Not by Line::does: that counts replies too, and their size is their own.
         let lengths = |kind, sizes| {
@@ -192,7 +221,9 @@ impl Line {
         let burst = if line.delay_ns > 0 { line.burst.max(1) } else { 1 };
         let own = line.positions == Positions::Own && matches!(kinds, Kinds::Drawn { .. });
         let (delay_ns, reply_bytes) = (line.delay_ns, line.reply_bytes);
-        Ok(Self { kinds, lengths, burst, delay_ns, reply_bytes, own, row: line.consecutive, left_in_row: 0 })
+        let pair = line.has_pairs().then_some(pair_flags);
+        let row = line.consecutive;
+        Ok(Self { kinds, lengths, burst, delay_ns, reply_bytes, pair, own, row, left_in_row: 0 })
     }
 
     /// Whether the next operation is one of a row that has begun, so that none is drawn.
@@ -211,7 +242,8 @@ impl Line {
 
     /// Whether no rows, positions of directions, pauses or replies bend its order.
     pub(super) fn is_plain(&self) -> bool {
-        !self.own && self.row < 2 && self.reply_bytes == 0 && self.delay_ns == 0
+        let has_reply = self.reply_bytes > 0 || self.pair.is_some();
+        !self.own && self.row < 2 && !has_reply && self.delay_ns == 0
     }
 
     /// The smallest size that is drawn, replies aside.

@@ -45,6 +45,11 @@ impl Map {
         Ok(Self { seed, pass: 0, first, touched, free: count, order: Scatter::new(count, seed), drawn: 0 })
     }
 
+    /// Lets the next block be the first of another pass.
+    pub(super) fn end_pass(&mut self) {
+        self.free = 0;
+    }
+
     /// The first of so many blocks, and how many there are until one that was touched.
     #[inline]
     pub(super) fn next(&mut self, most: u64) -> (u64, u64) {

@@ -3,13 +3,14 @@
 //! For: compiling a stream of the plan into endless supplies of operations. Not for: submitting them, nor their data.
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
-//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush` and `pace` are put around them.
-//! `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
+//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace` and `flow` are put around them.
+//! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
 //! and `placed` finds a span that is stored in pieces.
 
 mod alias;
 mod common;
 mod draw;
+mod flow;
 mod flush;
 mod lines;
 mod map;
@@ -19,6 +20,7 @@ mod placed;
 mod plain;
 mod scatter;
 mod span;
+mod strided;
 mod walk;
 mod zipf;
 
@@ -28,6 +30,7 @@ mod tests;
 mod theory;
 
 pub use common::Common;
+pub use flow::Group;
 pub use placed::{Pieces, Placed};
 
 use lines::Lines;
@@ -52,7 +55,7 @@ pub struct Op {
     pub file: u16,
     /// What it does.
     pub kind: Kind,
-    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`]. Mostly none.
+    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`]. Mostly none.
     pub flags: u8,
 }
 
@@ -63,6 +66,10 @@ impl Op {
     pub const AFTER: u8 = 2;
     /// Not while anything of the lane is in flight.
     pub const DRAINED: u8 = 4;
+    /// A trim, or the operation right behind one: that not before the trim has completed.
+    pub const PAIR: u8 = 8;
+    /// Not while the source holds it back ([`Source::hold`]).
+    pub const SHARED: u8 = 16;
 
     /// A read of nothing, to fill places with.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
@@ -79,6 +86,12 @@ pub trait Source: Send {
     /// How many operations may be drawn ahead of their submission. Fewer where workers share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
+    }
+
+    /// Asked right before an operation with [`Op::SHARED`] would be submitted: `None` where it may be, and is counted; else the time
+    /// in ns after which to ask again, 0 for as soon as anything happens.
+    fn hold(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -143,8 +156,21 @@ pub fn lanes(
     };
     let targets = targets.get(own..own + each).unwrap_or_default();
     let per_lane = if stream.sharing == Sharing::Each { 1 } else { each };
+    let member = match (stream.flow, share.common.group()) {
+        (Some(flow), Some(group)) => {
+            Some(Arc::new(flow::Member::new(Arc::clone(group), flow, stream.delay_ns > 0)?))
+        }
+        _ => None,
+    };
     let lanes = targets.chunks(per_lane).enumerate();
-    lanes.map(|(lane, targets)| self::lane(stream, targets, share, lane as u64)).collect()
+    let lane = |(lane, targets)| {
+        let inner = self::lane(stream, targets, share, lane as u64)?;
+        Ok(match &member {
+            Some(member) => Box::new(flow::Shared { inner, member: Arc::clone(member) }),
+            None => inner,
+        })
+    };
+    lanes.map(lane).collect()
 }
 
 /// One lane with all that is around it.
@@ -153,8 +179,11 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     // A clone goes its way as if it were alone.
     let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
     let among = if stream.clones.is_some() { &alone } else { share };
-    let mut source =
-        shortest(Lines::new(stream, targets, among, Xoshiro256PlusPlus::seed_from_u64(seed))?, seed);
+    let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut source: Box<dyn Source> = match stream.access.strided {
+        Some(zones) => Box::new(strided::Strided::new((stream, zones), targets, among, rng)?),
+        None => shortest(Lines::new(stream, targets, among, rng)?, seed),
+    };
     let does = |kind| stream.access.lines.iter().any(|l| l.weight > 0 && l.does(kind));
     if let Some(flush) = stream.flush.filter(|_| does(Kind::Write)) {
         source = Box::new(flush::Flushed::new(source, flush)?);
@@ -231,5 +260,9 @@ impl Source for Panicking {
 
     fn look_ahead(&self) -> usize {
         self.0.look_ahead()
+    }
+
+    fn hold(&self) -> Option<u64> {
+        self.0.hold()
     }
 }

@@ -108,6 +108,15 @@ impl NextOffset {
         })
     }
 
+    /// Begins with another pass, where there are any.
+    pub(super) fn begin_again(&mut self) {
+        match self {
+            Self::Once(once) => once.index = u64::MAX,
+            Self::Map(map) => map.end_pass(),
+            _ => {}
+        }
+    }
+
     /// The next place, from the span's first byte; `None` to walk on from the last one. A size that has no room is cut off.
     #[inline]
     pub(super) fn draw(&mut self, align: u64, size: &mut u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {

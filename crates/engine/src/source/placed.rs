@@ -70,6 +70,10 @@ impl Source for Placed {
     fn look_ahead(&self) -> usize {
         self.inner.look_ahead()
     }
+
+    fn hold(&self) -> Option<u64> {
+        self.inner.hold()
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use super::kind::Kind;
 use super::order::{Order, Pattern, Positions, Steps};
 use super::sizes::{PerKind, Sizes};
+use super::strided::Strided;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub struct Access {
     pub offset_bytes: u64,
     /// Bytes from there that may be touched.
     pub span_bytes: u64,
+    /// Zones of the span, of which one is worked in at a time; `None` where the span is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strided: Option<Strided>,
     /// Lines of an access specification; the plain case is one. Each operation draws its line by weight.
     pub lines: Vec<Line>,
 }
@@ -44,6 +48,9 @@ pub struct Line {
     pub delay_ns: u64,
     /// Size of an operation in the opposite direction after each; 0 for none.
     pub reply_bytes: u32,
+    /// Whether a write of the same bytes follows each trim.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_after_trims: bool,
 }
 
 fn one() -> u32 {
@@ -83,22 +90,24 @@ impl Access {
             burst: 1,
             delay_ns: 0,
             reply_bytes: 0,
+            writes_after_trims: false,
         };
-        Self { offset_bytes: 0, span_bytes: u64::MAX, lines: vec![line] }
+        Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
     }
 
     /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
     pub fn words(&self) -> String {
-        match self.lines.as_slice() {
+        let words = match self.lines.as_slice() {
             [line] => line.words(),
             lines => format!("{} lines", lines.len()),
-        }
+        };
+        self.strided.map_or(words.clone(), |zones| format!("{words} {}", zones.words()))
     }
 
     /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
     pub fn direction(&self) -> String {
         match self.lines.as_slice() {
-            [line] => line.mix.words(),
+            [line] => line.direction(),
             _ => "mixed".into(),
         }
     }
@@ -114,6 +123,17 @@ impl Access {
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
+    }
+
+    /// The one size of operations that go one behind the other and nowhere else, and how many of each block there are.
+    pub fn in_order(&self) -> Option<(u64, u64)> {
+        let [line] = self.lines.as_slice() else { return None };
+        let plain = matches!(
+            line.order,
+            Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
+        );
+        let size = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?;
+        Some((size.into(), if line.has_pairs() { 2 } else { 1 }))
     }
 
     /// The largest operation.
@@ -160,13 +180,27 @@ impl Line {
         let reply = self.reply_bytes > 0;
         match kind {
             Kind::Read => read_percent > 0 || (reply && write),
-            Kind::Write => write || (reply && read_percent > 0),
+            Kind::Write => write || (reply && read_percent > 0) || self.has_pairs(),
             Kind::Trim => trim_percent > 0,
             Kind::Sync => false,
         }
     }
 
-    /// Sizes of the directions that are drawn.
+    /// Whether a trim and the write behind it come one after the other.
+    pub fn has_pairs(&self) -> bool {
+        self.writes_after_trims && self.mix.trim_percent > 0
+    }
+
+    /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    pub fn direction(&self) -> String {
+        match self.mix.words() {
+            words if !self.has_pairs() => words,
+            _ if self.mix.trim_percent == 100 => "trimwrite".into(),
+            words => format!("{words}, a write after each trim"),
+        }
+    }
+
+    /// Sizes of the directions that are drawn; a write behind a trim has that of the trim.
     pub fn drawn_sizes(&self) -> impl Iterator<Item = &Sizes> {
         let Mix { read_percent, trim_percent } = self.mix;
         let write = 100_u8.saturating_sub(read_percent).saturating_sub(trim_percent) > 0;
@@ -195,7 +229,7 @@ impl Line {
         }
         let apart = if self.positions == Positions::Own { ", a position each" } else { "" };
         let row = if self.is_in_rows() { format!(", {} in a row", self.consecutive) } else { String::new() };
-        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.mix.words())
+        format!("{} {} {}{row}{apart}", sizes.join("/"), self.order.words(), self.direction())
     }
 }
 
@@ -224,6 +258,18 @@ fn words_are_those_of_the_field() {
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.words(), "4K/4K-64K zipf 1.1 60/30/10");
+    let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
+    (pairs.lines[0].mix.trim_percent, pairs.lines[0].writes_after_trims) = (100, true);
+    assert_eq!(
+        (pairs.words().as_str(), pairs.direction().as_str()),
+        ("4K sequential trimwrite", "trimwrite")
+    );
+    assert_eq!(
+        (pairs.kinds().collect::<Vec<_>>(), pairs.block_bytes()),
+        (vec![Kind::Write, Kind::Trim], Some(4096))
+    );
+    pairs.lines[0].mix = Mix { read_percent: 60, trim_percent: 10 };
+    assert_eq!(pairs.direction(), "60/30/10, a write after each trim");
     let sizes = |sizes: Sizes| {
         let mut access = Access::plain(Pattern::Sequential, 512, 0);
         access.lines[0].sizes = PerKind::all(sizes);

@@ -8,12 +8,14 @@ mod cache;
 mod course;
 mod create;
 mod data;
+mod flow;
 mod flush;
 mod kind;
 mod order;
 mod pace;
 mod sizes;
 mod stream;
+mod strided;
 mod verify;
 
 pub use access::{Access, Line, Mix};
@@ -21,6 +23,7 @@ pub use cache::Cache;
 pub use course::{Course, FoundDepth, LatencyTarget, MinRate, Spread, Steadied, Steady};
 pub use create::{Create, Filling};
 pub use data::Data;
+pub use flow::Flow;
 pub use flush::{Flush, SyncCall};
 pub use kind::Kind;
 pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
@@ -30,6 +33,7 @@ pub use stream::{
     Advice, Clones, FALLOCATE, GROW, IoPriority, MemoryNodes, NEW, Options, Placement, Sharing, Stream,
     WITHOUT_DATA,
 };
+pub use strided::Strided;
 pub use verify::{Content, Verify};
 
 use schemars::JsonSchema;

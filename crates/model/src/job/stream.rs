@@ -2,10 +2,11 @@
 //!
 //! For: everything that is said of workers which do the same. Not for: streams that run together ([`super::Phase`]).
 
-use super::access::Access;
+use super::access::{Access, Line};
 use super::cache::Cache;
 use super::course::{LatencyTarget, MinRate, Steady};
 use super::data::Data;
+use super::flow::Flow;
 use super::flush::Flush;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
@@ -50,6 +51,9 @@ pub struct Stream {
     /// When operations are submitted.
     #[serde(default)]
     pub pace: Pace,
+    /// Its share of the operations of streams that run beside it; `None` where it waits for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// Calls between writes that make them stable.
     #[serde(default)]
     pub flush: Option<Flush>,
@@ -209,6 +213,7 @@ impl Stream {
             advice: None,
             batch: Batch { submit: 1, complete: 1 },
             pace: Pace::Closed,
+            flow: None,
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
@@ -272,11 +277,13 @@ impl Stream {
     }
 
     /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// drains the queue.
+    /// waits for others.
     pub fn is_unheld(&self) -> bool {
+        let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
             && self.latency_target.is_none()
-            && self.access.lines.iter().all(|l| l.delay_ns == 0)
+            && self.flow.is_none()
+            && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
 
@@ -294,6 +301,7 @@ impl Stream {
         }
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
         words.extend(pauses.then(|| "with pauses".into()));
+        words.extend(self.flow.as_ref().map(Flow::words));
         words.extend(self.flush.as_ref().map(Flush::words));
         words
     }

@@ -79,6 +79,7 @@ impl JobSpec {
                 let message = format!("a phase has 1 to {MAX_STREAMS} streams, not {count}");
                 problems.push(Problem { phase, ..Problem::new(&[], message) });
             }
+            problems.extend(check_flows(&spec.streams).map(|p| Problem { phase, ..p }));
             let window = spec.time.map(|t| t.saturating_add(spec.warmup.unwrap_or(0)));
             for (stream, said) in spec.streams.iter().enumerate() {
                 let mut found = said.check();
@@ -116,6 +117,21 @@ impl JobSpec {
     }
 }
 
+/// Shares of operations that no other worker has one of.
+fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
+    let of = |s: &StreamSpec| Some((s.flow?.group, s.workers.unwrap_or(1)));
+    let workers = move |group: u32| -> u32 {
+        streams.iter().filter_map(of).filter(|(other, _)| *other == group).map(|(_, workers)| workers).sum()
+    };
+    let groups = streams.iter().enumerate().filter_map(move |(at, s)| Some((at, s.flow?.group)));
+    groups.filter(move |(_, group)| workers(*group) == 1).map(|(stream, group)| {
+        let message = format!(
+            "{{flow}} shares with nobody: no other stream of its phase has a share in group {group}; give another one a share too, or leave it out"
+        );
+        Problem { stream, ..Problem::new(&["flow"], message) }
+    })
+}
+
 impl StreamSpec {
     /// Everything in it that contradicts itself or would change nothing; phase and stream of the answers are 0.
     pub fn check(&self) -> Vec<Problem> {
@@ -123,6 +139,7 @@ impl StreamSpec {
         self.check_lines(&mut found);
         self.check_directions(&mut found);
         self.check_order(&mut found);
+        self.check_strided(&mut found);
         self.check_pace(&mut found);
         self.check_writes(&mut found);
         self.check_place(&mut found);
@@ -150,7 +167,8 @@ impl StreamSpec {
         match (self.way(), kind) {
             (Rw::Read | Rw::Randread, Kind::Read)
             | (Rw::Write | Rw::Randwrite, Kind::Write)
-            | (Rw::Trim | Rw::Randtrim, Kind::Trim) => true,
+            | (Rw::Trim | Rw::Randtrim, Kind::Trim)
+            | (Rw::Trimwrite | Rw::Randtrimwrite, Kind::Trim | Kind::Write) => true,
             (Rw::Rw | Rw::Randrw, kind) => {
                 let Mix { read_percent, trim_percent } =
                     self.mix.unwrap_or(Mix { read_percent: 50, trim_percent: 0 });
@@ -211,10 +229,11 @@ impl StreamSpec {
         let done = [Kind::Read, Kind::Write, Kind::Trim].into_iter().filter(|k| self.does(*k)).count();
         if let Some(bs) = &self.bs
             && (bs.read != bs.write || bs.read != bs.trim)
-            && done < 2
+            && (done < 2 || way.writes_after_trims())
         {
+            let has = if done < 2 { "has one" } else { "writes what it trims" };
             let message = format!(
-                "{{bs}} has sizes for several directions, and {{rw {}}} has one; type one size for all",
+                "{{bs}} has sizes for several directions, and {{rw {}}} {has}; type one size for all",
                 way.word()
             );
             found.push(Problem::new(&["bs", "rw"], message));
@@ -226,6 +245,7 @@ impl StreamSpec {
             ("limit-iops", self.limit_iops.is_some()),
             ("limit-bandwidth", self.limit_bandwidth.is_some()),
             ("think", self.think.is_some()),
+            ("flow", self.flow.is_some()),
         ];
         if self.latency_target.is_some() && self.rate.is_some() {
             let message = "{latency-target} searches for the depth of a closed loop, and {rate} makes an open one; type one of them, or `fathom limit`";
@@ -365,6 +385,9 @@ fn settings_that_go_together_are_let_through() {
         "rw~randrw mix~70 bs~read=4k,write=8k fsync~1 drain compress~50 dedup~10",
         "rw~write dedup~30 dedup-set~64m",
         "rw~rw positions~own hole~4k",
+        "rw~trimwrite hole~4k fsync~8 compress~50",
+        "strided~1m,4m,1g random~once target~a target~b workers~2",
+        "strided~1m line~bs=4k,reply=512 target~a target~b sharing~each",
         "rw~randrw random~mixed:20 positions~own",
         "rw~randrw random~once consecutive~8 positions~own",
         "rw~read stride~8k start~same workers~2 backwards",
@@ -372,6 +395,7 @@ fn settings_that_go_together_are_let_through() {
         "line~share=60,bs=4k line~share=40,bs=8k,mix=0 fdatasync~1",
         "line~bs=4k,reply=512 fsync~1",
         "think~1ms burst~8 limit-iops~100",
+        "flow~3,1 workers~2 limit-iops~100",
         "target~a target~b sharing~weighted:3,1 cpus~0-3 pin",
         "clones~own workers~2 target~a target~b passes~2 create~1g,blocks rw~write",
         "engine~mmap cache~mmap depth~8 batch~8,4 delay~1s time~2s",
@@ -390,6 +414,7 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("mix~70 rw~read", "mix rw"),
         ("mix~70", "mix rw"),
         ("bs~read=4k,write=8k rw~write", "bs rw"),
+        ("bs~trim=4k,write=8k rw~trimwrite", "bs rw"),
         ("random~once rw~write", "random rw"),
         ("stride~8k rw~randread", "stride rw"),
         ("hole~8k", "hole rw"),
@@ -404,6 +429,8 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("positions~own rw~rw start~interlocked workers~2", "positions start"),
         ("line~bs=4k positions~own", "positions line"),
         ("stride~8k hole~4k rw~read", "hole stride"),
+        ("strided~1m start~same workers~2 rw~read", "strided start"),
+        ("strided~1m target~a target~b sharing~random", "strided sharing"),
         ("line~bs=4k bs~4k", "bs line"),
         ("line~bs=4k random~once", "random line"),
         ("line~bs=4k think~1ms", "think line"),
@@ -411,6 +438,8 @@ fn settings_that_contradict_or_change_nothing_are_named() {
         ("rate~5 limit-iops~5", "limit-iops rate"),
         ("rate~5 limit-bandwidth~5m", "limit-bandwidth rate"),
         ("rate~5 think~5ms", "think rate"),
+        ("rate~5 flow~5 workers~2", "flow rate"),
+        ("flow~5", "flow"),
         ("arrivals~poisson", "arrivals"),
         ("burst~3", "burst"),
         ("batch~8 depth~4", "batch depth"),

@@ -163,7 +163,7 @@ pub const KEYS: &[Key] = &[
         "rw",
         Group::What,
         "WORD",
-        "Order and direction: read, write, rw, randread, randwrite, randrw, trim or randtrim [default: randread]",
+        "Order and direction: read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, where a write of the same bytes follows each trim [default: randread]",
         &[Run, Layers, Limit, Api],
         Set::Stream(|s, t| put(&mut s.rw, parsers::rw(t))),
     )
@@ -319,6 +319,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.consecutive, count(t, 1, u32::MAX))),
     ),
     key(
+        "strided",
+        Group::What,
+        "SIZE[,RANGE[,SKIP]]",
+        "Work in one zone of the region at a time: after SIZE bytes go on to the next; a zone has RANGE bytes, and SKIP bytes behind it are left out, as in 64m,256m,2g [default: RANGE as SIZE, SKIP 0]",
+        &[Run, Limit],
+        Set::Stream(|s, t| put(&mut s.strided, order::strided(t))),
+    )
+    .elsewhere(&[fio("zonesize", "256m", same)]),
+    key(
         "rate",
         Group::HowDeep,
         "IOPS",
@@ -353,6 +362,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.limit_bandwidth, bandwidth(t))),
     )
     .elsewhere(&[diskspd("g", "1000", foreign::per_millisecond)]),
+    key(
+        "flow",
+        Group::HowDeep,
+        "WEIGHT[,GROUP[,PAUSE]]",
+        "Share of the operations among the streams at once that have one too, in the same group: whoever is ahead of it waits for the others, and asks again after PAUSE, as in 3,0,100us [default: GROUP 0, PAUSE 0]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.flow, parsers::flow(t))),
+    ),
     key(
         "think",
         Group::HowDeep,

@@ -26,8 +26,8 @@ pub use check::Problem;
 
 use crate::gate::Condition;
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Create, LatencyTarget, MinRate, Mix, Options, Order, PerKind,
-    Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Verify,
+    Advice, Arrivals, Batch, Cache, Clones, Create, Flow, LatencyTarget, MinRate, Mix, Options, Order,
+    PerKind, Placement, Positions, Sharing, Sizes, Start, Steady, StopRule, Strided, Verify,
 };
 use crate::typed::Typed;
 
@@ -108,6 +108,8 @@ pub struct StreamSpec {
     pub positions: Option<Positions>,
     /// Operations from each random offset on.
     pub consecutive: Option<u32>,
+    /// Zones that are worked in one at a time.
+    pub strided: Option<Strided>,
     /// Lines of an access specification, instead of the settings above.
     pub lines: Vec<LineSpec>,
     /// First byte that may be touched.
@@ -140,6 +142,8 @@ pub struct StreamSpec {
     pub limit_iops: Option<f64>,
     /// Most bytes per second of a closed loop.
     pub limit_bandwidth: Option<u64>,
+    /// Share of the operations of streams at once.
+    pub flow: Option<Flow>,
     /// Pause in ns before each burst.
     pub think: Option<u64>,
     /// Operations in a burst.
@@ -242,15 +246,19 @@ pub enum Rw {
     Trim,
     /// Random trims.
     Randtrim,
+    /// Sequential trims, and behind each a write of the same bytes.
+    Trimwrite,
+    /// Random trims, and behind each a write of the same bytes.
+    Randtrimwrite,
 }
 
 impl Rw {
-    /// The shares of directions that the word fixes; `None` for a mix.
+    /// The shares of directions that the word fixes; `None` for a mix. A write behind a trim is part of the trim.
     pub fn fixed_mix(self) -> Option<Mix> {
         let (read_percent, trim_percent) = match self {
             Self::Read | Self::Randread => (100, 0),
             Self::Write | Self::Randwrite => (0, 0),
-            Self::Trim | Self::Randtrim => (0, 100),
+            Self::Trim | Self::Randtrim | Self::Trimwrite | Self::Randtrimwrite => (0, 100),
             Self::Rw | Self::Randrw => return None,
         };
         Some(Mix { read_percent, trim_percent })

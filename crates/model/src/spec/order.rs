@@ -4,7 +4,7 @@
 
 use super::limits::{MAX_THETA, MAX_ZONES};
 use super::number::{decimal, percent, share, shown, size};
-use crate::job::{Mix, Order, Start, Zone, ZoneSize};
+use crate::job::{Mix, Order, Start, Strided, Zone, ZoneSize};
 
 /// Shares that sum to 100 in decimal do not always do so in binary.
 const ROUNDING: f64 = 1e-6;
@@ -136,6 +136,22 @@ pub fn of_start(start: Start) -> String {
     }
 }
 
+/// Zones that are worked in one at a time: what is moved in each, how large it is, and what is left out behind it.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn strided(text: &str) -> Result<Strided, String> {
+    let parts: Vec<&str> = text.split(',').take(4).collect();
+    let number = |at: usize, least: u64, default: u64| {
+        parts.get(at).map_or(Ok(default), |part| size(part, least, u64::MAX))
+    };
+    if parts.len() > 3 {
+        return Err(format!("{} has too many parts; type SIZE,RANGE,SKIP, such as 64m,256m,2g", shown(text)));
+    }
+    let bytes = number(0, 1, 0)?;
+    Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
+}
+
 /// Shares of directions: reads alone (`70`), or reads, writes and trims (`60/30/10`).
 ///
 /// # Errors
@@ -213,6 +229,18 @@ fn random_orders_that_cannot_be_say_why() {
     }
     let many = format!("zones:{}", vec!["1/1"; 1001].join(","));
     assert!(random(&many).is_err_and(|e| e.contains("1000")));
+}
+
+#[test]
+fn zones_of_a_stride_are_as_large_as_what_is_moved_unless_said() {
+    let zones = |bytes, range_bytes, skip_bytes| Ok(Strided { bytes, range_bytes, skip_bytes });
+    assert_eq!(strided("64m"), zones(64 << 20, 64 << 20, 0));
+    assert_eq!(strided("64m,256m"), zones(64 << 20, 256 << 20, 0));
+    assert_eq!(strided("1k, 2k ,0"), zones(1024, 2048, 0));
+    assert_eq!(strided("1k,2k,3k"), zones(1024, 2048, 3072));
+    for bad in ["", "0", "1k,0", "1k,,2k", "1k,2k,3k,4k", "1k,x"] {
+        assert!(strided(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+    }
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //!
 //! For: their parsers. Not for: which engines there are (crate `engine`) or which CPUs (the plan).
 
-use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_TARGETS};
-use super::number::{any_of, count, shown, size, whole, word};
+use super::limits::{MAX_CPU, MAX_DEPTH, MAX_NAME, MAX_NODE, MAX_PATH, MAX_TARGETS, MAX_TIME_NS};
+use super::number::{any_of, count, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, IoPriority, MemoryNodes, Options,
+    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Flow, IoPriority, MemoryNodes, Options,
     Positions, Sharing, Verify,
 };
 
@@ -17,7 +17,7 @@ const MAX_PATTERN: usize = 1024;
 
 impl Rw {
     /// All of them with their words, which are those of fio.
-    pub const WORDS: [(&'static str, Self); 8] = [
+    pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
         ("rw", Self::Rw),
@@ -26,6 +26,8 @@ impl Rw {
         ("randrw", Self::Randrw),
         ("trim", Self::Trim),
         ("randtrim", Self::Randtrim),
+        ("trimwrite", Self::Trimwrite),
+        ("randtrimwrite", Self::Randtrimwrite),
     ];
 
     /// Its word.
@@ -35,7 +37,12 @@ impl Rw {
 
     /// Whether offsets are random.
     pub fn is_random(self) -> bool {
-        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim)
+        matches!(self, Self::Randread | Self::Randwrite | Self::Randrw | Self::Randtrim | Self::Randtrimwrite)
+    }
+
+    /// Whether a write follows each trim.
+    pub fn writes_after_trims(self) -> bool {
+        matches!(self, Self::Trimwrite | Self::Randtrimwrite)
     }
 
     /// Whether directions are mixed.
@@ -143,6 +150,28 @@ const UNLINK: &str = ",unlink";
 pub fn of_create(create: Create) -> String {
     format!("{},{}{}", create.bytes, create.filling.word(), if create.unlink { UNLINK } else { "" })
 }
+
+/// A share of the operations of streams at once: its weight, its group, and the pause of whoever is ahead.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn flow(text: &str) -> Result<Flow, String> {
+    let parts: Vec<&str> = text.split(',').take(4).collect();
+    if parts.len() > 3 {
+        return Err(format!(
+            "{} has too many parts; type WEIGHT,GROUP,PAUSE, such as 3,0,100us",
+            shown(text)
+        ));
+    }
+    Ok(Flow {
+        weight: count(parts.first().unwrap_or(&""), 1, MAX_WEIGHT)?,
+        group: parts.get(1).map_or(Ok(0), |part| count(part, 0, u32::MAX))?,
+        pause_ns: parts.get(2).map_or(Ok(0), |part| time(part, 0, MAX_TIME_NS))?,
+    })
+}
+
+/// Largest weight of a share.
+const MAX_WEIGHT: u32 = 1_000_000;
 
 /// Distances between arrivals.
 ///
@@ -483,6 +512,11 @@ fn lists_are_read_and_limited() {
     for bad in ["", "3-1", "a", "99999", "0-3,2", "1-"] {
         assert!(cpus(&mut Vec::new(), bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
+    assert_eq!(flow("3"), Ok(Flow { weight: 3, group: 0, pause_ns: 0 }));
+    assert_eq!(flow("3,2,100us"), Ok(Flow { weight: 3, group: 2, pause_ns: 100_000 }));
+    assert!(
+        ["", "0", "1,x", "1,2,3,4", "1,,1s"].iter().all(|bad| flow(bad).is_err_and(|e| e.contains("; type")))
+    );
     assert_eq!(batch("32,8"), Ok(Batch { submit: 32, complete: 8 }));
     assert_eq!(batch("32"), Ok(Batch { submit: 32, complete: 1 }));
     assert!(batch("0").is_err() && batch("1,2,3").is_err());

@@ -16,6 +16,11 @@ pub(super) fn repeats(case: &Case, bytes: f64) -> Known<f64> {
     let [line] = stream.access.lines.as_slice() else {
         return Err("how often a workload of several lines comes back to a block is not computed".into());
     };
+    if stream.access.strided.is_some() {
+        return Err(
+            "how often a workload that is in one zone at a time comes back to a block is not computed".into(),
+        );
+    }
     let span = case.span_bytes() as f64;
     if span <= 0.0 || bytes <= 0.0 {
         return Ok(0.0);
@@ -80,4 +85,8 @@ fn repeats_follow_from_the_order() {
     assert!(at(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
     let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
     assert!(at(gaps, 1, 1.0).is_err());
+    let mut zones = crate::fixture::Fixture::honest().record();
+    zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
+        Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });
+    assert!(repeats(&crate::case::cases(&zones)[0], 4096.0).is_err_and(|why| why.contains("one zone")));
 }

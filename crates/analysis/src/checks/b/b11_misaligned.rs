@@ -100,6 +100,7 @@ fn of_access(access: &Access, block: u64) -> Vec<String> {
         }
     };
     look("they begin at", access.offset_bytes);
+    look("from zone to zone there are", access.strided.map_or(0, |zones| zones.step_bytes()));
     for line in access.lines.iter().filter(|l| l.weight > 0) {
         for bytes in sizes(line) {
             look("a size is", bytes);

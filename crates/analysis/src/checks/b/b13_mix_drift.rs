@@ -169,6 +169,21 @@ fn sizes_are_exact_where_there_is_one_and_within_chance_where_they_are_drawn() {
 }
 
 #[test]
+fn a_write_comes_with_each_trim() {
+    let mut record = crate::fixture::Fixture::honest().record();
+    let line = &mut record.header.plan.jobs[0].phases[0].streams[0].access.lines[0];
+    (line.mix, line.writes_after_trims) = (model::job::Mix { read_percent: 0, trim_percent: 100 }, true);
+    let ends = record.runs.iter_mut().flat_map(|r| &mut r.end).flat_map(|e| &mut e.streams);
+    for stream in ends {
+        let reads = stream.kinds.remove(&Kind::Read).unwrap_or_default();
+        stream.kinds.insert(Kind::Trim, reads);
+    }
+    assert_eq!(CHECK.severity(&with_writes(record.clone(), 10_000, 4096)), None);
+    assert_eq!(CHECK.severity(&with_writes(record.clone(), 9_000, 4096)), Some(Severity::Biased));
+    assert_eq!(CHECK.severity(&with_writes(record, 10_000, 512)), Some(Severity::Biased));
+}
+
+#[test]
 fn a_reply_is_half_of_all_and_lines_are_drawn_by_weight() {
     let mut record = crate::fixture::Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;

@@ -26,7 +26,7 @@ pub(super) const CHECK: Check = Check {
         formula: formula!(
             "Merges / (merges + requests) less what chance makes: an operation meets a neighbour among the others in flight \
              with odds of 2 x depth / blocks of the span. Biased above {BIASED_ABOVE}; {ODD_REQUESTS} merges per run are a \
-             journal's and never count. Not asked where B01 found the size to be another. Biased too where the seed is that of \
+             journal's and never count. Not asked where B01 found the size to be another, nor in zones one at a time. Biased too where the seed is that of \
              the session before: the same offsets in the same order, whose blocks caches below may still hold."
         ),
         provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Of merges: uniform offsets of fathom make none; a device \
@@ -51,7 +51,9 @@ fn look(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let uniform = lines
         .iter()
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
-    if !uniform || !one_to_one(case) || earlier.renames(CheckId::B01) {
+    // In one zone at a time neighbours meet more often than in all of the span.
+    if !uniform || case.stream.access.strided.is_some() || !one_to_one(case) || earlier.renames(CheckId::B01)
+    {
         return Ok(Answer::DoesNotApply);
     }
     let all = requests(case)?;

@@ -6,6 +6,7 @@ mod orders;
 mod property;
 mod refusals;
 mod times;
+mod zones;
 
 use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
 use model::job::{

@@ -307,6 +307,31 @@ fn replies_go_the_other_way_right_behind() {
 }
 
 #[test]
+fn a_write_of_the_same_bytes_follows_each_trim() {
+    for order in [Order::Sequential(Steps::default()), Order::Once, Order::Random] {
+        let mut stream = stream(order);
+        resize(&mut stream, &Sizes::Range(512, 4096));
+        stream.access.lines[0].mix = model::job::Mix { read_percent: 20, trim_percent: 80 };
+        stream.access.lines[0].writes_after_trims = true;
+        for (depth, flags) in [(1, 0), (4, Op::PAIR)] {
+            stream.depth = depth;
+            let ops = drawn(&stream, 10_000);
+            let mut halves = ops.iter().filter(|op| op.kind != Kind::Read);
+            while let (Some(trim), Some(write)) = (halves.next(), halves.next()) {
+                assert_eq!((trim.kind, trim.flags), (Kind::Trim, flags));
+                assert_eq!(*write, Op { kind: Kind::Write, ..*trim });
+            }
+            let behind = ops.windows(2).filter(|pair| pair[0].kind == Kind::Trim);
+            assert!(behind.clone().all(|pair| pair[1].kind == Kind::Write), "right behind it");
+            let mut sizes: Vec<u32> = behind.map(|pair| pair[1].length).collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            assert!(sizes.len() == 8, "{sizes:?}");
+        }
+    }
+}
+
+#[test]
 fn sequential_requests_go_on_behind_the_replies() {
     let mut stream = endless(Order::Sequential(Steps::default()));
     stream.access.lines[0].reply_bytes = 512;

@@ -1,7 +1,7 @@
 //! Whatever is asked for is refused, or stays inside its span, on its grid and within its sizes.
 
 use super::*;
-use model::job::{Line, Mix, PerKind, Positions};
+use model::job::{Line, Mix, PerKind, Positions, Strided};
 use proptest::prelude::*;
 
 /// Bytes: mostly some of the units that the case counts in, at times anything.
@@ -68,12 +68,13 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
     let mix = mix.prop_map(|(read_percent, trim_percent)| Mix { read_percent, trim_percent });
     let sizes =
         (sizes(unit), sizes(unit), sizes(unit)).prop_map(|(read, write, trim)| PerKind { read, write, trim });
-    let reply = prop_oneof![3 => Just(0), 1 => some(unit, 20)];
+    let reply = (prop_oneof![3 => Just(0), 1 => some(unit, 20)], any::<bool>());
     let delay = prop_oneof![6 => Just(0), 1 => 1..1000_u64];
     let positions = prop_oneof![3 => Just(Positions::Shared), 1 => Just(Positions::Own)];
     let consecutive = prop_oneof![3 => Just(1), 1 => 0..5_u32];
     (0..4_u32, (order(unit), positions, consecutive), mix, sizes, far(unit), 0..4_u32, delay, reply).prop_map(
-        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply_bytes)| {
+        |(weight, (order, positions, consecutive), mix, sizes, align_bytes, burst, delay_ns, reply)| {
+            let (reply_bytes, writes_after_trims) = reply;
             Line {
                 weight,
                 order,
@@ -85,6 +86,7 @@ fn line(unit: u32) -> impl Strategy<Value = Line> {
                 burst,
                 delay_ns,
                 reply_bytes,
+                writes_after_trims,
             }
         },
     )
@@ -110,13 +112,18 @@ fn any_stream(unit: u32) -> impl Strategy<Value = Stream> {
     let lines = prop::collection::vec(line(unit), 1..4);
     let flush = prop::option::of((prop_oneof![30 => 1..9_u32, 1 => Just(0)], any::<bool>()));
     let span = prop_oneof![3 => Just(u64::MAX), 1 => some(unit, 400).prop_map(|s| u64::from(s) + 30)];
-    (far(unit), span, lines, 1..4_usize, sharing, pace(), flush).prop_map(
-        |(offset_bytes, span_bytes, lines, targets, mut sharing, pace, flush)| {
+    let zones = (1..20_u64, 20..40_u64, 0..3_u64).prop_map(move |(bytes, range, skip)| {
+        let of = |n: u64| n * u64::from(unit);
+        Strided { bytes: of(bytes), range_bytes: of(range), skip_bytes: of(skip) }
+    });
+    let strided = prop_oneof![7 => Just(None), 1 => zones.prop_map(Some)];
+    (far(unit), (span, strided), lines, 1..4_usize, sharing, pace(), flush).prop_map(
+        |(offset_bytes, (span_bytes, strided), lines, targets, mut sharing, pace, flush)| {
             if let Sharing::Weighted(weights) = &mut sharing {
                 weights.truncate(targets);
             }
             Stream {
-                access: Access { offset_bytes, span_bytes, lines },
+                access: Access { offset_bytes, span_bytes, strided, lines },
                 targets: (0..targets).collect(),
                 sharing,
                 pace,
@@ -149,7 +156,7 @@ fn grids(stream: &Stream, target_align: u64) -> Vec<u64> {
             (0, _) => {
                 [(Kind::Read, &l.sizes.read), (Kind::Write, &l.sizes.write), (Kind::Trim, &l.sizes.trim)]
                     .iter()
-                    .filter(|(k, _)| Line { reply_bytes: 0, ..l.clone() }.does(*k))
+                    .filter(|(k, _)| Line { reply_bytes: 0, writes_after_trims: false, ..l.clone() }.does(*k))
                     // Ranges and weights of zero make the smallest size drawn larger; such a line is looked at loosely.
                     .map(|(_, s)| if let Sizes::Fixed(size) = s { u64::from(*size) } else { 1 })
                     .min()
@@ -197,7 +204,10 @@ proptest! {
                 let limit = bytes[file].min(from.saturating_add(span));
                 prop_assert!(op.offset >= from && end.is_some_and(|e| e <= limit), "{:?}", op);
                 prop_assert!(op.offset.is_multiple_of(u64::from(align)) && op.length.is_multiple_of(align));
-                prop_assert!(grids.iter().any(|g| (op.offset - from).is_multiple_of(*g)), "{:?} {:?}", op, grids);
+                let zones = stream.access.strided;
+                let inside = zones.map_or(op.offset - from, |z| (op.offset - from) % z.step_bytes());
+                prop_assert!(zones.is_none_or(|z| inside + u64::from(op.length) <= z.range_bytes), "{:?}", op);
+                prop_assert!(grids.iter().any(|g| inside.is_multiple_of(*g)), "{:?} {:?}", op, grids);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! For: what says where the next operation is. Not for: directions, sizes and pace, which stand with the others.
 
 use super::Problem;
-use crate::job::{Order, Positions, Start};
+use crate::job::{Order, Positions, Sharing, Start};
 use crate::spec::StreamSpec;
 
 impl StreamSpec {
@@ -53,6 +53,20 @@ impl StreamSpec {
         } else if self.start.is_some() && !way.is_random() && self.workers.unwrap_or(1) < 2 {
             let message = "{start} says where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";
             found.push(Problem::new(&["start", "workers"], message.into()));
+        }
+    }
+
+    pub(super) fn check_strided(&self, found: &mut Vec<Problem>) {
+        if self.strided.is_none() {
+            return;
+        }
+        if self.start.is_some() && self.workers.unwrap_or(1) > 1 {
+            let message = "{strided} spreads the workers over its zones, and {start} says where they begin; type one of them";
+            found.push(Problem::new(&["strided", "start"], message.into()));
+        }
+        if self.target.len() > 1 && self.sharing.as_ref().is_some_and(|s| *s != Sharing::Each) {
+            let message = "{strided} is about the zones of one target at a time; leave {sharing} out, or type {sharing each}";
+            found.push(Problem::new(&["strided", "sharing"], message.into()));
         }
     }
 

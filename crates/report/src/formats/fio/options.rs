@@ -145,6 +145,12 @@ fn order(access: &Access) -> Vec<Named> {
         out.push(("rwmixread", line.mix.read_percent.to_string()));
     }
     out.extend(distribution(line));
+    if let Some(zones) = access.strided {
+        out.push(("zonemode", "strided".into()));
+        out.push(("zonesize", size(zones.bytes)));
+        out.push(("zonerange", size(zones.range_bytes)));
+        out.push(("zoneskip", size(zones.skip_bytes)));
+    }
     out
 }
 
@@ -205,6 +211,11 @@ fn pace(job: &Member) -> Vec<Named> {
             };
             out.push(("rate_process", word.into()));
         }
+    }
+    if let Some(flow) = job.stream.flow {
+        out.push(("flow", flow.weight.to_string()));
+        out.push(("flow_id", flow.group.to_string()));
+        out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
     }
     if let [Line { delay_ns, burst, .. }] = job.stream.access.lines.as_slice()
         && *delay_ns > 0

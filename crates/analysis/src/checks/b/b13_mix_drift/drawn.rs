@@ -81,8 +81,11 @@ impl Drawn {
         for (kind, weight, sizes) in parts.into_iter().filter(|p| p.1 > 0.0) {
             for (size, odds) in draws(sizes, line.align_bytes, target_align) {
                 self.take(kind, weight * odds, size);
+                if kind == Kind::Trim && line.has_pairs() {
+                    self.take(Kind::Write, weight * odds, size);
+                }
             }
-            // Behind each operation one in the opposite direction; trims have none.
+            // Behind each operation one in the opposite direction; of trims they are none.
             let opposite = match kind {
                 Kind::Read => Kind::Write,
                 Kind::Write => Kind::Read,

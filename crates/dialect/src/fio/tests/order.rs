@@ -1,0 +1,106 @@
+//! Trims with their writes, zones and shares: how jobs go through blocks beside the plain ways.
+//!
+//! For: what becomes of `trimwrite`, `zonemode=strided` and `flow`. Not for: the plain directions and orders ([`super`]).
+
+use super::{job, refused, stream};
+use model::job::{Flow, Order, PerKind, Sizes, Strided};
+use model::spec::Rw;
+
+#[test]
+fn a_write_follows_each_trim_and_ends_and_rates_count_both() {
+    let pairs = stream("rw=trimwrite:8k bs=4k");
+    assert_eq!((pairs.rw, pairs.hole, pairs.passes), (Some(Rw::Trimwrite), Some(8192), Some(1)));
+    let random = stream("rw=randtrimwrite bs=4k,4k,8k");
+    assert_eq!((random.rw, random.random), (Some(Rw::Randtrimwrite), Some(Order::Once)));
+    assert_eq!(random.bs, Some(PerKind::all(Sizes::Fixed(8192))), "a write has the size of its trim");
+    let ends = stream("rw=trimwrite io_size=64k number_ios=3").limit;
+    assert_eq!((ends.bytes, ends.operations), (Some(128 << 10), Some(6)));
+    let rates = stream("rw=randtrimwrite rate_iops=10");
+    assert_eq!(
+        (rates.limit_iops, stream("rw=trimwrite rate=1m").limit_bandwidth),
+        (Some(20.0), Some(2 << 20))
+    );
+    let pauses = stream("rw=trimwrite thinktime=5 thinktime_blocks=4");
+    assert_eq!(pauses.burst, Some(2), "bursts are of pairs");
+    let checked = job("[j]\nsize=1m\nrw=randtrimwrite\nverify=crc32c\n");
+    assert_eq!((checked.phases.len(), checked.phases[1].streams[0].read_back), (2, Some(1)));
+    assert_eq!(stream("rw=randtrimwrite verify=md5 verify_only").rw, Some(Rw::Randread));
+    refused("rw=trimwrite bs=4k,4k,8k", &["bytes that were trimmed"]);
+    refused("rw=randtrimwrite:8", &["leave the number out"]);
+    refused("rw=trimwrite io_size=2m", &["io_size=2m", "type loops"]);
+    refused("rw=trimwrite rate_iops=,10,20", &["directions differ"]);
+    refused("rw=trimwrite thinktime=5", &["even thinktime_blocks"]);
+}
+
+#[test]
+fn zones_are_worked_in_one_at_a_time() {
+    let zones = |options: &str| stream(options).strided.map(|z| (z.bytes, z.range_bytes, z.skip_bytes));
+    assert_eq!(zones("zonemode=strided zonesize=64k"), Some((65_536, 65_536, 0)));
+    assert_eq!(zones("zonesize=64k zonerange=128k zoneskip=4k"), Some((65_536, 131_072, 4096)));
+    assert_eq!((zones("zonemode=none"), zones("zonemode=strided zonesize=64k").is_some()), (None, true));
+    let moved = |options: &str| (stream(options).limit.bytes, stream(options).passes);
+    // As fio: as much as the region has, round after round.
+    assert_eq!(moved("zonesize=64k zoneskip=64k"), (Some(1 << 20), None));
+    assert_eq!(moved("rw=trimwrite zonesize=64k"), (Some(2 << 20), None));
+    assert_eq!(moved("zonesize=64k zoneskip=64k io_size=256k"), (Some(256 << 10), None));
+    // Where the end cuts a zone off it ends with that: at 900 KiB there are 124, and at 1000 there are 24.
+    assert_eq!(moved("zonesize=200k zoneskip=100k"), (Some(724 << 10), None));
+    assert_eq!(moved("zonesize=400k zoneskip=100k"), (Some(824 << 10), None));
+    assert_eq!(moved("zonesize=20k zonerange=400k zoneskip=100k bs=20k"), (Some(1020 << 10), None));
+    assert_eq!(
+        moved("zonesize=400k zoneskip=100k rw=randread"),
+        (Some(800 << 10), None),
+        "no draw is beyond"
+    );
+    assert_eq!(moved("zonesize=64k time_based runtime=1"), (None, None));
+    // Of a file that is there, whose last five bytes are the beginning of a zone.
+    let there = job("[j]\nfilename=f\nzonesize=64k\nzoneskip=64k\n").phases.remove(0).streams.remove(0);
+    assert_eq!((there.size, there.limit.bytes), (None, Some(512 << 10)));
+    // A file of that size begins before the offset.
+    let rest = stream("filesize=1m offset=256k zonesize=64k");
+    assert_eq!(
+        (rest.size, rest.offset, rest.create.map(|c| c.bytes)),
+        (Some(768 << 10), Some(256 << 10), Some(1 << 20))
+    );
+    assert_eq!(stream("ioengine=null offset=64k").offset, Some(64 << 10));
+    assert_eq!(
+        stream("zonesize=64k").strided,
+        Some(Strided { bytes: 65_536, range_bytes: 65_536, skip_bytes: 0 })
+    );
+    for (options, words) in [
+        ("zonemode=zbd", "zones of a device"),
+        ("zonemode=zbd zonesize=1m", "zones of a device"),
+        ("zonemode=foo zonesize=1m", "type none or strided"),
+        ("zonemode=strided", "zonesize=256m"),
+        ("zonemode=none zonesize=1m", "zonemode=strided"),
+        ("zonerange=1m", "zonesize too"),
+        ("zoneskip=1m", "zonesize too"),
+        ("zonesize=64k nrfiles=2", "several files"),
+        ("zonesize=64k rw=read:4k", "number out"),
+        ("zonesize=64k rw=randread random_distribution=zipf:1.1", "uniform"),
+        ("zonesize=6k", "in two zones"),
+        ("rw=trimwrite zonesize=64k zonerange=32k", "both directions"),
+        ("rw=rw zonesize=64k zonerange=32k", "both directions"),
+        ("zonesize=64k zonerange=6k", "in two zones"),
+        ("zonesize=64k loops=2", "type io_size"),
+        ("filesize=64k offset=64k", "beyond the filesize"),
+    ] {
+        refused(options, &[words]);
+    }
+}
+
+#[test]
+fn jobs_at_once_have_shares_of_the_operations() {
+    let flows = |text: &str| -> Vec<Option<Flow>> {
+        job(text).phases.iter().flat_map(|p| &p.streams).map(|s| s.flow).collect()
+    };
+    let flow = |weight, group, pause_ns| Some(Flow { weight, group, pause_ns });
+    let three =
+        "[global]\nsize=1m\nflow_id=1\nflow_sleep=100\n[a]\nflow=1\n[b]\nflow=5\nflow_watermark=9\n[c]\n";
+    assert_eq!(flows(three), [flow(1, 1, 100_000), flow(5, 1, 100_000), None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n"), [None], "there is nobody to wait for");
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nstonewall\nsize=1m\nflow=2\n"), [None, None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\n[b]\nsize=1m\nflow=2\nflow_id=3\n"), [None, None]);
+    assert_eq!(flows("[a]\nsize=1m\nflow=2\nnumjobs=2\ngroup_reporting\n"), [flow(2, 0, 0)]);
+    refused("flow=1001", &["0 to 1000"]);
+}
