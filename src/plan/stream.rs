@@ -9,7 +9,7 @@ use model::job::{
     Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Placement,
     Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
-use model::spec::{LineSpec, Rw, StreamSpec, parsers};
+use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
 use model::units::{show_bytes, show_ns};
 
 /// Places for operations of an open loop: enough that a stall of some 100 ms at 1000 a second does not make it late.
@@ -315,8 +315,8 @@ fn note_course(spec: &StreamSpec, origins: &mut Origins) {
 /// Says where the workers are, and who goes first.
 fn note_place(place: &Placement, origins: &mut Origins) {
     let cpus = Some(&place.cpus).filter(|cpus| !cpus.is_empty());
-    origins.note("--cpus", cpus, |c| parsers::of_cpus(c));
-    origins.note("--memory-nodes", place.memory.as_ref(), |m| parsers::of_memory_nodes(m));
+    origins.note("--cpus", cpus, |c| place::of_cpus(c));
+    origins.note("--memory-nodes", place.memory.as_ref(), |m| place::of_memory_nodes(m));
     origins.note("--nice", place.nice, i32::to_string);
-    origins.note("--io-priority", place.io_priority, |p| parsers::of_io_priority(*p));
+    origins.note("--io-priority", place.io_priority, |p| place::of_io_priority(*p));
 }

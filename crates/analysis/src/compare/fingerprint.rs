@@ -10,7 +10,7 @@ use model::kernel_files;
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
 use model::spec::order::of_start;
-use model::spec::parsers;
+use model::spec::{parsers, place};
 use model::units::{show_block, show_bytes, show_ns};
 
 /// Settings of a device's queue that change what it does with requests.
@@ -187,13 +187,13 @@ fn carried_out(phase: &Phase, stream: &Stream) -> impl Iterator<Item = (&'static
     let colon = if options.is_empty() { "" } else { ":" };
     let engine = format!("{}{colon}{options}", stream.engine);
     let place = &stream.place;
-    let cpus = if place.cpus.is_empty() { "all".into() } else { parsers::of_cpus(&place.cpus) };
+    let cpus = if place.cpus.is_empty() { "all".into() } else { place::of_cpus(&place.cpus) };
     let node = place.node.map_or(String::new(), |n| format!(", node {n}"));
     let memory = place.memory.as_ref();
-    let memory = memory.map_or(String::new(), |m| format!(", memory {}", parsers::of_memory_nodes(m)));
+    let memory = memory.map_or(String::new(), |m| format!(", memory {}", place::of_memory_nodes(m)));
     let split = if place.split { ", one each" } else { "" };
     let nice = place.nice.map(|n| format!("nice {n}"));
-    let io_priority = place.io_priority.map(|p| format!("I/O {}", parsers::of_io_priority(p)));
+    let io_priority = place.io_priority.map(|p| format!("I/O {}", place::of_io_priority(p)));
     let first: Vec<String> = [nice, io_priority].into_iter().flatten().collect();
     let first = if first.is_empty() { "as started".into() } else { first.join(", ") };
     let limit = [

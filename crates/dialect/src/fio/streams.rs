@@ -18,7 +18,7 @@ use super::value::{Size, list, mask};
 use super::zones;
 use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
-use model::spec::{EngineSpec, StreamSpec, parsers};
+use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
 
 /// The engine where none is said.
 const ENGINE: &str = "psync";
@@ -275,7 +275,7 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         None => None,
     };
     if let Some((option, text)) = cpus {
-        let read = text.and_then(|text| parsers::cpus(&mut one.place.cpus, &text));
+        let read = text.and_then(|text| of_place::cpus(&mut one.place.cpus, &text));
         read.map_err(|why| job.fault(option, why))?;
     }
     match job.text("cpus_allowed_policy") {
@@ -289,7 +289,7 @@ fn place(job: &Job, one: &mut StreamSpec) -> Result<(), Fault> {
         Some(_) => return Err(job.fault("cpus_allowed_policy", "it is shared or split; type one of them")),
     }
     if let Some(text) = job.text("nice") {
-        one.place.nice = Some(parsers::nice(text).map_err(|why| job.fault("nice", why))?);
+        one.place.nice = Some(of_place::nice(text).map_err(|why| job.fault("nice", why))?);
     }
     one.place.io_priority = io_priority(job)?;
     Ok(())
@@ -303,14 +303,14 @@ fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fau
         let list = all(text).map_err(fault)?;
         let mut nodes = Vec::new();
         let wrong = |_| fault(format!("{text} is no list of NUMA nodes; type their numbers, such as 0-1"));
-        parsers::cpus(&mut nodes, &list).map_err(wrong)?;
+        of_place::cpus(&mut nodes, &list).map_err(wrong)?;
         one.place.cpus.clear();
         one.place.split = false;
         for node in nodes {
             let cpus = around.cpus_of_node(node).map_err(fault)?;
             // A node of memory alone has none.
             if !cpus.is_empty() {
-                parsers::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
+                of_place::cpus(&mut one.place.cpus, &cpus).map_err(fault)?;
             }
         }
         if one.place.cpus.is_empty() {
@@ -324,7 +324,7 @@ fn nodes(job: &Job, around: &dyn Around, one: &mut StreamSpec) -> Result<(), Fau
         Some((how, list)) => format!("{how}:{}", all(list).map_err(fault)?),
         None => text.into(),
     };
-    one.place.memory = Some(parsers::memory_nodes(&policy).map_err(fault)?);
+    one.place.memory = Some(of_place::memory_nodes(&policy).map_err(fault)?);
     Ok(())
 }
 
@@ -339,7 +339,7 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(3), Some(_)) => return Err(job.fault("prio", "the idle class has no levels; leave it out")),
         (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
     };
-    parsers::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
+    of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
 }
 
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {

@@ -9,7 +9,7 @@ use super::limits::{
     MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, course, gate, order, parsers, repeat, sizes};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, course, gate, order, parsers, place, repeat, sizes};
 use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
 
 /// A setting.
@@ -579,7 +579,7 @@ pub const KEYS: &[Key] = &[
         "LIST",
         "CPUs that the workers may use, such as 0-3,8 [default: all]",
         &[Run, Limit, Sweep],
-        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| parsers::cpus(&mut s.place.cpus, t) },
+        Set::List { clear: |s| s.place.cpus.clear(), add: |s, t| place::cpus(&mut s.place.cpus, t) },
     )
     .elsewhere(&[fio("cpus_allowed", "0-3", same), diskspd("a", "0,1", same)]),
     key(
@@ -606,7 +606,7 @@ pub const KEYS: &[Key] = &[
         "POLICY",
         "NUMA nodes of the workers' memory: bind:0-1 (these alone), prefer:0 (that one first), interleave:0-1 (in turn), local (that of the CPU) [default: --node]",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.memory, parsers::memory_nodes(t))),
+        Set::Stream(|s, t| put(&mut s.place.memory, place::memory_nodes(t))),
     )
     .elsewhere(&[fio("numa_mem_policy", "bind:0", same)]),
     key(
@@ -615,7 +615,7 @@ pub const KEYS: &[Key] = &[
         "N",
         "Nice value of the workers, -20 to 19",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.nice, parsers::nice(t))),
+        Set::Stream(|s, t| put(&mut s.place.nice, place::nice(t))),
     ),
     key(
         "io-priority",
@@ -623,7 +623,7 @@ pub const KEYS: &[Key] = &[
         "CLASS:N",
         "Priority of the operations for schedulers that have one (bfq, mq-deadline): rt:0 to rt:7, be:0 to be:7, idle",
         &[Run, Limit, Sweep],
-        Set::Stream(|s, t| put(&mut s.place.io_priority, parsers::io_priority(t))),
+        Set::Stream(|s, t| put(&mut s.place.io_priority, place::io_priority(t))),
     ),
     key(
         NAME,

@@ -17,6 +17,7 @@ pub mod number;
 pub mod offset;
 pub mod order;
 pub mod parsers;
+pub mod place;
 pub mod presets;
 pub mod repeat;
 pub mod sizes;
