@@ -180,7 +180,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         loop {
             self.turn()?;
             // A stop must be seen within a turn, and a relaxed load of a line that nobody writes costs nothing.
-            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.at_edge()? {
+            if (self.now >= self.edge || self.link.stop.load(Ordering::Relaxed)) && self.at_edge() {
                 return Ok(());
             }
         }

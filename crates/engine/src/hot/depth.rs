@@ -9,7 +9,7 @@
 
 use super::Loop;
 use super::stage::Stage;
-use crate::interface::{Engine, Time};
+use crate::interface::Engine;
 use crate::recorder::Recorder;
 use crate::tally::Block;
 use model::histogram::Histogram;
@@ -30,6 +30,8 @@ pub(super) struct Search {
     stable: u32,
     /// Whether the next window at an unchanged depth is the one whose figures stand.
     last: bool,
+    /// What the stop rule still allows, while nothing may be submitted until all that is in flight has completed.
+    left: Option<(u64, u64)>,
 }
 
 /// What comes behind a window.
@@ -43,7 +45,16 @@ enum Next {
 
 impl Search {
     pub(super) fn new(target: LatencyTarget, most: u32) -> Self {
-        Self { target, most, depth: 1, met: 1, missed: most.saturating_add(1), stable: 0, last: false }
+        Self {
+            target,
+            most,
+            depth: 1,
+            met: 1,
+            missed: most.saturating_add(1),
+            stable: 0,
+            last: false,
+            left: None,
+        }
     }
 
     pub(super) fn depth(&self) -> u32 {
@@ -110,50 +121,65 @@ impl Search {
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// At an edge: what `close_interval` does, and where the depth is searched for what follows from the window. True when all is over.
     #[cold]
-    pub(super) fn at_edge(&mut self) -> Result<bool, String> {
-        let mut search = self.search.take();
-        let over = match &mut search {
-            Some(search) if self.stage == Stage::Window => self.searches(search),
-            _ => Ok(self.close_interval()),
-        };
-        self.search = search;
-        over
+    pub(super) fn at_edge(&mut self) -> bool {
+        match self.search.take() {
+            Some(mut search) if self.stage == Stage::Window => {
+                let over = self.searches(&mut search);
+                self.search = Some(search);
+                over
+            }
+            search => {
+                self.search = search;
+                self.close_interval()
+            }
+        }
     }
 
-    fn searches(&mut self, search: &mut Search) -> Result<bool, String> {
+    fn searches(&mut self, search: &mut Search) -> bool {
+        if let Some(left) = search.left {
+            let exhausted = std::mem::replace(&mut self.left, left);
+            if self.in_flight > 0 && !self.must_end() {
+                self.left = exhausted;
+                self.pass_edge();
+                return false;
+            }
+            search.left = None;
+            return self.go_on_at(search);
+        }
         if self.must_end() {
-            return Ok(self.close_interval());
+            return self.close_interval();
         }
         match search.judge(&self.block) {
-            None => return Ok(self.close_interval()),
+            None => self.close_interval(),
             Some(Next::End) => {
+                // This is the end of the window.
                 self.spec.time_ns = 0;
-                return Ok(self.close_interval());
+                self.close_interval()
             }
-            Some(Next::Window) => self.complete()?,
+            Some(Next::Window) => {
+                // Nothing more is allowed, so the loop only takes what completes, and comes back here when that is all.
+                search.left = Some(std::mem::take(&mut self.left));
+                self.pass_edge();
+                if self.in_flight == 0 {
+                    self.edge = self.now;
+                }
+                false
+            }
         }
-        self.spec.depth = search.depth;
-        self.full = self.lanes.len() as u32 * search.depth;
-        if search.target.goes_on {
-            return Ok(self.close_interval());
-        }
-        self.begin_window_again();
-        Ok(false)
     }
 
-    /// Waits for what is in flight, counted as all else.
-    fn complete(&mut self) -> Result<(), String> {
-        while self.in_flight > 0 {
-            self.submit(1)?;
-            let taken = self.engine.reap(&mut self.done);
-            self.now = self.engine.time().now();
-            if taken > 0 {
-                self.take(taken)?;
-            } else {
-                self.give_up_on_a_stall()?;
-            }
+    /// What was in flight has completed, or the window is over: the next window at its depth, or none.
+    fn go_on_at(&mut self, search: &Search) -> bool {
+        // At the end of the window more may be on its way than would be allowed.
+        if self.in_flight == 0 {
+            self.spec.depth = search.depth;
+            self.full = self.lanes.len() as u32 * search.depth;
         }
-        Ok(())
+        if self.must_end() || search.target.goes_on {
+            return self.close_interval();
+        }
+        self.begin_window_again();
+        false
     }
 }
 

@@ -93,10 +93,15 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 
     /// Forgets what the window has so far and begins it again; what was counted against its limits stays counted.
     pub(super) fn begin_window_again(&mut self) {
-        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.block.clear();
         self.window = (self.now, self.now);
         self.begin_interval(self.now);
+        self.pass_edge();
+    }
+
+    /// Leaves everything as it is until the next edge.
+    pub(super) fn pass_edge(&mut self) {
+        self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         self.edge = self.next_edge(self.now);
     }
 
