@@ -46,6 +46,10 @@ fn what_cannot_be_told_counts_as_what_is_said_and_keeps_its_word() {
     );
     assert!(report["gates"][0]["runs_needed"].as_u64().is_none_or(|n| n > 5), "{}", report["gates"]);
     says(&stage.fathom("show last --inconclusive pass", nothing()), 0, "INCONCLUSIVE (counts as PASS)  ");
+    for brief in ["--brief", "--brief --format markdown"] {
+        let out = stage.fathom(&format!("show last --inconclusive pass {brief}"), nothing());
+        assert!(out.stdout.trim_start_matches('*').starts_with("INCONCLUSIVE"), "{brief}: {out:?}");
+    }
     let markdown = stage.fathom("show last --inconclusive fail --format markdown", nothing());
     says(&markdown, 1, "**INCONCLUSIVE** (counts as FAIL) IOPS of ");
     // What can be told is what it is.

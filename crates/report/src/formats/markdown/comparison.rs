@@ -18,10 +18,10 @@ use std::path::Path;
 pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let all = style.detail == Detail::All;
     let rows = table(&comparison.pairs, all).markdown();
-    if style.detail == Detail::Brief {
-        return to.write_all(rows.as_bytes());
-    }
     let mut out = gated(asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
+    if style.detail == Detail::Brief {
+        return to.write_all((out + &rows).as_bytes());
+    }
     out += &answer(comparison);
     if !comparison.pairs.is_empty() {
         out += &format!("\n{rows}\n{LEGEND}\n");
@@ -38,12 +38,12 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
 pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let all = style.detail == Detail::All;
     let rows = side_by_side::table(comparisons, all, true).markdown();
-    if style.detail == Detail::Brief {
-        return to.write_all(rows.as_bytes());
-    }
-    let answers: Vec<String> = comparisons.others.iter().map(|other| answer(&other.comparison)).collect();
     let words = comparisons.others.iter().map(|other| other.comparison.answer);
     let mut out = gated(asked(comparisons.gate.as_ref(), words));
+    if style.detail == Detail::Brief {
+        return to.write_all((out + &rows).as_bytes());
+    }
+    let answers: Vec<String> = comparisons.others.iter().map(|other| answer(&other.comparison)).collect();
     out += &answers.join("\n");
     out += &format!("\n{rows}\n{}\n", side_by_side::LEGEND);
     let mut items = Vec::new();

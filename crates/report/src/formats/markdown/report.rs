@@ -14,7 +14,7 @@ use crate::worst;
 use model::comparison::Comparison;
 use model::finding::{Finding, Outcome, Severity};
 use model::quick::Quick;
-use model::report::{Counts, CountsAs, Figures, Measured, Report, Verdict};
+use model::report::{Counts, CountsAs, Figures, Measured, Report, Rerun, Verdict};
 use model::study::Studied;
 use std::io::{self, Write};
 
@@ -35,7 +35,29 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
     if let Some(quick) = &report.quick {
         writeln!(to, "**{}** {}\n", Quick::WORD, escaped(&quick.sentence()))?;
     }
-    to.write_all(text.as_bytes())
+    if style.detail == Detail::Brief && !report.gates.is_empty() {
+        to.write_all(answer(report).as_bytes())?;
+    }
+    to.write_all(text.as_bytes())?;
+    match &report.against {
+        Some(rerun) if style.detail == Detail::Brief => write!(to, "\n{}", against(rerun)),
+        _ => Ok(()),
+    }
+}
+
+/// What was asked, in a word and its reason; nothing where nothing was.
+fn answer(report: &Report) -> String {
+    report.answer.as_ref().map_or_else(String::new, |answer| {
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        format!("**{}**{remark} {}\n\n", answer.word.word(), escaped(&answer.sentence))
+    })
+}
+
+/// What the comparison with an earlier session says.
+fn against(rerun: &Rerun) -> String {
+    let Comparison { answer, sentence, .. } = &rerun.beside;
+    let words = format!("Against {}, measured again in turns: {sentence}", rerun.session);
+    format!("**{}** {}\n", answer.word(), escaped(&words))
 }
 
 fn page(report: &Report, all: bool) -> String {
@@ -53,10 +75,8 @@ fn page(report: &Report, all: bool) -> String {
     if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";
     }
-    if let Some(against) = &report.against {
-        let Comparison { answer, sentence, .. } = &against.beside;
-        let words = format!("Against {}, measured again in turns: {sentence}", against.session);
-        out += &format!("\n**{}** {}\n", answer.word(), escaped(&words));
+    if let Some(rerun) = &report.against {
+        out += &format!("\n{}", against(rerun));
     }
     let items = if all { every_answer(report, &shown) } else { most_important(report, &shown) };
     if !items.is_empty() {
@@ -67,11 +87,7 @@ fn page(report: &Report, all: bool) -> String {
 
 /// The words that everything below stands under.
 fn first_line(report: &Report) -> String {
-    let mut out = String::new();
-    if let Some(answer) = &report.answer {
-        let remark = report.counts_as.map_or("", CountsAs::remark);
-        out += &format!("**{}**{remark} {}\n\n", answer.word.word(), escaped(&answer.sentence));
-    }
+    let out = answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!("{s}. "));
     let number = format!("{}: {}", report.headline.name, headline(&report.headline, report));
     out + &format!("**{}** {}{}\n", report.verdict.word(), escaped(&counted), escaped(&number))

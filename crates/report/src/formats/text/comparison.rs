@@ -20,11 +20,11 @@ pub(super) fn write(comparison: &Comparison, style: Style, to: &mut dyn Write) -
     let mut out = Page::new(style);
     let all = style.detail == Detail::All;
     let rows = table(&comparison.pairs, all);
+    gated(&mut out, asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
     if style.detail == Detail::Brief {
         out.table_of(&rows);
         return out.write(to);
     }
-    gated(&mut out, asked(comparison.gate.as_ref(), std::iter::once(comparison.answer)));
     answer(&mut out, comparison);
     out.line("");
     if !comparison.pairs.is_empty() {
@@ -50,12 +50,12 @@ pub(super) fn write_several(comparisons: &Comparisons, style: Style, to: &mut dy
     let of = |joined| side_by_side::table(comparisons, all, joined);
     let fits = [of(true), of(false)].into_iter().find(|table| table.is_table_in(style.width));
     let rows = fits.unwrap_or_else(|| of(true));
+    let words = comparisons.others.iter().map(|other| other.comparison.answer);
+    gated(&mut out, asked(comparisons.gate.as_ref(), words));
     if style.detail == Detail::Brief {
         out.table_of(&rows);
         return out.write(to);
     }
-    let words = comparisons.others.iter().map(|other| other.comparison.answer);
-    gated(&mut out, asked(comparisons.gate.as_ref(), words));
     for other in &comparisons.others {
         answer(&mut out, &other.comparison);
     }

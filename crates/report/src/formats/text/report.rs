@@ -25,7 +25,14 @@ pub(super) fn write(report: &Report, style: Style, to: &mut dyn Write) -> io::Re
         out.prose(&format!("{word}  "), "  ", &quick.sentence());
     }
     if style.detail == Detail::Brief {
+        // A table alone does not answer whoever asked for a condition or a comparison.
+        if !report.gates.is_empty() {
+            answer(&mut out, report);
+        }
         out.table_of(&table(report, false));
+        if let Some(against) = &report.against {
+            rerun::show_brief(&mut out, against);
+        }
         return out.write(to);
     }
     let all = style.detail == Detail::All;
@@ -93,6 +100,15 @@ fn everything(out: &mut Page, report: &Report, less: Option<&Report>) {
     foot(out, shown);
 }
 
+/// What was asked, in a word and its reason.
+fn answer(out: &mut Page, report: &Report) {
+    if let Some(answer) = &report.answer {
+        let word = out.paint(answer.word.word(), "1");
+        let remark = report.counts_as.map_or("", CountsAs::remark);
+        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
+    }
+}
+
 /// The first words. What a finding says that is shown below the table stands there alone.
 fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
     let code = match report.verdict {
@@ -102,11 +118,7 @@ fn head(out: &mut Page, report: &Report, shown: &[Finding]) {
     };
     let verdict = out.paint(report.verdict.word(), code);
     let number = out.paint(&headline(&report.headline, report), "1");
-    if let Some(answer) = &report.answer {
-        let word = out.paint(answer.word.word(), "1");
-        let remark = report.counts_as.map_or("", CountsAs::remark);
-        out.prose(&format!("{word}{remark}  "), "  ", &answer.sentence);
-    }
+    answer(out, report);
     // The first word is about all that stands below it, so how many hold comes before the one that is quoted.
     match &report.counts.sentence {
         Some(counted) => {

@@ -15,13 +15,21 @@ pub(super) fn show(out: &mut Page, against: &Rerun) {
         "  ",
         &format!("Against {} (A), measured again, alternating with this one (B)", against.session),
     );
-    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
+    show_brief(out, against);
     if !beside.pairs.is_empty() {
-        out.table_of(&table(&beside.pairs, false));
         out.prose("", "", LEGEND);
     }
     out.prose("  ", "    ", &since(&against.since));
     out.line("");
+}
+
+/// The answer and its table alone.
+pub(super) fn show_brief(out: &mut Page, against: &Rerun) {
+    let beside = &against.beside;
+    out.prose(&format!("  {}  ", beside.answer.word()), "    ", &beside.sentence);
+    if !beside.pairs.is_empty() {
+        out.table_of(&table(&beside.pairs, false));
+    }
 }
 
 /// Whether the machine is what it was.

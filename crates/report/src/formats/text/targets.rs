@@ -21,8 +21,8 @@ pub(super) fn show(out: &mut Page, targets: &Targets, measured: &[Measured], all
     let rounded = if rows.has("~") { " ~ = rounded, since the interval is wide." } else { "" };
     let first = targets.names.first().map_or("the first", String::as_str);
     let legend = format!(
-        "Against {first}: change of the rate with its 95 % interval, from runs in turns; CANNOT TELL = these runs do not say \
-         which is faster.{rounded}"
+        "Against {first}: change of the rate with its 95 % interval, from runs in turns; each interval stands \
+         alone, and the answers allow for all tests together: CANNOT TELL = the difference may be chance.{rounded}"
     );
     out.prose("", "  ", &legend);
     for row in missing(targets) {
