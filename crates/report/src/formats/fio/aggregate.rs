@@ -1,6 +1,6 @@
 //! Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 //!
-//! For: the lines of one direction. Not for: logs of single jobs ([`crate::logs`]), nor where the files are.
+//! For: the lines of one direction. Not for: logs of single jobs (`logs/`), nor where the files are.
 
 use super::course::{step_of, steps};
 use super::job::{DIRECTIONS, jobs};
