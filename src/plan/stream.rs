@@ -61,7 +61,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
-    note_course(spec, origins);
+    note_rules(spec, origins);
     note_place(&spec.place, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -302,7 +302,7 @@ fn data_words(data: &Data) -> String {
 }
 
 /// Says when it begins, and what ends it or decides about its depth on the way.
-fn note_course(spec: &StreamSpec, origins: &mut Origins) {
+fn note_rules(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());

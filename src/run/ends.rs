@@ -5,7 +5,7 @@
 
 use engine::tally::Block;
 use engine::workers::{Who, Workers};
-use model::job::{Course, Kind, MinRate, Phase, Steadied, Steady, Stream};
+use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
 use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ struct Least {
     done: [(u64, u64); Kind::ALL.len()],
 }
 
-/// The course of a stream as values that each cover the same time, counted from the first of its measured window.
+/// A stream over time as values that each cover the same time, counted from the first of its measured window.
 struct Series {
     every_ns: u64,
     /// ns since the start of the first block.
@@ -147,11 +147,11 @@ impl Ends {
 fn came_to(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { " a second" } else { "" };
-    match rule.course {
+    match rule.quantity {
         _ if rule.percent => format!("{criterion:.2} %{each}"),
-        Course::Iops => format!("{criterion:.0} IOPS{each}"),
-        Course::Bandwidth => format!("{} per second{each}", show_bytes(criterion.abs() as u64)),
-        Course::Latency => format!("{}{each}", show_ns(criterion.abs())),
+        Quantity::Iops => format!("{criterion:.0} IOPS{each}"),
+        Quantity::Bandwidth => format!("{} per second{each}", show_bytes(criterion.abs() as u64)),
+        Quantity::Latency => format!("{}{each}", show_ns(criterion.abs())),
     }
 }
 
@@ -209,7 +209,7 @@ impl Least {
     }
 
     fn compare(&self, span: u64, until: u64) -> Option<String> {
-        let bytes = self.rule.course == Course::Bandwidth;
+        let bytes = self.rule.quantity == Quantity::Bandwidth;
         let shown = |rate: u64| {
             if bytes {
                 format!("{}/s", show_bytes(rate))

@@ -10,7 +10,6 @@ mod access;
 mod around;
 mod checked;
 mod command;
-mod course;
 mod help;
 mod jobs;
 mod logs;
@@ -21,6 +20,7 @@ mod pattern;
 mod phases;
 mod rates;
 mod region;
+mod rules;
 mod sections;
 mod streams;
 #[cfg(test)]

@@ -6,13 +6,13 @@
 use super::access::{self, Way};
 use super::around::Around;
 use super::checked::checked;
-use super::course::course;
 use super::jobs::{Fault, Job};
 use super::logs::logs;
 use super::names;
 use super::options::OTHER_ENGINES;
 use super::rates;
 use super::region;
+use super::rules::rules;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
 use super::zones;
@@ -77,7 +77,7 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     place(job, &mut one)?;
     nodes(job, around, &mut one)?;
     let times = times(job)?;
-    course(job, &way, &mut one)?;
+    rules(job, &way, &mut one)?;
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());

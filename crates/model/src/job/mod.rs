@@ -5,7 +5,6 @@
 
 mod access;
 mod cache;
-mod course;
 mod create;
 mod data;
 mod flow;
@@ -13,6 +12,7 @@ mod flush;
 mod kind;
 mod order;
 mod pace;
+mod rules;
 mod sizes;
 mod stream;
 mod strided;
@@ -20,7 +20,6 @@ mod verify;
 
 pub use access::{Access, Line, Mix};
 pub use cache::Cache;
-pub use course::{Course, FoundDepth, LatencyTarget, MinRate, Spread, Steadied, Steady};
 pub use create::{Create, Filling};
 pub use data::Data;
 pub use flow::Flow;
@@ -28,6 +27,7 @@ pub use flush::{Flush, SyncCall};
 pub use kind::Kind;
 pub use order::{Order, Pattern, Positions, Start, Steps, Zone, ZoneSize};
 pub use pace::{Arrivals, Batch, Pace, StopRule};
+pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
     Advice, Clones, FALLOCATE, GROW, IoPriority, MemoryNodes, NEW, Options, Placement, Sharing, Stream,

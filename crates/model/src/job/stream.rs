@@ -4,12 +4,12 @@
 
 use super::access::{Access, Line};
 use super::cache::Cache;
-use super::course::{LatencyTarget, MinRate, Steady};
 use super::data::Data;
 use super::flow::Flow;
 use super::flush::Flush;
 use super::kind::Kind;
 use super::pace::{Batch, Pace, StopRule};
+use super::rules::{LatencyTarget, MinRate, Steady};
 use super::verify::Verify;
 use crate::units::{show_bytes, show_count};
 use schemars::JsonSchema;

@@ -9,7 +9,7 @@ use super::limits::{
     MAX_WORKERS, MIN_TIME_NS,
 };
 use super::number::{bandwidth, count, percent, rate, size, time, whole};
-use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, course, gate, order, parsers, place, repeat, sizes};
+use super::{JobSpec, LineSpec, PhaseSpec, StreamSpec, gate, order, parsers, place, repeat, rules, sizes};
 use Command::{Api, Bench, Layers, Limit, Run, RunFile, Sweep};
 
 /// A setting.
@@ -446,7 +446,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "Find the largest depth, up to that of --depth, at which operations are fast enough: 500us:99.9%:5s is 99.9 % of those in 5 s within 500 us. The figures are of one more window at that depth; with :run behind it the depth goes on varying, and all windows count",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.latency_target, course::latency_target(t))),
+        Set::Stream(|s, t| put(&mut s.latency_target, rules::latency_target(t))),
     )
     .elsewhere(&[fio("latency_target", "500", |t| same(&format!("{t}us:100%:5s")))]),
     key(
@@ -455,7 +455,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when the line through them rises or falls by less a second; bw and lat too, and behind it how long to wait before, such as iops:10%:60s:30s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.steady, course::steady(t))),
+        Set::Stream(|s, t| put(&mut s.steady, rules::steady(t))),
     )
     .elsewhere(&[
         fio("steadystate", "iops:10%", |t| same(&format!("{t}:60s"))),
@@ -467,7 +467,7 @@ pub const KEYS: &[Key] = &[
         "RULE",
         "End with an error as soon as a direction has done less in a second than this: iops:1000 or bw:10m, where directions differ iops:read=1000,write=500, and over another time bw:10m:5s",
         &[Run],
-        Set::Stream(|s, t| put(&mut s.min_rate, course::min_rate(t))),
+        Set::Stream(|s, t| put(&mut s.min_rate, rules::min_rate(t))),
     )
     .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
     key(

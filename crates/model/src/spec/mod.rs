@@ -5,7 +5,6 @@
 
 pub mod axes;
 mod check;
-pub mod course;
 pub mod cycle;
 pub mod foreign;
 pub mod gate;
@@ -20,6 +19,7 @@ pub mod parsers;
 pub mod place;
 pub mod presets;
 pub mod repeat;
+pub mod rules;
 pub mod sizes;
 pub mod specs;
 

@@ -10,7 +10,7 @@ use super::layout::{BELOW, PERCENTILES, Shares};
 use super::{VERSION, options};
 use model::distribution::Distribution;
 use model::finding::Outcome;
-use model::job::{Course, Steadied, Steady};
+use model::job::{Quantity, Steadied, Steady};
 use model::report::Report;
 use model::seen::SeenDisk;
 use model::typed::Options;
@@ -93,18 +93,18 @@ fn of_job(job: &Job, all: &[Job], plus: bool) -> Value {
 
 /// Whether it became steady, and the values by which that was decided.
 fn of_steadied(rule: &Steady, seen: &Steadied) -> Value {
-    let spread = seen.spread(rule.course);
+    let spread = seen.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
     let whole = |values: &[f64]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
-    let (bw, iops) = (seen.spread(Course::Bandwidth).mean as u64, seen.spread(Course::Iops).mean as u64);
+    let (bw, iops) = (seen.spread(Quantity::Bandwidth).mean as u64, seen.spread(Quantity::Iops).mean as u64);
     let mut data = json!({
         "bw_mean": bw,
         "iops_mean": iops,
         "iops": whole(&seen.iops),
         "bw": whole(&seen.bytes_per_s),
     });
-    if rule.course == Course::Latency {
-        data["lat_mean"] = (seen.spread(Course::Latency).mean as u64).into();
+    if rule.quantity == Quantity::Latency {
+        data["lat_mean"] = (seen.spread(Quantity::Latency).mean as u64).into();
         data["lat"] = whole(&seen.latency_ns).into();
     }
     json!({

@@ -12,7 +12,7 @@ use crate::format::{Detail, Style};
 use crate::worst::{first, rest};
 use model::distribution::Distribution;
 use model::finding::Severity;
-use model::job::{Course, Kind, Sizes, Stream};
+use model::job::{Kind, Quantity, Sizes, Stream};
 use model::report::{Measured, Report};
 use std::io::{self, Write};
 
@@ -115,12 +115,12 @@ fn of_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
 /// Whether it became steady, where it ends by that.
 fn steadied(job: &Job, to: Out) -> io::Result<()> {
     let Some((rule, seen)) = job.steadied() else { return Ok(()) };
-    let mean = |course| seen.spread(course).mean;
-    let [rate, decimal] = numbers::bytes_per_s(mean(Course::Bandwidth));
-    let (iops, criterion) = (numbers::rate(mean(Course::Iops)), seen.criterion(rule).unwrap_or(0.0));
+    let mean = |quantity| seen.spread(quantity).mean;
+    let [rate, decimal] = numbers::bytes_per_s(mean(Quantity::Bandwidth));
+    let (iops, criterion) = (numbers::rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
     let attained = if seen.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
-    let (what, sign) = (rule.course.word(), if rule.percent { "%" } else { "" });
+    let (what, sign) = (rule.quantity.word(), if rule.percent { "%" } else { "" });
     writeln!(
         to,
         "  steadystate  : attained={attained}, bw={rate} ({decimal}), iops={iops}, {what} {how}={criterion:.3}{sign}"

@@ -1,10 +1,10 @@
-//! `steady-state`, `min-rate` and `latency-target`: what ends a stream by how it goes, in words.
+//! `steady-state`, `min-rate` and `latency-target`: rules by which a stream ends, or its depth is chosen, in words.
 //!
 //! For: `iops:10%:60s` and `bw:read=10m,write=5m:5s`. Not for: deciding it ([`crate::job::Steady`]).
 
 use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use super::number::{any_of, bandwidth, decimal, rate, share, shown, time};
-use crate::job::{Course, LatencyTarget, MinRate, PerKind, Steady};
+use crate::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
 
 /// Time of a value, and over which a rate is taken, in ns.
 const EVERY_NS: u64 = 1_000_000_000;
@@ -24,44 +24,44 @@ pub fn steady(text: &str) -> Result<Steady, String> {
         [name, limit, window, after] => (name, limit, window, after),
         _ => return Err(format!("{} is no rule of steadiness; type one such as iops:10%:60s", shown(text))),
     };
-    let (course, slope) = named(name)?;
-    let (limit, percent) = threshold(limit, course)?;
+    let (quantity, slope) = named(name)?;
+    let (limit, percent) = threshold(limit, quantity)?;
     let window_ns = time(window, FEWEST * EVERY_NS, MAX_TIME_NS)?;
     let after_ns = time(after, 0, MAX_TIME_NS)?;
-    Ok(Steady { course, slope, limit, percent, window_ns, after_ns, every_ns: EVERY_NS })
+    Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns: EVERY_NS })
 }
 
 /// What is held against a limit, and whether by its slope.
 ///
 /// # Errors
 /// What was wrong and what to type.
-pub fn named(name: &str) -> Result<(Course, bool), String> {
+pub fn named(name: &str) -> Result<(Quantity, bool), String> {
     let (word, slope) = name.strip_suffix(SLOPE).map_or((name, false), |word| (word, true));
-    let course = Course::WORDS.iter().find(|(known, _)| *known == word).map(|(_, course)| *course);
-    let course = course.ok_or_else(|| {
-        let known: Vec<&str> = Course::WORDS.iter().map(|(word, _)| *word).collect();
+    let quantity = Quantity::WORDS.iter().find(|(known, _)| *known == word).map(|(_, quantity)| *quantity);
+    let quantity = quantity.ok_or_else(|| {
+        let known: Vec<&str> = Quantity::WORDS.iter().map(|(word, _)| *word).collect();
         format!(
             "{} is nothing that becomes steady; type {}, or one of them with {SLOPE}",
             shown(name),
             any_of(&known)
         )
     })?;
-    Ok((course, slope))
+    Ok((quantity, slope))
 }
 
 /// A limit, and whether it is in percent.
-fn threshold(text: &str, course: Course) -> Result<(f64, bool), String> {
-    let (limit, percent) = match (text.strip_suffix('%'), course) {
+fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
+    let (limit, percent) = match (text.strip_suffix('%'), quantity) {
         (Some(share), _) => (decimal(share), true),
-        (None, Course::Iops) => (rate(text).ok(), false),
-        (None, Course::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
-        (None, Course::Latency) => (time(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
+        (None, Quantity::Iops) => (rate(text).ok(), false),
+        (None, Quantity::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
+        (None, Quantity::Latency) => (time(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
     };
     let limit = limit.filter(|limit| *limit > 0.0);
-    let example = match course {
-        Course::Iops => "10% or 500",
-        Course::Bandwidth => "10% or 20m",
-        Course::Latency => "10% or 50us",
+    let example = match quantity {
+        Quantity::Iops => "10% or 500",
+        Quantity::Bandwidth => "10% or 20m",
+        Quantity::Latency => "10% or 50us",
     };
     Ok((limit.ok_or_else(|| format!("{} is no limit above 0; type {example}", shown(text)))?, percent))
 }
@@ -74,14 +74,14 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
     let wrong =
         || format!("{} is no least rate; type one such as iops:1000, bw:10m or bw:10m:5s", shown(text));
     let (name, rest) = text.trim().split_once(':').ok_or_else(wrong)?;
-    let course = match name {
-        "iops" => Course::Iops,
-        "bw" => Course::Bandwidth,
+    let quantity = match name {
+        "iops" => Quantity::Iops,
+        "bw" => Quantity::Bandwidth,
         _ => return Err(wrong()),
     };
     let (least, every) = rest.split_once(':').unwrap_or((rest, "1s"));
-    let one = |text: &str| match course {
-        Course::Bandwidth => bandwidth(text),
+    let one = |text: &str| match quantity {
+        Quantity::Bandwidth => bandwidth(text),
         _ => rate(text).map(|rate| rate.ceil() as u64),
     };
     let mut each = PerKind::all(0);
@@ -99,7 +99,7 @@ pub fn min_rate(text: &str) -> Result<MinRate, String> {
             }
         }
     }
-    Ok(MinRate { course, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
+    Ok(MinRate { quantity, least: each, every_ns: time(every, MIN_TIME_NS, MAX_TIME_NS)? })
 }
 
 /// Which latencies decide about the depth: `TIME:SHARE:WINDOW`, and `:run` behind it where they go on to.

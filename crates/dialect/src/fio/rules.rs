@@ -1,4 +1,4 @@
-//! Course: what ends a job by how it goes.
+//! Rules by which a job ends, or its depth is chosen, by how fast it is.
 //!
 //! For: `steadystate`, the least rates and `latency_target`. Not for: other ends ([`super::region`], [`super::times`]), nor limits of a rate
 //! ([`super::rates`]).
@@ -6,9 +6,9 @@
 use super::access::Way;
 use super::jobs::{Fault, Job};
 use super::value::{Bare, triplet};
-use model::job::{Course, LatencyTarget, MinRate, PerKind, Steady};
+use model::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
 use model::spec::limits::{MAX_TIME_NS, MIN_TIME_NS};
-use model::spec::{StreamSpec, course};
+use model::spec::{StreamSpec, rules};
 
 /// What fio looks at where it is not said.
 const STEADY: &str = "iops_slope:0.01%";
@@ -17,8 +17,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const CYCLE_MS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
 
-/// Says what ends a job by how it goes.
-pub(super) fn course(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
+/// Says what ends a job, or chooses its depth, by how fast it is.
+pub(super) fn rules(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fault> {
     one.steady = steady(job)?;
     one.min_rate = min_rate(job, way)?;
     one.latency_target = latency_target(job, one.rate.is_some())?;
@@ -41,13 +41,13 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     }
     let (name, limit) = said.unwrap_or(STEADY).split_once(':').unwrap_or((said.unwrap_or(STEADY), ""));
     let fault = |why: &str| job.fault("steadystate", why);
-    let (what, slope) = course::named(name).map_err(|why| fault(&why))?;
+    let (what, slope) = rules::named(name).map_err(|why| fault(&why))?;
     // As in fio, of what stands behind the sign nothing is read: configuration parsers of Python double it.
     let (digits, percent) = limit.split_once('%').map_or((limit, false), |(digits, _)| (digits, true));
     let limit = match (percent, what) {
-        (true, _) | (false, Course::Iops) => digits.trim().parse::<f64>().ok(),
-        (false, Course::Bandwidth) => job.units().whole(digits).ok().map(|bytes| bytes as f64),
-        (false, Course::Latency) => super::value::time(digits, Bare::Microseconds).ok().map(|ns| ns as f64),
+        (true, _) | (false, Quantity::Iops) => digits.trim().parse::<f64>().ok(),
+        (false, Quantity::Bandwidth) => job.units().whole(digits).ok().map(|bytes| bytes as f64),
+        (false, Quantity::Latency) => super::value::time(digits, Bare::Microseconds).ok().map(|ns| ns as f64),
     };
     let limit = limit.filter(|limit| limit.is_finite() && *limit > 0.0);
     let limit = limit.ok_or_else(|| fault("it has no limit above 0; type one such as iops:10%"))?;
@@ -60,7 +60,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
         let why = "it has less than two values, of which each covers a second or ss_interval; type more";
         return Err(job.fault("steadystate_duration", why));
     }
-    Ok(Some(Steady { course: what, slope, limit, percent, window_ns, after_ns, every_ns }))
+    Ok(Some(Steady { quantity: what, slope, limit, percent, window_ns, after_ns, every_ns }))
 }
 
 fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
@@ -77,8 +77,8 @@ fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
         }
         Ok(rates)
     };
-    for (option, most, course) in
-        [("rate_min", "rate", Course::Bandwidth), ("rate_iops_min", "rate_iops", Course::Iops)]
+    for (option, most, quantity) in
+        [("rate_min", "rate", Quantity::Bandwidth), ("rate_iops_min", "rate_iops", Quantity::Iops)]
     {
         let (least, most) = (rates(option)?, rates(most)?);
         if least.iter().zip(most).any(|(least, most)| most > 0 && *least > most) {
@@ -98,7 +98,7 @@ fn min_rate(job: &Job, way: &Way) -> Result<Option<MinRate>, Fault> {
         if !(MS_NS..=MAX_TIME_NS).contains(&every_ns) {
             return Err(job.fault("rate_cycle", "it is out of range; type milliseconds such as 1000"));
         }
-        found = Some(MinRate { course, least, every_ns });
+        found = Some(MinRate { quantity, least, every_ns });
     }
     Ok(found)
 }

@@ -1,7 +1,7 @@
-//! Course: what ends a stream by how it goes, and not by how much it has done.
+//! Rules by which a stream ends, or its depth is chosen, while it runs: by how fast it is, and not by how much it has done.
 //!
-//! For: steady state and least rates, each with the rule that decides it. Not for: amounts and times that end it ([`super::pace`]), nor a
-//! job that is measured in rounds until those are steady ([`crate::spec::Until`]).
+//! For: steady state, least rates and latency targets, each with the rule that decides it. Not for: amounts and times that end it
+//! ([`super::pace`]), nor a job that is measured in rounds until those are steady ([`crate::spec::Until`]).
 
 use super::kind::Kind;
 use super::sizes::PerKind;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What is held against a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Course {
+pub enum Quantity {
     /// Operations per second.
     Iops,
     /// Bytes per second.
@@ -20,14 +20,14 @@ pub enum Course {
     Latency,
 }
 
-impl Course {
+impl Quantity {
     /// All of them with their words.
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
     /// As it is typed.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, course)| *course == self).map_or("", |(word, _)| word)
+        Self::WORDS.iter().find(|(_, quantity)| *quantity == self).map_or("", |(word, _)| word)
     }
 }
 
@@ -35,7 +35,7 @@ impl Course {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steady {
     /// What has to be steady.
-    pub course: Course,
+    pub quantity: Quantity,
     /// Whether the slope of a straight line through the values is held against the limit, and not their largest distance from the mean.
     pub slope: bool,
     /// The limit: in percent of the mean, else in the unit of what is held against it, and for a slope in that from value to value.
@@ -61,17 +61,17 @@ impl Steady {
         let Self { limit, percent, window_ns, after_ns, .. } = *self;
         let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
         let after = if after_ns > 0 { format!(":{}", seconds(after_ns)) } else { String::new() };
-        let sign = match self.course {
+        let sign = match self.quantity {
             _ if percent => "%",
-            Course::Latency => "ns",
-            Course::Iops | Course::Bandwidth => "",
+            Quantity::Latency => "ns",
+            Quantity::Iops | Quantity::Bandwidth => "",
         };
         format!("{}:{limit}{sign}:{}{after}", self.name(), seconds(window_ns))
     }
 
     /// What is held against the limit: `iops`, `lat_slope`.
     pub fn name(&self) -> String {
-        format!("{}{}", self.course.word(), if self.slope { "_slope" } else { "" })
+        format!("{}{}", self.quantity.word(), if self.slope { "_slope" } else { "" })
     }
 }
 
@@ -101,17 +101,17 @@ pub struct Spread {
 
 impl Steadied {
     /// Values of one thing.
-    pub fn values(&self, course: Course) -> &[f64] {
-        match course {
-            Course::Iops => &self.iops,
-            Course::Bandwidth => &self.bytes_per_s,
-            Course::Latency => &self.latency_ns,
+    pub fn values(&self, quantity: Quantity) -> &[f64] {
+        match quantity {
+            Quantity::Iops => &self.iops,
+            Quantity::Bandwidth => &self.bytes_per_s,
+            Quantity::Latency => &self.latency_ns,
         }
     }
 
     /// How they lie.
-    pub fn spread(&self, course: Course) -> Spread {
-        let values = self.values(course);
+    pub fn spread(&self, quantity: Quantity) -> Spread {
+        let values = self.values(quantity);
         let count = values.len() as f64;
         if values.is_empty() {
             return Spread::default();
@@ -131,7 +131,7 @@ impl Steadied {
     /// What is held against the limit of a rule, in percent where that is; `None` before there are as many values as it looks at, and
     /// where there is no mean that a share could be of.
     pub fn criterion(&self, rule: &Steady) -> Option<f64> {
-        let Spread { mean, deviation, slope } = self.spread(rule.course);
+        let Spread { mean, deviation, slope } = self.spread(rule.quantity);
         let value = if rule.slope { slope } else { deviation };
         if self.iops.len() < rule.count() || (rule.percent && mean <= 0.0) {
             return None;
@@ -184,7 +184,7 @@ pub struct FoundDepth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MinRate {
     /// Operations or bytes; latencies have no least rate.
-    pub course: Course,
+    pub quantity: Quantity,
     /// So many per second, of each direction; 0 where it may be as slow as it is.
     pub least: PerKind<u64>,
     /// Time in ns over which the rate is taken.
@@ -216,14 +216,14 @@ impl MinRate {
         } else {
             named.map(|(word, least)| format!("{word}={least}")).collect::<Vec<_>>().join(",")
         };
-        format!("{}:{each}:{}s", self.course.word(), self.every_ns as f64 / 1e9)
+        format!("{}:{each}:{}s", self.quantity.word(), self.every_ns as f64 / 1e9)
     }
 }
 
 #[test]
 fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
     let rule = |name: &str, limit, percent| Steady {
-        course: Course::Iops,
+        quantity: Quantity::Iops,
         slope: name == "slope",
         limit,
         percent,
@@ -233,7 +233,7 @@ fn steadiness_is_a_distance_or_a_slope_in_percent_or_not() {
     };
     let of = |iops: &[f64]| Steadied { iops: iops.to_vec(), ..Steadied::default() };
     let rising = of(&[100.0, 110.0, 120.0, 130.0]);
-    assert_eq!(rising.spread(Course::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
+    assert_eq!(rising.spread(Quantity::Iops), Spread { mean: 115.0, deviation: 15.0, slope: 10.0 });
     assert_eq!(rising.criterion(&rule("distance", 1.0, false)), Some(15.0));
     assert!(
         rising.are_steady(&rule("distance", 15.1, false))

@@ -1,4 +1,4 @@
-//! Jobs and their course, under fio and under fathom: ends by steady state, least rates and latency targets, and the bandwidth over time.
+//! Jobs over time, under fio and under fathom: ends by steady state, least rates and latency targets, and the bandwidth over time.
 //!
 //! For: when they end, what is said of it, and exit codes. Not for: the rules, which have unit tests.
 
