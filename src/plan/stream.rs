@@ -61,7 +61,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         origins.note("--verify", Some(verify), |v| parsers::of_verify(v));
     }
     origins.note("--sharing", spec.sharing.as_ref(), |s| parsers::of_sharing(s));
-    note_rules(spec, origins);
+    rules(spec, engine, origins)?;
     note_place(&spec.place, origins);
     let stream = Stream {
         name: spec.name.clone().unwrap_or_default(),
@@ -128,6 +128,17 @@ fn check_verify(verify: &Verify, engine: &Entry, data: &Data) -> Result<(), Fail
         ));
     }
     Ok(())
+}
+
+/// Refuses rules that are watched while a stream runs, where its time is not that of the watch.
+fn check_rules(spec: &StreamSpec, engine: &Entry) -> Result<(), Failure> {
+    let said = [("--steady-state", spec.steady.is_some()), ("--min-rate", spec.min_rate.is_some())];
+    match said.into_iter().find(|(_, said)| *said && engine.name == "sim") {
+        Some((flag, _)) => Err(Failure::Usage(format!(
+            "{flag}: the simulated device has a time of its own, which passes before anybody could look; name another engine, such as null"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static Entry, Failure> {
@@ -302,7 +313,8 @@ fn data_words(data: &Data) -> String {
 }
 
 /// Says when it begins, and what ends it or decides about its depth on the way.
-fn note_rules(spec: &StreamSpec, origins: &mut Origins) {
+fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
+    check_rules(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
@@ -310,6 +322,7 @@ fn note_rules(spec: &StreamSpec, origins: &mut Origins) {
     origins.note("--ends-others", spec.ends_others, bool::to_string);
     origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
+    Ok(())
 }
 
 /// Says where the workers are, and who goes first.

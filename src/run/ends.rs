@@ -146,7 +146,7 @@ impl Ends {
 /// How far from steady.
 fn came_to(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
-    let each = if rule.slope { " a second" } else { "" };
+    let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
     match rule.quantity {
         _ if rule.percent => format!("{criterion:.2} %{each}"),
         Quantity::Iops => format!("{criterion:.0} IOPS{each}"),

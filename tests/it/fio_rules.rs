@@ -92,6 +92,7 @@ fn a_stream_of_ours_ends_so_too_and_says_what_became_of_it() {
         2,
         &["iops:1000, bw:10m"],
     );
+    says(&stage.fathom("run --engine sim --min-rate iops:9", Path::new("")), 2, &["--min-rate", "null"]);
     for (words, says_so) in [("iops:10%", "iops:10%:60s"), ("iops:10%:5s", "--time")] {
         let run = format!("run --engine null --size 1g --steady-state {words}");
         says(&stage.fathom(&run, Path::new("")), 2, &[says_so]);

@@ -12,7 +12,6 @@ use model::spec::{StreamSpec, rules};
 
 /// What fio looks at where it is not said.
 const STEADY: &str = "iops_slope:0.01%";
-const SECOND_NS: u64 = 1_000_000_000;
 /// Milliseconds over which a least rate is taken where it is not said.
 const CYCLE_MS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
@@ -28,7 +27,7 @@ pub(super) fn rules(job: &Job, way: &Way, one: &mut StreamSpec) -> Result<(), Fa
 fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
     let window_ns = job.time("steadystate_duration", Bare::Seconds)?.unwrap_or(0);
     let after_ns = job.time("steadystate_ramp_time", Bare::Seconds)?.unwrap_or(0);
-    let every_ns = job.time("steadystate_check_interval", Bare::Seconds)?.unwrap_or(SECOND_NS);
+    let every_ns = job.time("steadystate_check_interval", Bare::Seconds)?.unwrap_or(Steady::EVERY_NS);
     let said = job.text("steadystate");
     if window_ns == 0 {
         return match said {
@@ -56,7 +55,7 @@ fn steady(job: &Job) -> Result<Option<Steady>, Fault> {
             return Err(job.fault(option, "it is more than a day; type less"));
         }
     }
-    if every_ns < SECOND_NS || window_ns / every_ns < 2 {
+    if every_ns < Steady::EVERY_NS || window_ns / every_ns < 2 {
         let why = "it has less than two values, of which each covers a second or ss_interval; type more";
         return Err(job.fault("steadystate_duration", why));
     }

@@ -56,11 +56,18 @@ impl Steady {
         (self.window_ns / self.every_ns.max(1)).max(1) as usize
     }
 
-    /// As it is typed: `iops_slope:0.5%:60s`, with what comes before it behind.
+    /// Time in ns of a value where nothing else is said.
+    pub const EVERY_NS: u64 = 1_000_000_000;
+
+    /// As it is typed: `iops_slope:0.5%:60s`, and behind it the time before the first value and that of each, where they are not the usual.
     pub fn words(&self) -> String {
-        let Self { limit, percent, window_ns, after_ns, .. } = *self;
+        let Self { limit, percent, window_ns, after_ns, every_ns, .. } = *self;
         let seconds = |ns: u64| format!("{}s", ns as f64 / 1e9);
-        let after = if after_ns > 0 { format!(":{}", seconds(after_ns)) } else { String::new() };
+        let after = match (after_ns, every_ns) {
+            (0, Self::EVERY_NS) => String::new(),
+            (after, Self::EVERY_NS) => format!(":{}", seconds(after)),
+            (after, every) => format!(":{}:{}", seconds(after), seconds(every)),
+        };
         let sign = match self.quantity {
             _ if percent => "%",
             Quantity::Latency => "ns",

@@ -453,7 +453,7 @@ pub const KEYS: &[Key] = &[
         "steady-state",
         Group::HowLong,
         "RULE",
-        "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when the line through them rises or falls by less a second; bw and lat too, and behind it how long to wait before, such as iops:10%:60s:30s",
+        "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when the line through them rises or falls by less a second; bw and lat too, and behind it how long to wait before and how long each value is, such as iops:10%:60s:30s:5s",
         &[Run],
         Set::Stream(|s, t| put(&mut s.steady, rules::steady(t))),
     )

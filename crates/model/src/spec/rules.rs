@@ -6,29 +6,31 @@ use super::limits::{MAX_TIME_NS, MIN_TIME_NS};
 use super::number::{any_of, bandwidth, decimal, rate, share, shown, time};
 use crate::job::{LatencyTarget, MinRate, PerKind, Quantity, Steady};
 
-/// Time of a value, and over which a rate is taken, in ns.
-const EVERY_NS: u64 = 1_000_000_000;
+/// Shortest time of a value in ns: ten times what workers are asked at, so that a value has all that belongs to it.
+const MIN_EVERY_NS: u64 = 100_000_000;
 /// Values that a window has at least: of one alone everything is steady.
 const FEWEST: u64 = 2;
 /// Behind the name of what is held by its slope.
 const SLOPE: &str = "_slope";
 
-/// What makes a stream steady: `NAME:LIMIT:WINDOW[:AFTER]`.
+/// What makes a stream steady: `NAME:LIMIT:WINDOW[:AFTER[:EVERY]]`.
 ///
 /// # Errors
 /// What was wrong and what to type.
 pub fn steady(text: &str) -> Result<Steady, String> {
     let pieces: Vec<&str> = text.trim().split(':').collect();
-    let (name, limit, window, after) = match *pieces.as_slice() {
-        [name, limit, window] => (name, limit, window, "0"),
-        [name, limit, window, after] => (name, limit, window, after),
+    let (name, limit, window, after, every) = match *pieces.as_slice() {
+        [name, limit, window] => (name, limit, window, "0", "1s"),
+        [name, limit, window, after] => (name, limit, window, after, "1s"),
+        [name, limit, window, after, every] => (name, limit, window, after, every),
         _ => return Err(format!("{} is no rule of steadiness; type one such as iops:10%:60s", shown(text))),
     };
     let (quantity, slope) = named(name)?;
     let (limit, percent) = threshold(limit, quantity)?;
-    let window_ns = time(window, FEWEST * EVERY_NS, MAX_TIME_NS)?;
+    let every_ns = time(every, MIN_EVERY_NS, MAX_TIME_NS / FEWEST)?;
+    let window_ns = time(window, FEWEST * every_ns, MAX_TIME_NS)?;
     let after_ns = time(after, 0, MAX_TIME_NS)?;
-    Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns: EVERY_NS })
+    Ok(Steady { quantity, slope, limit, percent, window_ns, after_ns, every_ns })
 }
 
 /// What is held against a limit, and whether by its slope.
@@ -122,9 +124,14 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
 
 #[test]
 fn rules_are_read_as_they_are_shown() {
-    for text in
-        ["iops:10%:60s", "iops_slope:0.5%:60s:30s", "bw:20971520:2s", "lat:50000ns:10s", "lat_slope:1%:3600s"]
-    {
+    for text in [
+        "iops:10%:60s",
+        "iops_slope:0.5%:60s:30s",
+        "bw:20971520:2s",
+        "lat:50000ns:10s",
+        "lat_slope:1%:3600s",
+        "iops:10%:60s:0s:5s",
+    ] {
         assert_eq!(steady(text).map(|s| s.words()).as_deref(), Ok(text));
     }
     assert_eq!(steady("bw:20m:2s").map(|s| s.limit), Ok(20_971_520.0));
@@ -135,7 +142,9 @@ fn rules_are_read_as_they_are_shown() {
         ("iops:x:60s", "10% or 500"),
         ("lat:10:1s", "duration"),
         ("iops:10%:60s:x", "duration"),
-        ("iops:10%:60s:1s:1s", "iops:10%:60s"),
+        ("iops:10%:60s:1s:1s:1s", "iops:10%:60s"),
+        ("iops:10%:60s:1s:40s", "too short"),
+        ("iops:10%:60s:1s:1ms", "duration"),
     ] {
         assert!(steady(wrong).is_err_and(|why| why.contains(says)), "{wrong}: {:?}", steady(wrong));
     }
