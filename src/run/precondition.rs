@@ -3,6 +3,7 @@
 //! For: bringing the targets into the state that lasts before anything is measured, and saying what was done. Not for: what it
 //! means (`plan::precondition`), nor when a rate has settled (crate `analysis`).
 
+use super::ends::Ends;
 use super::totals::add_totals;
 use super::{Bench, COLLECT_EVERY, interval_ns};
 use crate::collector::Collector;
@@ -131,7 +132,9 @@ impl Bench {
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
-        let stuck = self.watch_exercise(&mut workers, &mut collector, phase);
+        // What ends a stream of the workload on its way ends it here too.
+        let mut ends = Ends::of(phase);
+        let stuck = self.watch_exercise((&mut workers, &mut ends), &mut collector, phase);
         workers.collect(|who, block| collector.add(who, block));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
@@ -149,14 +152,18 @@ impl Bench {
     /// Takes over what workers hand in until all have ended, and shows how far it is. Gives the reason where one is stuck.
     fn watch_exercise(
         &self,
-        workers: &mut Workers,
+        (workers, ends): (&mut Workers, &mut Ends),
         collector: &mut Collector,
         phase: &Phase,
     ) -> Option<String> {
         let began = Instant::now();
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
-            workers.collect(|who, block| collector.add(who, block));
+            workers.collect(|who, block| {
+                collector.add(who, block);
+                ends.add(who, block);
+            });
+            ends.act(workers);
             // Its course is not kept.
             let _ = collector.take_rows(u64::MAX);
             if self.stopped() || workers.any_failed() {
@@ -170,7 +177,7 @@ impl Bench {
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
             self.live.tick((share * 1e3) as u64, 1_000, left);
         }
-        None
+        ends.failure()
     }
 
     /// Makes what was written stable, so that the runs begin with nothing left to do.
