@@ -9,6 +9,7 @@ use crate::request::Request;
 use crate::show::{Showing, judge};
 use crate::spared::Spared;
 use crate::{history, op_log, output, plan, run, stderr, stdout};
+use model::job::ALL_ERRORS;
 use model::name;
 use model::report::Report;
 use report::{Detail, Format, Style, aggregate};
@@ -31,6 +32,8 @@ pub struct Manners {
     pub job_files: Vec<PathBuf>,
     /// What is told before it begins, beside text alone.
     pub remarks: Vec<String>,
+    /// Whether anything is measured; else files are made for later calls, and that is all.
+    pub measures: bool,
     /// No progress.
     pub quiet: bool,
 }
@@ -88,8 +91,7 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     }
     write(&report, manners, outlet.as_ref().map(|outlet| (outlet, &rules)))?;
     logged?;
-    let failed =
-        seen.failed || report.results.iter().filter_map(|r| r.seen.as_ref()).any(|s| !s.errors.is_empty());
+    let failed = seen.failed || has_failed(&report);
     Ok(match (seen.interrupted, failed) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (_, true) => ExitCode::FAILURE,
@@ -108,7 +110,7 @@ fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> R
             if manners.is_text() {
                 let remarks = manners.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
-                bytes.extend(report::fio_verdict(report).bytes());
+                bytes.extend(verdict(report, manners).bytes());
             }
             outlet.write(&bytes, rules).map_err(|why| instead(&why, report))?;
         }
@@ -119,9 +121,28 @@ fn write(report: &Report, manners: &Manners, to: Option<(&Outlet, &Rules)>) -> R
         }
     }
     if manners.is_text() && to.is_none() {
-        stderr::say(report::fio_verdict(report).trim());
+        stderr::say(verdict(report, manners).trim());
     }
     Ok(())
+}
+
+/// Whether operations failed of a stream that is not to go on all the same.
+fn has_failed(report: &Report) -> bool {
+    report.results.iter().any(|result| {
+        let phase = result.job.phases.get(result.phase as usize);
+        let stream = phase.and_then(|phase| phase.streams.get(result.stream as usize));
+        let goes_on = stream.is_some_and(|stream| stream.max_errors == ALL_ERRORS);
+        !goes_on && result.seen.as_ref().is_some_and(|seen| !seen.errors.is_empty())
+    })
+}
+
+/// What fathom makes of it, in lines.
+fn verdict(report: &Report, manners: &Manners) -> String {
+    if manners.measures {
+        report::fio_verdict(report)
+    } else {
+        "fathom: the files are made, and nothing was measured (create_only)\n".into()
+    }
 }
 
 /// Where the figures are that could not be written.

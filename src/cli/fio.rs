@@ -52,7 +52,7 @@ impl Args {
             Ask::Measure => {
                 let job = fio::read(&line, &crate::plan::problems).map_err(pointed)?;
                 let manners = manners(&line, &job);
-                Ok(Some((request(line, job), manners)))
+                Ok(Some((request(line, job, &manners), manners)))
             }
         }
     }
@@ -70,8 +70,10 @@ fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
         fio::Piece::File { name, .. } => Some(name::path(name)),
         fio::Piece::Option { .. } => None,
     });
+    let mut streams = job.phases.iter().flat_map(|phase| &phase.streams);
     Manners {
         formats,
+        measures: streams.any(|stream| stream.limit.operations != Some(0)),
         output: line.output.as_deref().map(name::path),
         bandwidth_log: line.bandwidth_log,
         job_files: files.collect(),
@@ -81,7 +83,7 @@ fn manners(line: &CommandLine, job: &JobSpec) -> Manners {
     }
 }
 
-fn request(line: CommandLine, mut job: JobSpec) -> Request {
+fn request(line: CommandLine, mut job: JobSpec, manners: &Manners) -> Request {
     // As fio measures: once, whatever others do meanwhile.
     job.runs = Some(1);
     job.attempts = Some(1);
@@ -97,7 +99,7 @@ fn request(line: CommandLine, mut job: JobSpec) -> Request {
         hook: None,
         against: None,
         fail_if_slower: None,
-        keep: true,
+        keep: manners.measures,
         expect_device: None,
     }
 }

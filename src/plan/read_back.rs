@@ -41,6 +41,7 @@ pub(super) fn meant(spec: &JobSpec, phase: usize, stream: &StreamSpec) -> Result
         limit_iops: None,
         limit_bandwidth: None,
         flow: None,
+        serialize_overlap: None,
         think: None,
         burst: None,
         fsync: None,

@@ -6,8 +6,8 @@ use super::origins::Origins;
 use crate::failure::Failure;
 use engine::engines::{ENGINES, Entry};
 use model::job::{
-    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, Mix, Order, Pace, PerKind, Placement,
-    Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
+    Access, Arrivals, Batch, Cache, Create, Data, Flush, Kind, Line, MAX_ERRORS, Mix, Order, Pace, PerKind,
+    Placement, Positions, Sharing, Sizes, Steps, Stream, SyncCall, Verify,
 };
 use model::spec::{LineSpec, Rw, StreamSpec, parsers, place};
 use model::units::{show_bytes, show_ns};
@@ -38,13 +38,8 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     let cache = cache(spec, engine, origins);
     let rw = origins.choose("--rw", spec.rw, Rw::Randread, |rw| rw.word().into());
     let access = access(spec, rw, origins);
-    let sequential = access.pattern() == Some(model::job::Pattern::Sequential);
     let pace = pace(spec, origins);
-    let depth = match (&pace, sequential) {
-        (Pace::Open { .. }, _) => OPEN_DEPTH,
-        (_, true) => 8,
-        (_, false) => 32,
-    };
+    let depth = usual_depth(&pace, &access);
     let depth = origins.choose("--depth", spec.depth, depth.min(engine.max_depth), u32::to_string);
     let workers = origins.choose("--workers", spec.workers, 1, u32::to_string);
     origins.note("--clones", spec.clones, |c| parsers::of_clones(*c).into());
@@ -81,9 +76,11 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         flush,
         data,
         limit: spec.limit,
+        max_errors: spec.max_errors.unwrap_or(MAX_ERRORS),
         latency_target: spec.latency_target,
         steady: spec.steady,
         min_rate: spec.min_rate.clone(),
+        serialize_overlap: spec.serialize_overlap == Some(true),
         ends_others: spec.ends_others == Some(true),
         delay_ns: spec.delay.unwrap_or(0),
         place: spec.place.clone(),
@@ -102,6 +99,15 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
         create: spec.create,
         paths: spec.target.clone(),
     })
+}
+
+/// The depth where none is said.
+fn usual_depth(pace: &Pace, access: &Access) -> u32 {
+    match (pace, access.pattern()) {
+        (Pace::Open { .. }, _) => OPEN_DEPTH,
+        (_, Some(model::job::Pattern::Sequential)) => 8,
+        _ => 32,
+    }
 }
 
 /// Refuses advice about a page cache that nobody uses.
@@ -316,10 +322,12 @@ fn data_words(data: &Data) -> String {
 fn rules(spec: &StreamSpec, engine: &Entry, origins: &mut Origins) -> Result<(), Failure> {
     check_rules(spec, engine)?;
     origins.note("--stop-after", spec.limit.time_ns, |ns| show_ns(*ns as f64));
+    origins.note("--max-errors", spec.max_errors, |n| parsers::of_max_errors(*n));
     origins.note("--latency-target", spec.latency_target.as_ref(), |t| t.words());
     origins.note("--steady-state", spec.steady.as_ref(), |s| s.words());
     origins.note("--min-rate", spec.min_rate.as_ref(), |m| m.words());
     origins.note("--ends-others", spec.ends_others, bool::to_string);
+    origins.note("--serialize-overlap", spec.serialize_overlap, bool::to_string);
     origins.note("--flow", spec.flow.as_ref(), |flow| flow.words());
     origins.note("--delay", spec.delay, |ns| show_ns(*ns as f64));
     Ok(())

@@ -8,7 +8,7 @@ use super::span::{check_size, check_span, direct_alignment};
 use super::stream::Draft;
 use super::{DraftJob, ends, kept, precondition, shown};
 use crate::failure::Failure;
-use crate::request::Request;
+use crate::request::{JobSource, Request};
 use machine::kept_file;
 use machine::root::Root;
 use model::identity::Identity;
@@ -301,7 +301,9 @@ impl<'a> Targets<'a> {
     /// All targets in the order of their indices, and the places of those that have one. Where `apart`, streams that drop a
     /// file's blocks get one of their own, so that the others find theirs as it was.
     pub(super) fn finish(self, jobs: &mut [Job], apart: bool) -> Result<(Vec<Target>, Vec<Place>), Failure> {
-        if !self.request.destroy.is_empty() && !self.overwritten {
+        // With the command of another tool it may be set once, for many calls.
+        let is_foreign = matches!(self.request.source, Some(JobSource::CommandOf(_)));
+        if !self.request.destroy.is_empty() && !self.overwritten && !is_foreign {
             return Err(Failure::Usage(
                 "--destroy changes nothing here: nothing of anybody's is overwritten; leave it out".into(),
             ));

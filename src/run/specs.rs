@@ -132,6 +132,7 @@ impl Bench {
             open_loop: stream.is_open_loop(),
             delay_ns: stream.delay_ns,
             limit: part_of(stream.limit, number.worker, stream.workers),
+            max_errors: stream.max_errors,
             latency_target: stream.latency_target,
             place: place_of(&stream.place, number.worker),
             batch: stream.batch,

@@ -23,6 +23,7 @@ mod fidelity;
 mod fio;
 mod fio_calls;
 mod fio_engines;
+mod fio_errors;
 mod fio_logs;
 mod fio_order;
 mod fio_out;

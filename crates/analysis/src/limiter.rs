@@ -13,7 +13,7 @@ use model::Known;
 use model::check_id::CheckId;
 use model::finding::Severity;
 use model::histogram::Histogram;
-use model::job::{Kind, Pace};
+use model::job::{Kind, Pace, Stream};
 use model::machine::Layer;
 use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
@@ -22,6 +22,8 @@ use model::units::{show_ns, show_rate, show_share};
 const DEVICE_FROM: f64 = 0.7;
 /// Requests per operation up to which both are the same thing.
 const ONE_TO_ONE: f64 = 1.1;
+/// Share of the depth asked for from which a queue is full.
+const FULL_FROM: f64 = 0.9;
 /// Share of what a link can carry from which it is full: the rest goes to packets' headers, commands and pauses between them.
 const LINK_FROM: f64 = 0.83;
 /// Share of the time with tasks of the machine waiting for memory from which that holds all of them back.
@@ -68,12 +70,24 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Closed if case.stream.flow.is_some() => {
             "It waits for other streams wherever it is ahead of its share of the operations.".to_owned()
         }
-        Pace::Closed if !case.stream.is_unheld() => {
+        Pace::Closed
+            if !(Stream { serialize_overlap: false, ..case.stream.as_ref().clone() }).is_unheld() =>
+        {
             "Pauses or drains between operations hold it back.".to_owned()
+        }
+        Pace::Closed if case.stream.serialize_overlap && !fills_its_queue(case) => {
+            "Operations on the same bytes wait for each other, so that fewer are in flight than asked for."
+                .to_owned()
         }
         Pace::Closed => return None,
     };
     Some(limiter_of("the job itself", asked, evidence([])))
+}
+
+/// Whether about as many operations are in flight as asked for, as far as that is known.
+fn fills_its_queue(case: &Case) -> bool {
+    let asked = case.stream.total_depth() as f64;
+    case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
 }
 
 fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {

@@ -25,8 +25,6 @@ use model::job::Kind;
 use stage::Stage;
 use std::sync::atomic::Ordering;
 
-/// Failed operations after which a worker gives up: enough to count, too few to fill a log or to run for long.
-const ERROR_LIMIT: u64 = 1000;
 /// Longest time to wait for operations in flight at the end.
 const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
 /// Longest single wait for an operation that is not due yet, so that a stop is seen.
@@ -274,7 +272,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 "ended with the first read that found something else than what should be there".into()
             );
         }
-        if self.failures >= ERROR_LIMIT {
+        if self.failures >= self.spec.max_errors {
             return Err(format!("gave up after {} operations that failed", self.failures));
         }
         Ok(())

@@ -19,6 +19,8 @@ pub(crate) struct Lane {
     ready: Option<u32>,
     /// The slot of the last trim of a pair.
     trim: Option<u32>,
+    /// Slots with the operation last on each, of those that wait for others on the same bytes.
+    serial: Vec<(u32, Op)>,
     /// Operations on their way.
     pub(crate) in_flight: u32,
     /// Stamp of the last completion, or of the beginning.
@@ -39,8 +41,8 @@ impl Lane {
     pub(crate) fn new(source: Box<dyn Source>, slots: std::ops::Range<u32>) -> Self {
         let ahead = source.look_ahead().clamp(1, LOOK_AHEAD);
         let (ops, free) = ([Op::NONE; LOOK_AHEAD], slots.rev().collect());
-        let (ready, trim) = (None, None);
-        Self { source, ops, next: ahead, ahead, free, ready, trim, in_flight: 0, last_completion: 0 }
+        let (ready, trim, serial) = (None, None, Vec::new());
+        Self { source, ops, next: ahead, ahead, free, ready, trim, serial, in_flight: 0, last_completion: 0 }
     }
 
     /// The next operation.
@@ -85,16 +87,31 @@ impl Lane {
 
     /// Notes which slot an operation with conditions is about to get, where another one waits for its completion.
     pub(crate) fn note(&mut self, op: &Op) {
+        let Some(slot) = self.ready.or(self.free.last().copied()) else { return };
         if op.flags & Op::PAIR != 0 && op.kind == Kind::Trim {
-            self.trim = self.ready.or(self.free.last().copied());
+            self.trim = Some(slot);
+        }
+        if op.flags & Op::SERIAL != 0 {
+            match self.serial.iter_mut().find(|(at, _)| *at == slot) {
+                Some((_, last)) => *last = *op,
+                None => self.serial.push((slot, *op)),
+            }
         }
     }
 
-    /// Whether the last trim of a pair is on its way: its slot is neither free nor prepared for another operation.
-    fn is_trimming(&self) -> bool {
-        self.trim.is_some()
-            && self.ready != self.trim
-            && !self.free.iter().rev().any(|s| Some(*s) == self.trim)
+    /// Whether the operation on a slot is on its way: the slot is neither free nor prepared for another one.
+    fn is_on_its_way(&self, slot: u32) -> bool {
+        self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
+    }
+
+    /// Whether one on its way is about bytes that this one is about too.
+    fn overlaps(&self, op: &Op) -> bool {
+        let meets = |other: &Op| {
+            other.file == op.file
+                && other.offset < op.offset.saturating_add(u64::from(op.length))
+                && op.offset < other.offset.saturating_add(u64::from(other.length))
+        };
+        self.serial.iter().any(|(slot, other)| meets(other) && self.is_on_its_way(*slot))
     }
 
     /// Whether an operation with conditions may go at the stamp `now`; `begin` is the stamp from which [`Op::AT`] counts.
@@ -103,7 +120,11 @@ impl Lane {
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
             return Turn::Later;
         }
-        if is(Op::PAIR) && op.kind != Kind::Trim && self.is_trimming() {
+        let is_trimming = || self.trim.is_some_and(|slot| self.is_on_its_way(slot));
+        if is(Op::PAIR) && op.kind != Kind::Trim && is_trimming() {
+            return Turn::Later;
+        }
+        if is(Op::SERIAL) && self.overlaps(op) {
             return Turn::Later;
         }
         let ticks = time.ticks_of(op.at_ns);

@@ -5,7 +5,9 @@
 
 use crate::facts::Facts;
 use crate::source::Source;
-use model::job::{Batch, Cache, Data, LatencyTarget, Options, Placement, StopRule, SyncCall, Verify};
+use model::job::{
+    Batch, Cache, Data, LatencyTarget, MAX_ERRORS, Options, Placement, StopRule, SyncCall, Verify,
+};
 use model::payload::Maker;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
@@ -49,6 +51,8 @@ pub struct WorkerSpec {
     pub cooldown_ns: u64,
     /// What ends it before its time; this worker's part.
     pub limit: StopRule,
+    /// Failed operations after which it gives up.
+    pub max_errors: u64,
     /// What decides about the depth, which is then the most that may be; `None` where it is always that.
     pub latency_target: Option<LatencyTarget>,
     /// Where its thread and its memory are.
@@ -101,6 +105,7 @@ impl WorkerSpec {
             delay_ns: 0,
             cooldown_ns: 0,
             limit: StopRule::default(),
+            max_errors: MAX_ERRORS,
             latency_target: None,
             place: Placement::default(),
             batch: Batch { submit: 1, complete: 1 },

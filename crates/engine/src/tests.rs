@@ -219,3 +219,34 @@ fn a_panic_in_a_worker_is_a_named_error() {
     spec.sources.push(Box::new(Panicking(inner, 500)));
     assert!(ran(spec).outcome.error.is_some_and(|e| e.contains("on purpose")));
 }
+
+#[test]
+fn operations_on_the_same_bytes_wait_for_each_other_where_they_are_to() {
+    let depth = |at: fn(u64) -> (u64, u16)| {
+        let spec = with(spec("sim", 8, 100_000_000), move |i| {
+            let (offset, file) = at(i);
+            // A sync takes a slot too, and overlaps nothing.
+            let kind = if i % 16 == 15 { Kind::Sync } else { Kind::Read };
+            Op { offset, file, kind, flags: Op::SERIAL, ..Op::NONE }
+        });
+        let ran = ran(spec);
+        assert_eq!(ran.outcome.error, None);
+        ran.depth_ns as f64 / ran.window_ns as f64
+    };
+    let near = |seen: f64, expected: f64| (seen - expected).abs() < 0.25;
+    for (at, expected) in [
+        (|_| (0, 0)) as fn(u64) -> (u64, u16),
+        |i| (i % 2 * 2048, 0),
+        |i| (4096 - i % 2, 0),
+        |i| (i % 2 * 4096, 0),
+        |i| (0, (i % 4) as u16),
+        |i| (i % 64 * 4096, 0),
+    ]
+    .into_iter()
+    .zip([1.0, 1.0, 1.0, 2.0, 4.0, 8.0])
+    {
+        let seen = depth(at);
+        // The sync between two of them is in flight beside one.
+        assert!(near(seen, expected) || (seen - expected) / expected < 0.15, "{seen} for {expected}");
+    }
+}

@@ -96,7 +96,9 @@ fn work(stream: &Stream) -> impl Iterator<Item = (&'static str, String)> {
         ("cache", stream.cache.word().into()),
         (
             "pace",
-            pace(stream.pace) + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.words())),
+            pace(stream.pace)
+                + &stream.flow.map_or_else(String::new, |flow| format!(", {}", flow.words()))
+                + if stream.serialize_overlap { ", overlapping ones one by one" } else { "" },
         ),
         ("syncs", flush),
         ("data", data),

@@ -88,8 +88,12 @@ pub const OPTIONS: &[FioOption] = &[
     option("iodepth_batch", &["iodepth_batch_submit"], Held("--batch SUBMIT")),
     option("iodepth_batch_complete_min", &["iodepth_batch_complete"], Held("--batch ,COMPLETE")),
     option("iodepth_batch_complete_max", &[], NoEffect("all that has completed is taken at once")),
-    option("iodepth_low", &[], Refused("the queue is filled whenever there is room; leave it out")),
-    option("serialize_overlap", &[], Only(OFF, "operations that overlap are not kept apart; leave it out")),
+    option(
+        "iodepth_low",
+        &[],
+        Held("how far a full queue is emptied before it is filled again: completions of --batch"),
+    ),
+    option("serialize_overlap", &[], Held("--serialize-overlap")),
     option(
         "io_submit_mode",
         &[],
@@ -108,7 +112,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("file_append", &[], Only(OFF, "files are not appended to; leave it out")),
     option("offset", &[], Held("--offset")),
     option("offset_increment", &[], Held("--offset of each clone")),
-    option("offset_align", &[], Refused("offset is taken as it is; type one that is aligned")),
+    option("offset_align", &[], Held("what an offset in percent is a multiple of")),
     option("number_ios", &[], Held("--ops")),
     option(
         "random_generator",
@@ -285,7 +289,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("create_serialize", &[], NoEffect("files are made one after another")),
     option("create_fsync", &[], NoEffect("files are made stable before the first run")),
     option("create_on_open", &[], NoEffect("files are made before the first run")),
-    option("create_only", &[], Only(OFF, "files are made by the job that uses them; leave it out")),
+    option("create_only", &[], Held("the files are made, and nothing is done in them")),
     option("allow_file_create", &[], Held("whether a file that is missing is made")),
     option("allow_mounted_write", &[], NoEffect("what is mounted is never written")),
     option("pre_read", &[], Only(OFF, "files are not read before; type invalidate=0 and run it twice")),
@@ -314,7 +318,7 @@ pub const OPTIONS: &[FioOption] = &[
     option(
         "exit_what",
         &[],
-        Only(&["group", "stonewall"], "with exitall a job ends those that run beside it; leave it out"),
+        Held("which jobs end with one that has exitall: its group, those that run beside it, or all"),
     ),
     option("exitall_on_error", &[], NoEffect("where a worker fails all of them end")),
     option("stonewall", &["wait_for_previous"], Held("a new phase")),
@@ -398,14 +402,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("disable_bw_measurement", &["disable_bw"], NoEffect(TRACE)),
     option("gtod_cpu", &[], NoEffect(TRACE)),
     option("unified_rw_reporting", &[], Held("directions as one in fio's formats")),
-    option(
-        "continue_on_error",
-        &[],
-        Only(
-            &["none", "0"],
-            "operations that fail are counted and told, and after a thousand the run ends; leave it out",
-        ),
-    ),
+    option("continue_on_error", &[], Held("--max-errors all, for reads, writes or both; the exit code is 0")),
     option("error_dump", &[], NoEffect("errors are counted by their kind")),
     option("profile", &[], Refused("type `fathom bench --profile`, or `fathom recipe`")),
     option("cgroup", &[], Refused(CGROUP)),

@@ -42,6 +42,7 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         present.push((at, streams));
     }
     groups.push(present);
+    let mut is_over = false;
     for group in groups {
         let mut phase = times(jobs, &group)?;
         steady_apart(jobs, &group)?;
@@ -67,10 +68,12 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
                 return Err(job.fault("numjobs", format!("more than {MAX_STREAMS} jobs at once are not told apart; type group_reporting, or stonewall")));
             }
         }
-        // A job that runs alone has none to end.
-        if let [only] = phase.streams.as_mut_slice() {
-            only.ends_others = None;
+        if is_over {
+            // Nothing begins any more; their files are made as those of all.
+            phase.streams.iter_mut().for_each(|stream| stream.limit.operations = Some(0));
+            backs.streams.clear();
         }
+        is_over |= exits(jobs, &places, &mut phase.streams)?;
         leave_lone_flows(&mut phase.streams);
         spec.phases.push(phase);
         from.push(places);
@@ -90,6 +93,41 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
         spec.name = only.name.take();
     }
     Ok((spec, from))
+}
+
+/// Which streams end the others of their phase, by `exit_what`; whether nothing begins behind the phase.
+fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<bool, Fault> {
+    let mut is_over = false;
+    let mut group = 0;
+    let mut groups = Vec::with_capacity(places.len());
+    for (index, at) in places.iter().enumerate() {
+        let is_next = index > 0 && places.get(index - 1) != Some(at);
+        if let (true, Some(job)) = (is_next, jobs.get(*at)) {
+            group += u32::from(job.on("new_group", false)?);
+        }
+        groups.push(group);
+    }
+    for (index, stream) in streams.iter_mut().enumerate().filter(|(_, s)| s.ends_others == Some(true)) {
+        let Some(job) = places.get(index).and_then(|at| jobs.get(*at)) else { continue };
+        match job.text("exit_what").unwrap_or("group") {
+            "stonewall" => {}
+            "all" => is_over = true,
+            "group" => match groups.iter().filter(|other| groups.get(index) == Some(other)).count() {
+                1 => stream.ends_others = None,
+                same if same == groups.len() => {}
+                _ => {
+                    let why = "jobs of other groups run beside this one, and go on where its own ends; type exit_what=stonewall, or leave new_group out";
+                    return Err(job.fault("exitall", why));
+                }
+            },
+            _ => return Err(job.fault("exit_what", "it is group, stonewall or all; type one of them")),
+        }
+    }
+    // A job that runs alone has none to end.
+    if let [only] = streams {
+        only.ends_others = None;
+    }
+    Ok(is_over)
 }
 
 /// Takes shares away from jobs that have nobody to share with: they wait for none in fio either.

@@ -33,7 +33,7 @@ pub(super) fn region(
         Some(Size::Percent(percent)) => (None, Some(shares.of_each("size", percent)?)),
     };
     let offset = match job.size("offset")? {
-        Some(Size::Percent(percent)) => Some(shares.of_each("offset", percent)?),
+        Some(Size::Percent(percent)) => Some(aligned(job, shares.of_each("offset", percent)?)?),
         Some(Size::Bytes(bytes)) => Some(bytes),
         None => None,
     };
@@ -61,6 +61,13 @@ pub(super) fn region(
         one.create = Some(Create { bytes, filling: filling(job, way)?, unlink: job.on("unlink", false)? });
     }
     ends(&shares, way, (size, each), times, one)
+}
+
+/// An offset in percent as the next multiple of `offset_align`.
+fn aligned(job: &Job, offset: u64) -> Result<u64, Fault> {
+    let align = job.bytes("offset_align")?.filter(|a| *a > 0).unwrap_or(1);
+    let next = offset.checked_next_multiple_of(align);
+    next.ok_or_else(|| job.fault("offset_align", "it is more than any file has; type less"))
 }
 
 /// The smallest operation in bytes.
@@ -131,6 +138,10 @@ fn ends(
     // A trim and its write are counted as one.
     let all = |n: u64| if way.rw.writes_after_trims() { n.saturating_mul(2) } else { n };
     one.limit.operations = job.number("number_ios")?.filter(|n| *n > 0).map(all);
+    if job.on("create_only", false)? {
+        // Its files are made, and that is all.
+        one.limit.operations = Some(0);
+    }
     if job.on("time_based", false)? {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use super::rules::rules;
 use super::times::{Times, times};
 use super::value::{Size, list, mask};
 use super::zones;
-use model::job::{Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
+use model::job::{ALL_ERRORS, Advice, Batch, Cache, Clones, Create, IoPriority, Options, Sharing};
 use model::spec::limits::{MAX_DEPTH, MAX_WORKERS};
 use model::spec::{EngineSpec, StreamSpec, parsers, place as of_place};
 
@@ -78,6 +78,9 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     nodes(job, around, &mut one)?;
     let times = times(job)?;
     rules(job, &way, &mut one)?;
+    let checks = back || one.verify.as_ref().is_some_and(|verify| verify.checks);
+    one.max_errors =
+        job.text("continue_on_error").map_or(Ok(None), |text| errors(job, &way, checks, text))?;
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());
@@ -199,7 +202,11 @@ fn depth(job: &Job, deep: bool, one: &mut StreamSpec) -> Result<(), Fault> {
         0 => depth,
         n => n.min(depth),
     };
-    let complete = job.count("iodepth_batch_complete_min", 1)?.unwrap_or(1).min(depth);
+    // A full queue is emptied down to there before it is filled again.
+    let low = job.count("iodepth_low", 0)?.filter(|n| *n > 0).unwrap_or(depth);
+    let least = job.count("iodepth_batch_complete_min", 1)?.unwrap_or(1);
+    let complete = least.max(depth.saturating_sub(low)).min(depth);
+    one.serialize_overlap = (job.on("serialize_overlap", false)? && depth > 1).then_some(true);
     one.depth = Some(depth);
     one.batch = Some(Batch { submit, complete });
     Ok(())
@@ -340,6 +347,28 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
         (Some(_), _) => return Err(job.fault("prioclass", "it is no class; type 1, 2 or 3")),
     };
     of_place::io_priority(&text).map(Some).map_err(|why| job.fault("prio", why))
+}
+
+/// Whether failed operations end it; as many may fail as elsewhere where nothing is said.
+fn errors(job: &Job, way: &Way, checks: bool, text: &str) -> Result<Option<u64>, Fault> {
+    let (reads, writes) =
+        match text {
+            "none" | "0" => return Ok(None),
+            "all" | "io" | "1" | "" => (true, true),
+            "read" => (true, false),
+            "write" => (false, true),
+            // What differs is an error like others here.
+            "verify" if checks => (true, true),
+            _ => return Err(job.fault(
+                "continue_on_error",
+                "it is none, read, write, io, all, or verify where something is compared; type one of them",
+            )),
+        };
+    if (way.reads() && !reads) || (way.writes() && !writes) {
+        let why = "errors are tolerated in all directions of a job or in none; type io, or leave it out";
+        return Err(job.fault("continue_on_error", why));
+    }
+    Ok(Some(ALL_ERRORS))
 }
 
 fn sharing(job: &Job, files: u32, one: &mut StreamSpec) -> Result<(), Fault> {

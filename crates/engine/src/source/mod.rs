@@ -3,7 +3,7 @@
 //! For: compiling a stream of the plan into endless supplies of operations. Not for: submitting them, nor their data.
 //! A source fills a batch at a time, so a virtual call is paid once for many operations and the loop never waits for one.
 //!
-//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace` and `flow` are put around them.
+//! [`lanes`] is the way in. `lines` does any access and `plain` the plain ones; `flush`, `pace`, `flow` and `serial` are put around them.
 //! `strided` is any access in one zone of its span at a time. `walk` is sequential order, `next_offset` the random orders with `zipf`, `scatter` and `map`; `span` is what they lie on,
 //! and `placed` finds a span that is stored in pieces.
 
@@ -19,6 +19,7 @@ mod pace;
 mod placed;
 mod plain;
 mod scatter;
+mod serial;
 mod span;
 mod strided;
 mod walk;
@@ -55,7 +56,7 @@ pub struct Op {
     pub file: u16,
     /// What it does.
     pub kind: Kind,
-    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`]. Mostly none.
+    /// Conditions of submitting it: [`Op::AT`], [`Op::AFTER`], [`Op::DRAINED`], [`Op::PAIR`], [`Op::SHARED`], [`Op::SERIAL`]. Mostly none.
     pub flags: u8,
 }
 
@@ -70,6 +71,8 @@ impl Op {
     pub const PAIR: u8 = 8;
     /// Not while the source holds it back ([`Source::hold`]).
     pub const SHARED: u8 = 16;
+    /// Not while bytes that it is about are those of an operation of the lane in flight.
+    pub const SERIAL: u8 = 32;
 
     /// A read of nothing, to fill places with.
     pub const NONE: Self = Self { offset: 0, at_ns: 0, length: 0, file: 0, kind: Kind::Read, flags: 0 };
@@ -165,6 +168,7 @@ pub fn lanes(
     let lanes = targets.chunks(per_lane).enumerate();
     let lane = |(lane, targets)| {
         let inner = self::lane(stream, targets, share, lane as u64)?;
+        let inner = if stream.serialize_overlap { Box::new(serial::Serial(inner)) } else { inner };
         Ok(match &member {
             Some(member) => Box::new(flow::Shared { inner, member: Arc::clone(member) }),
             None => inner,

@@ -30,8 +30,8 @@ pub use pace::{Arrivals, Batch, Pace, StopRule};
 pub use rules::{FoundDepth, LatencyTarget, MinRate, Quantity, Spread, Steadied, Steady};
 pub use sizes::{PerKind, Sizes};
 pub use stream::{
-    Advice, Clones, FALLOCATE, GROW, IoPriority, MemoryNodes, NEW, Options, Placement, Sharing, Stream,
-    WITHOUT_DATA,
+    ALL_ERRORS, Advice, Clones, FALLOCATE, GROW, IoPriority, MAX_ERRORS, MemoryNodes, NEW, Options,
+    Placement, Sharing, Stream, WITHOUT_DATA,
 };
 pub use strided::Strided;
 pub use verify::{Content, Verify};

@@ -63,6 +63,9 @@ pub struct Stream {
     /// What ends the stream before its time.
     #[serde(default)]
     pub limit: StopRule,
+    /// Failed operations after which a worker gives up, and all end; [`ALL_ERRORS`] where it never does.
+    #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
+    pub max_errors: u64,
     /// What decides about its depth, which is then the most that may be; `None` where it is always that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
@@ -72,6 +75,9 @@ pub struct Stream {
     /// Ends the run with an error as soon as it is slower; `None` where it may be as slow as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
+    /// Whether an operation waits while one of its worker in flight is on the same bytes of the same target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serialize_overlap: bool,
     /// Whether all other streams of its phase end as soon as it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
@@ -87,6 +93,21 @@ pub struct Stream {
     /// Length in ns of the intervals that its operations are logged by, 0 for each by itself; `None` where they are not logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_interval_ns: Option<u64>,
+}
+
+/// Failed operations after which a worker gives up where nobody says otherwise: enough to count, too few to fill a log or to run for long.
+pub const MAX_ERRORS: u64 = 1000;
+
+/// More failed operations than there are: no worker gives up.
+pub const ALL_ERRORS: u64 = u64::MAX;
+
+fn max_errors() -> u64 {
+    MAX_ERRORS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_max_errors(errors: &u64) -> bool {
+    *errors == MAX_ERRORS
 }
 
 /// Options of an engine by name, with their number where they take one.
@@ -217,9 +238,11 @@ impl Stream {
             flush: None,
             data: Data::default(),
             limit: StopRule::default(),
+            max_errors: MAX_ERRORS,
             latency_target: None,
             steady: None,
             min_rate: None,
+            serialize_overlap: false,
             ends_others: false,
             delay_ns: 0,
             place: Placement::default(),
@@ -277,12 +300,13 @@ impl Stream {
     }
 
     /// Whether operations are submitted as soon as there is room for all of its depth: no schedule, no pauses, no latency target, nothing that
-    /// waits for others.
+    /// waits for others, overlapping ones among them.
     pub fn is_unheld(&self) -> bool {
         let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
         self.pace == Pace::Closed
             && self.latency_target.is_none()
             && self.flow.is_none()
+            && !self.serialize_overlap
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
     }
@@ -302,6 +326,7 @@ impl Stream {
         let pauses = self.access.lines.iter().any(|l| l.delay_ns > 0);
         words.extend(pauses.then(|| "with pauses".into()));
         words.extend(self.flow.as_ref().map(Flow::words));
+        words.extend(self.serialize_overlap.then(|| "overlapping ones one by one".into()));
         words.extend(self.flush.as_ref().map(Flush::words));
         words
     }

@@ -267,6 +267,10 @@ impl StreamSpec {
                 "{burst} says how many operations follow a pause; type {think} too, or leave {burst} out";
             found.push(Problem::new(&["burst"], message.into()));
         }
+        if self.serialize_overlap == Some(true) && self.depth == Some(1) {
+            let message = "{serialize-overlap} changes nothing at {depth 1}, where one operation is in flight; leave it out";
+            found.push(Problem::new(&["serialize-overlap", "depth"], message.into()));
+        }
         if let (Some(batch), Some(depth)) = (self.batch, self.depth)
             && batch.submit.max(batch.complete) > depth
         {

@@ -371,6 +371,15 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.flow, parsers::flow(t))),
     ),
     key(
+        "serialize-overlap",
+        Group::HowDeep,
+        "",
+        "No two operations of a worker in flight on the same bytes: one that overlaps another waits for it",
+        &[Run],
+        Set::Switch(|s, on| s.serialize_overlap = Some(on)),
+    )
+    .elsewhere(&[fio("serialize_overlap", "1", |t| if t == "1" { same("true") } else { Vec::new() })]),
+    key(
         "think",
         Group::HowDeep,
         "DURATION",
@@ -470,6 +479,14 @@ pub const KEYS: &[Key] = &[
         Set::Stream(|s, t| put(&mut s.min_rate, rules::min_rate(t))),
     )
     .elsewhere(&[fio("rate_min", "10m", |t| same(&format!("bw:{t}"))), fio("rate_iops_min", "1000", |t| same(&format!("iops:{t}")))]),
+    key(
+        "max-errors",
+        Group::HowLong,
+        "N|all",
+        "Failed operations after which a worker gives up and all end; all: none end it [default: 1000]",
+        &[Run],
+        Set::Stream(|s, t| put(&mut s.max_errors, parsers::max_errors(t))),
+    ),
     key(
         "ends-others",
         Group::HowLong,

@@ -171,12 +171,16 @@ pub struct StreamSpec {
     pub limit: StopRule,
     /// Passes over the region after which it ends.
     pub passes: Option<u32>,
+    /// Failed operations after which it ends; [`crate::job::ALL_ERRORS`] where none end it.
+    pub max_errors: Option<u64>,
     /// What decides about its depth.
     pub latency_target: Option<LatencyTarget>,
     /// Ends it as soon as it is steady.
     pub steady: Option<Steady>,
     /// Ends the run with an error as soon as it is slower.
     pub min_rate: Option<MinRate>,
+    /// Whether operations on the same bytes wait for each other.
+    pub serialize_overlap: Option<bool>,
     /// Whether the other streams of its phase end with it.
     pub ends_others: Option<bool>,
     /// Time in ns from the phase's start to its first operation.

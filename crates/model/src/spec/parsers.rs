@@ -6,8 +6,8 @@ use super::limits::{MAX_DEPTH, MAX_NAME, MAX_PATH, MAX_TARGETS, MAX_TIME_NS};
 use super::number::{any_of, count, shown, size, time, whole, word};
 use super::{EngineSpec, Rw};
 use crate::job::{
-    Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Flow, Options, Positions, Sharing,
-    Verify,
+    ALL_ERRORS, Advice, Arrivals, Batch, Cache, Clones, Content, Create, Filling, Flow, Options, Positions,
+    Sharing, Verify,
 };
 
 /// Seed of stamps: what one call writes another one checks.
@@ -289,6 +289,19 @@ pub fn batch(text: &str) -> Result<Batch, String> {
         })
     };
     Ok(Batch { submit: number(submit)?, complete: number(complete)? })
+}
+
+/// Failed operations after which a worker gives up.
+///
+/// # Errors
+/// What was wrong and what to type.
+pub fn max_errors(text: &str) -> Result<u64, String> {
+    if text == "all" { Ok(ALL_ERRORS) } else { count(text, 1, u32::MAX).map(u64::from) }
+}
+
+/// As [`max_errors`] reads it.
+pub fn of_max_errors(errors: u64) -> String {
+    if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
 
 /// A name for tables.

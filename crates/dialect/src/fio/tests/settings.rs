@@ -3,7 +3,7 @@
 //! For: what becomes of them. Not for: what goes together, and what is refused ([`super`]).
 
 use super::{job, refused, stream};
-use model::job::{Arrivals, Batch, Content, Create, Filling, MemoryNodes, Sharing};
+use model::job::{ALL_ERRORS, Arrivals, Batch, Content, Create, Filling, MemoryNodes, Sharing};
 use model::typed::{LogKind, LogValue, Logs};
 
 /// The logs of a job with these options.
@@ -203,4 +203,61 @@ fn a_latency_that_decides_about_the_depth() {
     refused("latency_target=500", &["latency_window=5s"]);
     refused("latency_target=500 latency_window=1s latency_percentile=101", &["latency_percentile"]);
     refused("latency_target=500 latency_window=1s rate_iops=9 rate_process=poisson", &["rate_process"]);
+}
+
+#[test]
+fn what_may_fail_overlap_or_wait_in_a_queue() {
+    let deep = |words: &str| {
+        let of = stream(&format!("ioengine=libaio iodepth=16 {words}"));
+        (of.serialize_overlap, of.batch.map(|batch| batch.complete))
+    };
+    assert_eq!(deep(""), (None, Some(1)));
+    assert_eq!(deep("serialize_overlap=1 iodepth_low=4"), (Some(true), Some(12)));
+    assert_eq!(deep("iodepth_low=12 iodepth_batch_complete_min=8"), (None, Some(8)));
+    assert_eq!(deep("iodepth_low=99"), (None, Some(1)));
+    assert_eq!(stream("serialize_overlap=1").serialize_overlap, None, "one operation overlaps none");
+    let errors = |words: &str| stream(words).max_errors;
+    assert_eq!((errors(""), errors("continue_on_error=none")), (None, None));
+    for words in [
+        "continue_on_error=all rw=randrw",
+        "continue_on_error=io",
+        "continue_on_error=read",
+        "continue_on_error=write rw=write",
+        "continue_on_error=verify rw=read verify=crc32c",
+    ] {
+        assert_eq!(errors(words), Some(ALL_ERRORS), "{words}");
+    }
+    refused("continue_on_error=write rw=rw", &["type io"]);
+    refused("continue_on_error=verify", &["where something is compared"]);
+    refused("continue_on_error=some", &["it is none"]);
+}
+
+#[test]
+fn files_that_are_made_alone_and_offsets_on_a_grid() {
+    let created = stream("create_only=1 rw=write");
+    assert_eq!((created.limit.operations, created.create.map(|c| c.bytes)), (Some(0), Some(1 << 20)));
+    assert_eq!(stream("create_only=0").limit.operations, None);
+    let offset = |words: &str| stream(&format!("filename=f size=0 {words}")).offset;
+    assert_eq!(offset("offset=50%"), Some((1 << 19) / 4096 * 4096));
+    assert_eq!(offset("offset=10% offset_align=64k"), Some(128 << 10));
+    assert_eq!(offset("offset=4k offset_align=64k"), Some(4096), "an offset in bytes is taken as it is");
+}
+
+#[test]
+fn jobs_that_end_with_another() {
+    let ends = |what: &str, second: &str| {
+        let spec = job(&format!(
+            "[global]\nsize=1m\n[a]\nexitall\n{what}\n[b]\n{second}\n[c]\nstonewall\n[d]\nstonewall\n"
+        ));
+        let of =
+            |at: usize| (spec.phases[at].streams[0].ends_others, spec.phases[at].streams[0].limit.operations);
+        (of(0).0, of(1).1, of(2).1)
+    };
+    assert_eq!(ends("", ""), (Some(true), None, None));
+    assert_eq!(ends("exit_what=stonewall", "new_group"), (Some(true), None, None));
+    assert_eq!(ends("exit_what=group", "new_group"), (None, None, None), "it is alone in its group");
+    assert_eq!(ends("exit_what=all", "new_group"), (Some(true), Some(0), Some(0)));
+    let three = "[global]\nsize=1m\n[a]\nexitall\n[b]\n[c]\nnew_group\n";
+    super::refused_file(three, &["exit_what=stonewall"]);
+    refused("exitall exit_what=job", &["group, stonewall or all"]);
 }
