@@ -54,6 +54,25 @@ fn a_write_follows_each_trim_on_the_same_bytes_as_in_fio() {
 }
 
 #[test]
+fn sizes_that_are_drawn_in_order_end_with_the_file_as_in_fio() {
+    for words in [
+        "--rw=write --bsrange=512-8k",
+        "--rw=read --bssplit=512/10:4k/60:16k/30",
+        "--rw=trimwrite --bsrange=512-4k",
+    ] {
+        let (ours, theirs) = done(&format!("--size=100k {words}"));
+        for all in [Some(ours), theirs].into_iter().flatten() {
+            let firsts = all.iter().filter(|op| !words.contains("trimwrite") || op[0] == 2);
+            let end = firsts.fold(0, |at, op| {
+                assert_eq!(op[2], at, "{words}: {all:?}");
+                at + op[1]
+            });
+            assert_eq!(end, 100 << 10, "{words}: {all:?}");
+        }
+    }
+}
+
+#[test]
 fn trims_and_writes_change_the_file_that_they_name_and_are_counted_apart() {
     let stage = Stage::beside_others();
     let file = stage.path("data");

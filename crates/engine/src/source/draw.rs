@@ -7,6 +7,9 @@ use model::job::{Kind, Mix, Sizes};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// Sizes that are drawn in search of one that fits; then it is the smallest.
+const REDRAWS: usize = 100;
+
 /// One of several by weight.
 #[derive(Debug)]
 pub(super) enum Choice {
@@ -160,6 +163,25 @@ impl Lengths {
             Self::Split(sizes, _) => sizes.iter().copied().find(odd),
         };
         found.map(u64::from)
+    }
+
+    /// Whether there is more than one to draw.
+    #[inline]
+    pub(super) fn varies(&self) -> bool {
+        !matches!(self, Self::Fixed(_))
+    }
+
+    /// A size that was drawn, or where no more than `left` bytes are left and some size fits into these, one of those: the first
+    /// that is drawn.
+    #[inline]
+    pub(super) fn fitting(&self, drawn: u64, left: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        if drawn <= left || u64::from(self.least()) > left { drawn } else { self.redraw(left, rng) }
+    }
+
+    #[cold]
+    fn redraw(&self, left: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        let again = (0..REDRAWS).map(|_| u64::from(self.draw(rng))).find(|size| *size <= left);
+        again.unwrap_or_else(|| u64::from(self.least()))
     }
 
     #[inline]

@@ -160,8 +160,13 @@ impl Lines {
         } else {
             place.next_offset.draw(place.span.align, &mut size, &mut self.rng)
         };
+        let start = drawn.unwrap_or_else(|| {
+            if let Some(lengths) = line.lengths[op.kind as usize].as_ref().filter(|l| l.varies()) {
+                size = lengths.fitting(size, place.walk.left(*last), &mut self.rng);
+            }
+            place.walk.next(*last, size)
+        });
         op.length = size as u32;
-        let start = drawn.unwrap_or_else(|| place.walk.next(*last, size));
         *last = Last::at(start, size);
         op.offset = place.span.base + start;
         if op.kind == Kind::Trim {

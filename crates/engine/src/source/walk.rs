@@ -6,8 +6,9 @@
 //! no stride; behind a hole, if there are any; rounded up to the grid. Where it would pass the end of the span it begins
 //! again: as in diskspd at the first place that is a whole number of steps from where this worker began, so that each pass
 //! visits the same places (base 1000, blocks of 1000, stride 500, target of 3000 bytes: 1000, 1500, 2000, 1000, ...). Where
-//! sizes are drawn without a stride there are no such places, and it begins again at the first byte. Backwards is the
-//! mirror image: steps are counted from the last place that a step from the first byte reaches.
+//! sizes are drawn without a stride there are no such places: the last ones of a pass are drawn until they fit what is left,
+//! and it begins again at the first byte. Backwards is the mirror image: steps are counted from the last place that a step
+//! from the first byte reaches.
 
 use super::common::Head;
 use super::span::Span;
@@ -88,6 +89,17 @@ impl Walk {
     /// Whether workers share the position.
     pub(super) fn is_shared(&self) -> bool {
         self.head.is_some()
+    }
+
+    /// Bytes between the next operation's first byte and the end of the span, where those are to be filled: forwards, without a
+    /// stride, by one worker. Else all there are.
+    #[inline]
+    pub(super) fn left(&self, last: Last) -> u64 {
+        let fills = self.head.is_none() && !self.backwards && self.stride == 0 && last.start != Head::FRESH;
+        if !fills {
+            return u64::MAX;
+        }
+        self.span.bytes.saturating_sub(self.span.up(last.end.saturating_add(self.hole)))
     }
 
     /// Where the next operation begins, counted from the span's first byte.

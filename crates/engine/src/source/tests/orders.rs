@@ -341,6 +341,23 @@ fn sequential_requests_go_on_behind_the_replies() {
 }
 
 #[test]
+fn sizes_that_are_drawn_in_order_fill_each_pass_to_its_end() {
+    for sizes in [Sizes::Range(512, 16_384), Sizes::Split(vec![(512, 1), (4096, 70), (12_288, 29)])] {
+        let mut stream = endless(Order::Sequential(Steps::default()));
+        resize(&mut stream, &sizes);
+        let of = |bytes| lanes(&stream, &[bytes], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let mut at = 0;
+        for op in taken(&mut *of(100 * 512)[0], 10_000) {
+            assert_eq!(op.offset, at, "{sizes:?}");
+            at = (at + u64::from(op.length)) % (100 * 512);
+        }
+        // What is smaller than the smallest is left.
+        let short = taken(&mut *of(100 * 512 + 100)[0], 10_000);
+        assert!(short.iter().all(|op| op.offset + u64::from(op.length) <= 100 * 512));
+    }
+}
+
+#[test]
 fn directions_with_positions_of_their_own_visit_each_block_in_order() {
     for order in [Order::Sequential(Steps::default()), Order::Mixed(0.0)] {
         let mut stream = stream(order);
