@@ -7,6 +7,7 @@ mod content;
 pub mod fio;
 pub mod job;
 mod language;
+mod nearest;
 pub mod trouble;
 
 pub use content::what_language;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Most messages that are shown: whoever has more begins with these.
-const SHOWN: usize = 20;
+pub(crate) const SHOWN: usize = 20;
 
 /// Everything that is wrong with a text. As text it is plain; [`Trouble::coloured`] is for a terminal.
 #[derive(Clone, Debug)]

@@ -569,14 +569,11 @@ pub(super) fn engine_of(name: &str) -> Option<&'static str> {
 /// The name that is most like a word, if any is.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
     const LIKENESS: f64 = 0.6;
-    let names = OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied());
-    // A long word is like none of them, and would take long to compare.
-    let like = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
-    names
-        .filter(|_| word.len() < 64)
-        .map(|name| (like(name), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .and_then(|(like, name)| (like >= LIKENESS).then_some(name))
+    crate::nearest::nearest(
+        word,
+        OPTIONS.iter().flat_map(|o| o.aliases.iter().chain([&o.name]).copied()),
+        LIKENESS,
+    )
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::around::Around;
 use super::options::{self, FioOption, How};
 use super::value::calculate;
-use crate::trouble::Mark;
+use crate::trouble::{Mark, SHOWN};
 use std::ops::Range;
 
 /// Files inside one another at most.
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let Some(option) = options::find(name) else {
-            let message = unknown(name);
+            let message = unknown(name, self.marks.len() < SHOWN);
             return self.mark(spot, message);
         };
         let value = match self.substituted(option, value) {
@@ -253,12 +253,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What to do about an option that nobody knows, or that is another engine's.
-fn unknown(name: &str) -> String {
+/// What to do about an option that nobody knows, or that is another engine's. One like it is looked for where that is shown: in a file
+/// of nothing but such options it would take long.
+fn unknown(name: &str, is_shown: bool) -> String {
     if let Some(engine) = options::engine_of(name) {
         return format!("{name} belongs to fio's engine {engine}, which fathom has not; leave the job out");
     }
-    match options::nearest(name) {
+    match is_shown.then(|| options::nearest(name)).flatten() {
         Some(near) => format!("fio has no option '{}'; type {near}", visible(name)),
         None => {
             format!("fio has no option '{}'; docs/fio.md lists those that it has", visible(name))

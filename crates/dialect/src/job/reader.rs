@@ -5,6 +5,7 @@
 use super::level::Level;
 use super::value::{kind, moment, text};
 use super::{AT, PHASE, STREAM, timeline};
+use crate::nearest::nearest;
 use crate::trouble::Mark;
 use model::spec::keys::{self, KEYS, Key, LINE, NAME, Set, TARGET};
 use model::spec::limits::{MAX_JOB_STREAMS, MAX_PHASES, MAX_STREAMS};
@@ -415,13 +416,9 @@ fn in_toml(meant: &Meant) -> String {
 
 /// The nearest known key.
 fn offer(word: &str, known: &[&str]) -> String {
-    let like = |key: &&str| strsim::normalized_damerau_levenshtein(word, key);
-    // A long word is like none of them, and would take long to compare.
-    let nearest =
-        known.iter().copied().filter(|_| word.len() < 64).max_by(|a, b| like(a).total_cmp(&like(b)));
-    match nearest {
-        Some(key) if like(&key) >= LIKENESS => format!("type {key}"),
-        _ => format!("the keys here are {}", known.join(", ")),
+    match nearest(word, known.iter().copied(), LIKENESS) {
+        Some(key) => format!("type {key}"),
+        None => format!("the keys here are {}", known.join(", ")),
     }
 }
 
