@@ -71,6 +71,11 @@ impl Collector {
         }
     }
 
+    /// Length of the intervals that the run is cut into, in ns.
+    pub fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
     /// Operations counted so far.
     pub fn operations(&self) -> u64 {
         self.operations

@@ -4,6 +4,7 @@
 //! what was asked ([`crate::cli`]), nor its formats (crate `report`).
 
 use crate::failure::Failure;
+use crate::live::Wish;
 use crate::output::{Outlet, Replace, Rules};
 use crate::request::Request;
 use crate::show::{Showing, judge};
@@ -76,7 +77,8 @@ fn measure(request: &Request, manners: &Manners) -> Result<ExitCode, Failure> {
     let aggregates = aggregate::FILES.iter().filter(|_| manners.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
-    let seen = run::measure((plan, machine), request.keep, manners.quiet)?;
+    let seen =
+        run::measure((plan, machine), request.keep, if manners.quiet { Wish::Quiet } else { Wish::Plain })?;
     let record = seen.session.record()?;
     let kept = seen.session.is_kept().then(|| seen.session.path());
     let words = kept.map(history::said).unwrap_or_default();

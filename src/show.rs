@@ -3,6 +3,7 @@
 //! For: the last two steps of the flow. Not for: concluding (crate `analysis`) nor layout (crate `report`).
 
 use crate::failure::Failure;
+use crate::live::Wish;
 use crate::output::{self, Outlet, Replace, Rules};
 use crate::spared::Spared;
 use crate::stdout;
@@ -35,8 +36,8 @@ pub struct Showing {
     pub ledger: bool,
     /// How much of the report.
     pub detail: Detail,
-    /// No progress.
-    pub quiet: bool,
+    /// How it is watched while it is measured.
+    pub watched: Wish,
     /// Explain: before a measurement the plan, and stop; of a session file the course of its runs.
     pub explain: bool,
     /// What an answer that cannot be told counts as.
@@ -53,7 +54,7 @@ impl Showing {
             accept: Vec::new(),
             ledger: false,
             detail: Detail::default(),
-            quiet: true,
+            watched: Wish::Quiet,
             explain: false,
             inconclusive: None,
         }

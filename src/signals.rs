@@ -1,8 +1,9 @@
 //! SIGINT, SIGTERM, SIGHUP, and SIGXCPU of a limit on CPU time: the first asks for an orderly end, the second leaves at once.
 //!
-//! For: one thread that reads them, so that no I/O call is interrupted. Not for: what an orderly end is.
+//! For: one thread that reads them, so that no I/O call is interrupted; and what is done around a stop (Ctrl-Z). Not for: what an
+//! orderly end is.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,4 +36,26 @@ pub fn watch(leave: impl Fn() + Send + 'static) -> std::io::Result<Arc<AtomicBoo
         }
     })?;
     Ok(stop)
+}
+
+/// Has `before` run before this process stops at a signal of its terminal or ends with SIGQUIT, and `behind` when it goes on.
+///
+/// # Errors
+/// Where the handlers cannot be installed.
+pub fn around_stops(
+    before: impl Fn() + Send + 'static,
+    behind: impl Fn() + Send + 'static,
+) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGTSTP, SIGQUIT, SIGCONT])?;
+    std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
+        for signal in signals.forever() {
+            if signal != SIGCONT {
+                before();
+                // Where that is refused nothing happens, as if it had been ignored.
+                let _ = sys::default_action::take(signal);
+            }
+            behind();
+        }
+    })?;
+    Ok(())
 }

@@ -11,6 +11,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Fewest columns that text is laid out for.
 const NARROWEST: usize = 20;
 
+/// Whether a terminal can place text, as far as its name says; one without a name is not known to.
+pub(crate) fn places_text() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
 /// Whether colours are wanted on a stream: on a terminal that has some, and not where `NO_COLOR` is set.
 pub(crate) fn has_colours(stream: &impl IsTerminal) -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");

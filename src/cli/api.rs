@@ -1,6 +1,6 @@
 //! `fathom api`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -46,6 +46,8 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl Args {
@@ -63,7 +65,7 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok(Some((request, self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fathom bench`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
@@ -59,6 +59,8 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 fn names() -> PossibleValuesParser {
@@ -80,6 +82,6 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
+        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }

@@ -4,6 +4,7 @@ use super::gates::InconclusiveArgs;
 use super::headings::{OUTPUT, SAFETY};
 use super::unknown;
 use crate::failure::Failure;
+use crate::live::Wish;
 use crate::output::{self, Replace};
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -160,6 +161,32 @@ pub(super) struct ShowingArgs {
     quiet: bool,
 }
 
+/// How a measurement is watched.
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTPUT)]
+pub(super) struct LiveArgs {
+    /// Show a view of the measurement on the terminal, however short it is [default: where it takes 5 s or more, the terminal has 40
+    /// columns and 10 rows, and CI is not set]
+    #[arg(long, conflicts_with_all = ["no_live", "quiet"])]
+    live: bool,
+    /// Show one line of progress on the terminal instead of a view
+    #[arg(long)]
+    no_live: bool,
+}
+
+impl LiveArgs {
+    /// How the report is shown, with what was said about watching; `--quiet` stands where nothing was.
+    pub(super) fn with(self, showing: Showing) -> Showing {
+        let watched = match self {
+            _ if showing.watched == Wish::Quiet => Wish::Quiet,
+            Self { live: true, .. } => Wish::View,
+            Self { no_live: true, .. } => Wish::Plain,
+            Self { live: false, no_live: false } => Wish::Unsaid,
+        };
+        Showing { watched, ..showing }
+    }
+}
+
 /// The words of the hidden `--test-hook`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum HookWord {
@@ -228,7 +255,7 @@ impl ShowingArgs {
             replace: Replace::by(self.force),
             ledger: self.ledger,
             detail: detail(self.brief, self.verbose),
-            quiet: self.quiet,
+            watched: if self.quiet { Wish::Quiet } else { Wish::Unsaid },
             explain,
             inconclusive: None,
         })

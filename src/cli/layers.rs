@@ -1,6 +1,6 @@
 //! `fathom layers`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use crate::failure::Failure;
@@ -32,6 +32,8 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl Args {
@@ -49,6 +51,6 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
+        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }

@@ -1,6 +1,6 @@
 //! `fathom limit`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::headings::{OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
@@ -53,6 +53,8 @@ pub struct Args {
     explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 /// A latency that can be a target.
@@ -88,6 +90,6 @@ impl Args {
         if let Some(problem) = request.job.check().into_iter().next() {
             return Err(Failure::Usage(problem.in_flags()));
         }
-        Ok((request, self.showing.showing(self.explain)?))
+        Ok((request, self.live.with(self.showing.showing(self.explain)?)))
     }
 }

@@ -1,6 +1,6 @@
 //! `fathom recipe`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::InconclusiveArgs;
 use super::headings::OUTPUT;
 use super::job_file;
@@ -36,6 +36,8 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 /// A list has nothing to be measured or shown otherwise.
@@ -64,7 +66,7 @@ impl Args {
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::problems);
         job_file::take(&mut request, &said, source, job.map_err(|trouble| job_file::pointed(&trouble))?)?;
-        Ok(Some((request, self.showing.gated(self.explain, &self.inconclusive)?)))
+        Ok(Some((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `fathom run`: its flags.
 
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::gates::{InconclusiveArgs, SlowerArgs};
 use super::headings::{OUTPUT, WHAT};
 use super::job_file;
@@ -40,6 +40,8 @@ pub struct Args {
     inconclusive: InconclusiveArgs,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 impl Args {
@@ -75,7 +77,7 @@ impl Args {
                 return Err(Failure::Usage(problem.in_flags()));
             }
         }
-        Ok((request, self.showing.gated(self.explain, &self.inconclusive)?))
+        Ok((request, self.live.with(self.showing.gated(self.explain, &self.inconclusive)?)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Cli;
 use super::Command::Sweep;
-use super::common::{Measuring, ShowingArgs};
+use super::common::{LiveArgs, Measuring, ShowingArgs};
 use super::headings::{self, HOW_DEEP, HOW_LONG, OUTPUT, WHAT};
 use crate::failure::Failure;
 use crate::request::{Request, SweepSpec, Work};
@@ -77,6 +77,8 @@ pub struct Args {
     explain: bool,
     #[command(flatten)]
     showing: ShowingArgs,
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 /// What `--pattern` takes.
@@ -199,7 +201,7 @@ impl Args {
                     "--resume {word}: the session says what is measured; leave everything else out"
                 )));
             }
-            return Ok(Said::Resume(word.clone(), self.showing.showing(false)?));
+            return Ok(Said::Resume(word.clone(), self.live.with(self.showing.showing(false)?)));
         }
         if self.list_specs {
             return Ok(Said::Specs);
@@ -248,7 +250,7 @@ impl Args {
         if self.skipped {
             return Ok(Said::Skipped(request));
         }
-        Ok(Said::Measure(request, self.showing.showing(self.explain)?))
+        Ok(Said::Measure(request, self.live.with(self.showing.showing(self.explain)?)))
     }
 }
 

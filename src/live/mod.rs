@@ -1,16 +1,47 @@
 //! What is shown while measuring, on standard error.
 //!
-//! For: progress with the time left on a terminal, plain lines elsewhere. Not for: results.
+//! For: a view of the measurement, or progress with the time left, on a terminal; plain lines elsewhere. Not for: results.
 
+mod draw;
+mod keys;
+mod left;
+mod look;
+mod recent;
+mod sight;
+mod state;
+mod terminal;
+mod view;
+mod wish;
+
+use crate::failure::Failure;
 use crate::stderr;
-use analysis::cost::TimeLeft;
+use analysis::under_way::row::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub use left::Left;
+use machine::snapshot::Watch;
+use model::cost::Cost;
+use model::evidence::Snapshot;
+use model::finding::Finding;
+use model::machine::Machine;
+use model::plan::{Plan, Strategy};
+use model::record::RunStart;
 use model::visible::visible;
-use std::io::IsTerminal;
-use std::time::Duration;
+pub(crate) use recent::Recent;
+use sight::Sight;
+use state::Named;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use view::View;
+use wish::Manner;
+pub use wish::Wish;
 
 /// Somebody who watches, or nobody.
-pub enum Live {
+pub struct Live(Way);
+
+enum Way {
+    /// A terminal: a view, and the line that is shown instead where that is asked for.
+    View(View, ProgressBar),
     /// A terminal: one line that changes.
     Bar(ProgressBar),
     /// A file or a pipe: a line per step.
@@ -19,114 +50,173 @@ pub enum Live {
     Quiet,
 }
 
-/// What is left to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// As far as the plan tells.
-    pub time: Duration,
-    /// Whether it may be over before.
-    pub at_most: bool,
-}
-
-impl Left {
-    /// What is left of it after some time.
-    #[must_use]
-    pub fn after(self, passed: Duration) -> Self {
-        Self { time: self.time.saturating_sub(passed), ..self }
-    }
-}
-
-impl From<TimeLeft> for Left {
-    fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
-        Self { time: Duration::from_nanos(ns), at_most }
-    }
-}
-
-impl From<Duration> for Left {
-    fn from(time: Duration) -> Self {
-        Self { time, at_most: false }
-    }
+/// Gives the terminal back, where a view is on it: the process is about to end at once.
+pub fn give_back_now() {
+    terminal::give_back_for_good();
 }
 
 impl Live {
-    /// Chooses by where standard error goes.
-    pub fn new(quiet: bool) -> Self {
-        if quiet {
-            return Self::Quiet;
-        }
-        if !std::io::stderr().is_terminal() {
-            return Self::Lines;
-        }
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(8));
-        // The template is a constant; where it were wrong, the default one is shown.
-        if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {prefix}") {
-            bar.set_style(style);
-        }
-        Self::Bar(bar)
+    /// Progress without a view, by where standard error goes.
+    pub fn plain(quiet: bool) -> Self {
+        Self(match wish::plain(quiet) {
+            Manner::Quiet => Way::Quiet,
+            Manner::Lines => Way::Lines,
+            Manner::Bar | Manner::View(_) => Way::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))),
+        })
+    }
+
+    /// Of a measurement that takes so much, as it was wished for. `stop` is what a signal sets.
+    ///
+    /// # Errors
+    /// A usage failure where a view was asked for and there can be none.
+    pub fn of(wish: Wish, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        let look = match wish::choose(wish, cost)? {
+            Manner::View(look) => look,
+            Manner::Quiet => return Ok(Self(Way::Quiet)),
+            Manner::Lines => return Ok(Self(Way::Lines)),
+            Manner::Bar => return Ok(Self(Way::Bar(bar(ProgressDrawTarget::stderr_with_hz(8))))),
+        };
+        let bar = bar(ProgressDrawTarget::hidden());
+        let view = View::start(look, bar.clone(), Arc::clone(stop));
+        let view =
+            view.map_err(|e| Failure::Refused(format!("the view cannot begin: {e}{}", sys::cause(&e))))?;
+        Ok(Self(Way::View(view, bar)))
     }
 
     /// Begins a step, with how much there is of it in all and what is left to wait.
     pub fn step(&self, words: &str, left: impl Into<Left>) {
-        match self {
-            Self::Bar(bar) => {
-                bar.set_length(1);
-                bar.set_position(0);
-                bar.set_message(visible(words).into_owned());
-                bar.set_prefix(in_words(left.into()));
-            }
-            Self::Lines => stderr::say(&format!("{words} ({})", in_words(left.into()))),
-            Self::Quiet => {}
-        }
+        self.step_of(words, Some(left.into()));
     }
 
     /// Begins a step of which nobody knows yet how long it takes.
     pub fn begin(&self, words: &str) {
-        match self {
-            Self::Bar(_) => self.step(words, Duration::ZERO),
-            Self::Lines => stderr::say(words),
-            Self::Quiet => {}
+        self.step_of(words, None);
+    }
+
+    fn step_of(&self, words: &str, left: Option<Left>) {
+        if let Way::View(view, _) = &self.0 {
+            view.tell(|state| state.step(words, left));
+        }
+        match &self.0 {
+            Way::View(_, bar) | Way::Bar(bar) => {
+                bar.set_length(1);
+                bar.set_position(0);
+                bar.set_message(visible(words).into_owned());
+                bar.set_prefix(left.map_or_else(String::new, Left::words));
+            }
+            Way::Lines => stderr::say(
+                &left.map_or_else(|| words.to_owned(), |left| format!("{words} ({})", left.words())),
+            ),
+            Way::Quiet => {}
         }
     }
 
     /// Moves on: `done` of `total`, and what is left to wait.
     pub fn tick(&self, done: u64, total: u64, left: impl Into<Left>) {
-        if let Self::Bar(bar) = self {
+        let left = left.into();
+        if let Way::View(view, _) = &self.0 {
+            view.tell(|state| state.tick((done, total), left));
+        }
+        if let Way::View(_, bar) | Way::Bar(bar) = &self.0 {
             bar.set_length(total);
             bar.set_position(done.min(total));
-            bar.set_prefix(in_words(left.into()));
+            bar.set_prefix(left.words());
         }
     }
 
     /// Says something that stays.
     pub fn say(&self, words: &str) {
-        match self {
-            Self::Bar(bar) => bar.println(visible(words)),
-            Self::Lines => stderr::say(words),
-            Self::Quiet => {}
+        match &self.0 {
+            Way::View(view, _) => view.say(words),
+            Way::Bar(bar) => bar.println(visible(words)),
+            Way::Lines => stderr::say(words),
+            Way::Quiet => {}
         }
+    }
+
+    /// Says what is no progress, which nothing keeps away.
+    pub fn tell(&self, words: &str) {
+        if matches!(self.0, Way::Quiet) { stderr::say(words) } else { self.say(words) }
+    }
+
+    /// The view, where one is shown.
+    fn view(&self) -> Option<&View> {
+        match &self.0 {
+            Way::View(view, _) => Some(view).filter(|v| !v.is_over()),
+            _ => None,
+        }
+    }
+
+    /// Whether a view is shown, and so whoever measures has to tell more than steps.
+    pub fn is_viewed(&self) -> bool {
+        self.view().is_some()
+    }
+
+    /// Lets a view look at what a plan touches.
+    pub(crate) fn look_at(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
+        let Some(view) = self.view() else { return };
+        view.look_at(Sight::new(watch.clone(), plan, machine));
+        // A load curve has as many rows as its search asks for.
+        let rows = (!matches!(plan.strategy, Strategy::Limit(_))).then_some(plan.jobs.len());
+        view.tell(|state| state.rows_in_all = rows);
+    }
+
+    /// A run begins, with the counters at its start; so many operations are to be in flight.
+    pub(crate) fn run_begins(&self, start: &RunStart, first: &Snapshot, depth: u64) {
+        let Some(view) = self.view() else { return };
+        view.begin(start.clone(), first.clone());
+        view.tell(|state| state.begin(depth));
+    }
+
+    /// What takes the blocks of workers for a view, whose intervals are this long; `None` where nobody looks.
+    pub(crate) fn recent(&self, interval_ns: u64) -> Option<Recent> {
+        self.view().map(|_| Recent::new(interval_ns))
+    }
+
+    /// Shows what was handed in, where it is time to.
+    pub(crate) fn pulse(&self, recent: &mut Recent) {
+        let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
+        view.tell(|state| state.pulse(pulse));
+    }
+
+    /// The workers have ended.
+    pub(crate) fn run_rests(&self) {
+        if let Some(view) = self.view() {
+            view.tell(state::State::rest);
+        }
+    }
+
+    /// What a run came to: its row, whose operations have so many bytes on average, and what was found.
+    pub(crate) fn row(&self, name: String, row: Row, op_bytes: Option<f64>, findings: Vec<Finding>) {
+        if let Some(view) = self.view() {
+            view.tell(|state| state.ended(Named { name, row, op_bytes }, findings));
+        }
+    }
+
+    /// CPU time of a view in user space and in the kernel, in ns; none where there is no view.
+    pub(crate) fn cpu_ns(&self) -> [u64; 2] {
+        if let Way::View(view, _) = &self.0 { view.cpu_ns() } else { [0; 2] }
+    }
+
+    /// Whether somebody asked to end after the run.
+    pub fn is_enough(&self) -> bool {
+        matches!(&self.0, Way::View(view, _) if view.is_enough())
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Self::Bar(bar) = self {
+        if let Way::Bar(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }
 }
 
-fn in_words(left: Left) -> String {
-    let at_most = if left.at_most { "at most " } else { "" };
-    match left.time.as_secs() {
-        s if s >= 120 => format!("{at_most}{} min left", s.div_ceil(60)),
-        s => format!("{at_most}{s} s left"),
+fn bar(target: ProgressDrawTarget) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(0), target);
+    // The template is a constant; where it were wrong, the default one is shown.
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {prefix}") {
+        bar.set_style(style);
     }
-}
-
-#[test]
-fn what_may_end_before_is_said_so() {
-    assert_eq!(in_words(Duration::from_secs(90).into()), "90 s left");
-    let left = Left { time: Duration::from_secs(200), at_most: true };
-    assert_eq!(in_words(left), "at most 4 min left");
-    assert_eq!(in_words(left.after(Duration::from_secs(300))), "at most 0 s left");
+    bar
 }

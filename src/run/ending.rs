@@ -4,8 +4,6 @@
 
 use super::{Bench, Finished};
 use crate::failure::Failure;
-use crate::live::Live;
-use crate::stderr;
 use crate::target::Ready;
 use model::record::{End, Frame, RunEnding};
 
@@ -24,6 +22,13 @@ impl Bench {
         if let RunEnding::Failed(why) = &ending {
             self.tell_failure(why);
         }
+        if interrupted && self.live.is_enough() && !self.stopped() {
+            let runs = match self.session.runs() {
+                1 => "1 run".to_owned(),
+                n => format!("{n} runs"),
+            };
+            notes.push(format!("ended by the key q after {runs}; what was to follow was not measured"));
+        }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
         self.session.sync()?;
@@ -41,12 +46,6 @@ impl Bench {
             }
             (n, false) => format!("; the report has the {n} runs that were recorded"),
         };
-        let words = format!("fathom: {why}{before}");
-        self.tell(&words);
-    }
-
-    /// Says what is no progress, which `--quiet` keeps away.
-    pub(super) fn tell(&self, words: &str) {
-        if matches!(self.live, Live::Bar(_)) { self.live.say(words) } else { stderr::say(words) }
+        self.live.tell(&format!("fathom: {why}{before}"));
     }
 }

@@ -5,7 +5,9 @@
 mod ending;
 mod ends;
 mod evidence;
+mod follow;
 mod precondition;
+mod rows;
 mod self_test;
 mod setup;
 mod specs;
@@ -19,7 +21,7 @@ mod trial;
 
 use crate::collector::Collector;
 use crate::failure::Failure;
-use crate::live::{Left, Live};
+use crate::live::{Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals::INTERRUPTED;
@@ -40,7 +42,7 @@ use model::machine::{Machine, Place};
 use model::plan::{Plan, Role, Strategy};
 use model::record::attempts::Attempt;
 use model::record::disturbed::Disturbed;
-use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, Still, StreamEnd};
+use model::record::{Frame, Record, Run, RunEnd, RunEnding, RunStart, StreamEnd};
 use model::study::Study;
 use model::units::show_count;
 pub(crate) use setup::name_leftovers;
@@ -48,7 +50,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use still::StillWatch;
 use supplies::Supplies;
 use sweep::Earlier;
 use sys::clock::Clock;
@@ -56,8 +57,6 @@ use totals::{add_totals, attempted, differences, found_depths, log_waits, worker
 
 /// How often blocks are taken over while workers run. Each worker has spare blocks for some ten intervals of 10 ms.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
-/// How often device counters are read inside a window.
-const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 /// Intervals: a hundredth of the window, within these bounds.
 const INTERVAL_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
@@ -93,28 +92,28 @@ impl Finished {
 ///
 /// # Errors
 /// Only where nothing could be measured at all; what goes wrong later is in the session.
-pub fn measure(meant: (Plan, Machine), keep: bool, quiet: bool) -> Result<Finished, Failure> {
-    carry_out(meant, None, keep, quiet)
+pub fn measure(meant: (Plan, Machine), keep: bool, wish: Wish) -> Result<Finished, Failure> {
+    carry_out(meant, None, keep, wish)
 }
 
 /// Goes on with a sweep: what was measured of it stands at the beginning of a session file of its own.
 ///
 /// # Errors
 /// As [`measure`]; and where nothing of it is left to measure.
-pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, quiet: bool) -> Result<Finished, Failure> {
+pub fn resume(meant: (Plan, Machine), before: Record, keep: bool, wish: Wish) -> Result<Finished, Failure> {
     if before.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
         return Err(Failure::Usage("that sweep was measured to its end; `fathom show` prints it".into()));
     }
-    carry_out(meant, Some(&Earlier::of(before)), keep, quiet)
+    carry_out(meant, Some(&Earlier::of(before)), keep, wish)
 }
 
 fn carry_out(
     meant: (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
-    quiet: bool,
+    wish: Wish,
 ) -> Result<Finished, Failure> {
-    let mut bench = setup::begin(meant, earlier, keep, quiet)?;
+    let mut bench = setup::begin(meant, earlier, keep, wish)?;
     let ending = match bench.all(earlier) {
         // What was measured before is not lost with what came after it.
         Err(Failure::Refused(why) | Failure::Usage(why)) if bench.session.runs() > 0 => {
@@ -196,7 +195,7 @@ impl Bench {
         self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
         let budget = Budget::of(&self.plan);
         while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
-            if self.stopped() {
+            if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
             // A round that is measured again asks for all of its jobs, and this machine refuses those again.
@@ -216,6 +215,7 @@ impl Bench {
             }
             let summary = self.summary(&at)?;
             self.done.push(summary);
+            self.show_row(&at);
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)
@@ -340,16 +340,18 @@ impl Bench {
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep(Moment::Start, true)?;
         self.op_log.begin(&self.plan.jobs[start.job], &start, done + 1);
-        let before = sys::thread::usage_of_process();
+        let before = self.cpu_ns();
         workers.open();
         let opened = Instant::now();
         let mut collector = Collector::new(phase.streams.len(), interval_ns(&phase));
         let mut ends = Ends::of(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
+        self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
         let (stuck, still) =
             self.follow((&mut workers, &mut ends), &mut collector, first.clone(), (opened, total))?;
-        let process_ns = before.and_then(|b| Ok((b, sys::thread::usage_of_process()?))).ok();
-        let process_ns = process_ns.map(|(b, a)| [a.user_ns - b.user_ns, a.system_ns - b.system_ns]);
+        self.live.run_rests();
+        let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
+        let process_ns = before.zip(self.cpu_ns()).map(used);
         workers.collect(|who, block| collector.add(who, block));
         workers.take_logged(|who, operations| self.op_log.take(who, operations));
         let outcomes = workers.finish();
@@ -417,46 +419,9 @@ impl Bench {
         self.written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write)).collect();
         let differences = differences(&self.plan, phase, outcomes);
         for words in &differences {
-            self.tell(words);
+            self.live.tell(words);
         }
         log_waits(outcomes).into_iter().chain(differences).chain(found_depths(phase, outcomes)).collect()
-    }
-
-    /// Takes over what workers hand in until all have ended, keeps device counters, and shows how far it is. How a stream goes, and its
-    /// end, may end it or all. Gives the reason where one of them is stuck or too slow.
-    fn follow(
-        &mut self,
-        (workers, ends): (&mut Workers, &mut Ends),
-        collector: &mut Collector,
-        mut last: Snapshot,
-        (opened, total): (Instant, Duration),
-    ) -> Result<(Option<String>, Option<Known<Still>>), Failure> {
-        let mut watch = StillWatch::begin();
-        let all = self.left();
-        while !workers.is_done() {
-            watch.sleep(COLLECT_EVERY);
-            workers.collect(|who, block| {
-                collector.add(who, block);
-                ends.add(who, block);
-            });
-            workers.take_logged(|who, operations| self.op_log.take(who, operations));
-            ends.act(workers);
-            if self.stopped() || workers.any_failed() || self.op_log.full().is_some() {
-                workers.stop();
-            }
-            if let Some(why) = workers.stuck() {
-                return Ok((Some(why), Some(watch.end())));
-            }
-            let at = opened.elapsed();
-            if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
-                self.keep_during(&mut last)?;
-                if let Some(rows) = collector.take_rows(at.as_nanos().saturating_sub(1_000_000_000) as u64) {
-                    self.session.append(&Frame::Intervals(rows))?;
-                }
-            }
-            self.live.tick(at.as_millis() as u64, total.as_millis() as u64, all.after(at));
-        }
-        Ok((ends.failure(), Some(watch.end())))
     }
 
     /// A look at the machine while fathom does nothing: what others do to the devices.
@@ -478,6 +443,11 @@ impl Bench {
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing more is to begin: a signal asked for it, or a key that waits for the run that goes on.
+    fn is_enough(&self) -> bool {
+        self.stopped() || self.live.is_enough()
     }
 
     fn now_ns(&self) -> u64 {

@@ -157,11 +157,15 @@ impl Bench {
         phase: &Phase,
     ) -> Option<String> {
         let began = Instant::now();
+        let mut recent = self.live.recent(collector.interval_ns());
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
             workers.collect(|who, block| {
                 collector.add(who, block);
                 ends.add(who, block);
+                if let Some(recent) = &mut recent {
+                    recent.add(who, block);
+                }
             });
             ends.act(workers);
             // Its course is not kept.
@@ -176,6 +180,9 @@ impl Bench {
             let mut left = self.left();
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
             self.live.tick((share * 1e3) as u64, 1_000, left);
+            if let Some(recent) = &mut recent {
+                self.live.pulse(recent);
+            }
         }
         ends.failure()
     }

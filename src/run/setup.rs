@@ -6,7 +6,7 @@ use super::supplies::Supplies;
 use super::sweep::Earlier;
 use super::{Bench, self_test};
 use crate::failure::Failure;
-use crate::live::{Left, Live};
+use crate::live::{self, Left, Live, Wish};
 use crate::op_log::OpLog;
 use crate::session::Session;
 use crate::signals;
@@ -31,14 +31,15 @@ pub(super) fn begin(
     (plan, mut machine): (Plan, Machine),
     earlier: Option<&Earlier>,
     keep: bool,
-    quiet: bool,
+    wish: Wish,
 ) -> Result<Bench, Failure> {
     let root = Root::real();
     // Before any worker starts, so that every one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
     let stop = watch_signals()?;
-    let live = Live::new(quiet);
+    let cost = cost(&plan);
+    let live = Live::of(wish, &cost, &stop)?;
     let supplies = Supplies::load(&plan)?;
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -51,11 +52,12 @@ pub(super) fn begin(
     let started = jiff::Zoned::now();
     let session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), keep)?;
     name_leftovers(&plan, &live);
-    live.say(&cost(&plan).sentence());
+    live.say(&cost.sentence());
     let targets = prepare_targets(&root, &plan, &stop, &live)?;
     look_again_at_made_files(&root, &plan, &targets, &mut machine);
 
     let watch = Watch::new(root.clone(), &machine, epoch);
+    live.look_at(&watch, &plan, &machine);
     let self_test = self_test::self_test(&plan, &supplies, clock);
     let header = Header {
         format: record::FORMAT,
@@ -108,6 +110,7 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
 /// What a signal sets, which leaves nothing behind either where a second one ends the program at once.
 fn watch_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::watch(|| {
+        live::give_back_now();
         machine::test_file::remove_all_now();
         cgroup::leave_now();
     })

@@ -66,7 +66,7 @@ impl Bench {
         self.done = before.iter().map(|t| Summary::of(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;
         while let Some(at) = search.next() {
-            if self.stopped() {
+            if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
             let left = search_left(&search, &self.plan).into();
@@ -92,6 +92,7 @@ impl Bench {
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
             search.take(Try::of(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
+            self.show_row(&at);
             self.session.sync()?;
         }
         Ok(RunEnding::Complete)

@@ -203,13 +203,13 @@ impl Bench {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let root = Root::real();
-        let live = Live::new(asked.quiet);
+        let live = Live::plain(asked.quiet);
         let Some((stream, target)) = stream_of(&plan).zip(plan.targets.first()) else {
             return Err(Failure::Usage("there is nothing to verify".into()));
         };
         crate::run::name_leftovers(&plan, &live);
         if target.role == Role::Made {
-            show::step(&live, &format!("making a test file in {}", target.path));
+            live.begin(&format!("making a test file in {}", target.path));
         }
         let since = Instant::now();
         let mut progress = |done, total| live.tick(done, total, left(since, done, total));
@@ -266,7 +266,7 @@ impl Bench {
         };
         let file = self.ready.open(&self.root, self.through.cache, true)?;
         let words = |pass: u64| format!("writing pass {pass} of {}", v.passes);
-        show::step(&self.live, &words(1));
+        self.live.begin(&words(1));
         let since = Instant::now();
         let live = &self.live;
         let writing = Writing {
@@ -276,7 +276,7 @@ impl Bench {
             progress: &mut |done| live.tick(done, v.writes(), left(since, done, v.writes())),
             marked: &mut |mark| {
                 if mark.synced.is_multiple_of(v.blocks) && mark.synced < v.writes() {
-                    show::step(live, &words(mark.synced / v.blocks + 1));
+                    live.begin(&words(mark.synced / v.blocks + 1));
                 }
                 keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
             },
@@ -329,7 +329,7 @@ impl Bench {
         outcome.source = self.evict();
         let v = &self.verification;
         let file = self.ready.open(&self.root, self.through.cache, false)?;
-        show::step(&self.live, "reading back");
+        self.live.begin("reading back");
         let since = Instant::now();
         let mut progress = |done| self.live.tick(done, v.blocks, left(since, done, v.blocks));
         let seen = verifier::read_back(&self.through, file, v, outcome.mark, &self.stop, &mut progress)

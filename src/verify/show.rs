@@ -3,25 +3,11 @@
 //! For: standard output and error. Not for: finding anything out, nor layout (crate `report`).
 
 use crate::failure::Failure;
-use crate::live::Live;
 use crate::signals::INTERRUPTED;
 use crate::stdout;
 use model::verified::{Verdict, Verified};
-use model::visible::visible;
 use report::{Format, Style, TEXT};
 use std::process::ExitCode;
-
-/// Begins a step that nobody can tell the length of.
-pub(super) fn step(live: &Live, words: &str) {
-    match live {
-        Live::Bar(bar) => {
-            bar.set_position(0);
-            bar.set_prefix("");
-            bar.set_message(visible(words).into_owned());
-        }
-        Live::Lines | Live::Quiet => live.say(words),
-    }
-}
 
 /// Prints the outcome and gives the exit code.
 ///

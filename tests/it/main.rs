@@ -40,6 +40,7 @@ mod kept;
 mod layers;
 mod lifecycle;
 mod limit;
+mod live;
 mod long;
 mod looks;
 mod matrix;

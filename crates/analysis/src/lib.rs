@@ -45,6 +45,7 @@ mod studies;
 mod thermometers;
 mod threshold;
 mod traffic;
+pub mod under_way;
 mod verdict;
 mod windows;
 

@@ -35,6 +35,6 @@ pub mod snapshot;
 mod stack;
 pub mod stored;
 pub mod test_file;
-mod threads;
+pub mod threads;
 mod usage;
 mod writers;

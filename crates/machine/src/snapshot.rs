@@ -27,6 +27,8 @@ const SYSTEM_FILES: [&str; 8] = [
     "/proc/self/io",
     kept::RAID,
 ];
+/// How long tasks waited, of all that is looked at while somebody watches.
+const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];
 /// What a drive's hardware monitor says of heat.
 const HEAT: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps a book of its own.
@@ -88,6 +90,15 @@ impl Watch {
         let mut files: BTreeMap<_, _> =
             now.filter(|(path, text)| last.files.get(path) != Some(text)).collect();
         files.extend(self.ours.look(&self.root).map(|text| (kept::THREADS.to_owned(), text)));
+        Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
+    }
+
+    /// Reads what tells how a run goes, for whoever watches it: devices, our cgroup, pressure. Nothing that lists processes.
+    pub fn glance(&self) -> Snapshot {
+        let at_ns = self.now_ns();
+        let pressure = PRESSURE_FILES.iter().map(|f| (*f).to_owned());
+        let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(pressure);
+        let files = paths.map(|path| self.read(path)).collect();
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
@@ -249,6 +260,8 @@ mod tests {
         let room = seen.targets[0].room.clone();
         assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
         assert_eq!(watch.take(Moment::Stop, &[Some(&file)], false).targets[0].room, None);
+        let glance = watch.glance();
+        assert!(glance.files.len() == 4 && glance.files.keys().all(|name| seen.files.contains_key(name)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Names of threads: the kernel's own that keep house, and ours.
+//! Names of threads: the kernel's own that keep house, ours, and of these the workers.
 //!
 //! For: text of `/proc/*/comm`. Not for: what their work does to a measurement.
 
@@ -97,6 +97,20 @@ impl Ours {
     }
 }
 
+/// Our threads whose names are this and a number behind it, by their ids: the workers of a run.
+///
+/// # Errors
+/// Why our threads cannot be listed.
+pub fn numbered(root: &Root, name: &str) -> Known<Vec<u32>> {
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    let ids = root.list("/proc/self/task")?.into_iter();
+    let named = |id: &String| {
+        root.word(&format!("/proc/self/task/{id}/comm"))
+            .is_some_and(|comm| comm.strip_prefix(name).is_some_and(is_number))
+    };
+    Ok(ids.filter(named).filter_map(|id| id.parse().ok()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +156,19 @@ mod tests {
         fs::remove_dir_all(dir.path().join("proc/self/task/11"))?;
         assert_eq!(ours.look(&root), Some(Ok("10: fathom\n".to_owned())));
         Ok(())
+    }
+
+    #[test]
+    fn workers_are_told_from_other_threads_of_ours() {
+        let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        let root = Root::at(dir.path().to_owned());
+        assert!(numbered(&root, "fathom-").is_err());
+        for (id, name) in
+            [(10, "fathom"), (11, "fathom-signals"), (12, "fathom-0"), (13, "fathom-"), (14, "fathom-17")]
+        {
+            put(dir.path(), &format!("proc/self/task/{id}/comm"), &format!("{name}\n"));
+        }
+        assert_eq!(numbered(&root, "fathom-"), Ok(vec![12, 14]));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod cachestat;
 pub mod calls;
 mod cause;
 pub mod clock;
+pub mod default_action;
 pub mod done;
 mod fault;
 pub mod fiemap;

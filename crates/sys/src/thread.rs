@@ -60,6 +60,22 @@ fn usage_of(whom: libc::c_int) -> io::Result<Usage> {
     })
 }
 
+/// CPU time that another thread of this process has used since it began, in ns.
+///
+/// # Errors
+/// Where this process has no such thread.
+pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
+    // As the kernel makes the number of a thread's clock from its id (`CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED`).
+    const OF_A_THREAD: libc::clockid_t = 4 | 2;
+    let clock = (!thread.cast_signed() << 3) | OF_A_THREAD;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call takes a number and fills the timespec of this frame; a number of no clock is an error.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// How long the calling thread was ready to run and waited for a CPU (`/proc/thread-self/schedstat`).
 #[derive(Debug)]
 pub struct RunQueue(File);
@@ -234,7 +250,14 @@ fn work_shows_in_the_usage() {
     while start.elapsed().as_millis() < 30 {
         std::hint::spin_loop();
     }
+    let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
     let after = usage().unwrap_or_default();
+    let by_clock = cpu_ns_of(own).unwrap_or_default();
+    assert!(
+        by_clock >= after.user_ns + after.system_ns
+            && by_clock < after.user_ns + after.system_ns + 1_000_000_000
+    );
+    assert!(cpu_ns_of(5_000_000).is_err());
     assert!(after.user_ns + after.system_ns > before.user_ns + before.system_ns);
     let all = usage_of_process().unwrap_or_default();
     assert!(all.user_ns + all.system_ns >= after.user_ns + after.system_ns && all.minor_faults > 0);

@@ -54,7 +54,7 @@ pub(crate) struct Outside {
 }
 
 /// Traffic of others on our disks.
-struct Foreign {
+pub(crate) struct Foreign {
     device: String,
     bytes: u64,
     ios: u64,
@@ -91,7 +91,20 @@ impl Outside {
 }
 
 impl Foreign {
-    fn disturbs(&self) -> Option<Disturbance> {
+    /// What of it came since an earlier look at the same run.
+    pub(crate) fn since(&self, earlier: &[Self]) -> Self {
+        let before = earlier.iter().find(|e| e.device == self.device);
+        let (bytes, ios, seconds) = before.map_or((0, 0, 0.0), |b| (b.bytes, b.ios, b.seconds));
+        Self {
+            device: self.device.clone(),
+            bytes: self.bytes.saturating_sub(bytes),
+            ios: self.ios.saturating_sub(ios),
+            seconds: self.seconds - seconds,
+        }
+    }
+
+    /// Whether it is enough to disturb a run.
+    pub(crate) fn disturbs(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
             && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S) || above(self.ios, FLOOR_IOS, IOS_PER_S));
@@ -103,7 +116,8 @@ impl Foreign {
     }
 }
 
-fn foreign(case: &Case) -> Vec<Known<Foreign>> {
+/// What others did on each disk during all runs of a case, from the top down; nothing where no disk is used.
+pub(crate) fn foreign(case: &Case) -> Vec<Known<Foreign>> {
     if !case.on_device() {
         return Vec::new();
     }
@@ -221,7 +235,7 @@ impl Summary {
 }
 
 /// The runs that count.
-pub(super) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
+pub(crate) fn counting<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
     if done.iter().all(|s| s.attempt == 0) {
         return Cow::Borrowed(done);
     }

@@ -1,0 +1,182 @@
+//! What a screen looks like at its sizes, held by golden files.
+//!
+//! For: seeing a line that moved, and that no size makes it fail. Not for: how a terminal shows it, which stories tell.
+//! After a change that is meant, look at `FATHOM_BLESS=1 cargo test -p fathom-io --lib live` and `git diff`.
+
+use super::*;
+use crate::live::left::Left;
+use crate::live::recent::{Pulse, Rate};
+use crate::live::sight::Seen;
+use crate::live::state::Named;
+use analysis::under_way::counters::{Counted, Device, SoFar};
+use analysis::under_way::row::Row;
+use model::check_id::CheckId;
+use model::finding::{Finding, Outcome};
+use model::record::disturbed::Disturbance;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+const PLAIN: Look = Look { unicode: false, colours: false };
+const FULL: Look = Look { unicode: true, colours: true };
+
+fn screen(state: &State, look: Look, (width, height): (u16, u16)) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap_or_else(|never| match never {});
+    terminal.draw(|frame| draw(frame, state, look)).unwrap_or_else(|never| match never {});
+    let cells = &terminal.backend().buffer().content;
+    let lines = cells.chunks(width.into()).map(|row| {
+        let text: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        text.trim_end().to_owned() + "\n"
+    });
+    lines.collect()
+}
+
+/// In the middle of a run, with all that can be known.
+fn busy() -> State {
+    let mut state = State { rows_in_all: Some(8), ..State::default() };
+    state.step("run 12 of 40  4K random read, depth 32", None);
+    state.say("It takes about 75 s. It writes at most 1 GiB of test files.");
+    state.begin(32);
+    let device = |iops: f64| Device {
+        name: "vda".into(),
+        iops,
+        bytes_per_s: iops * 4096.0,
+        latency_ns: Some(387_000.0),
+        in_flight: 31.2,
+    };
+    for at in 0..120_u32 {
+        let iops = 60_000.0 + 20_000.0 * (f64::from(at) / 9.0).sin();
+        state.seen = Some(Seen {
+            counted: Counted {
+                device: Ok(device(iops * 0.9)),
+                pressure: [Ok(0.96), Ok(0.012), Ok(0.0)],
+                others: Ok(Some(Disturbance::ForeignIo {
+                    device: "vda".into(),
+                    bytes_per_s: 240e6,
+                    ios_per_s: 1_920.0,
+                })),
+            },
+            busiest: Ok(0.43),
+            culprit: Ok("dd (4711)".into()),
+        });
+        state.pulse(Pulse {
+            rate: Some(Rate { iops, bytes_per_s: iops * 4096.0, depth: 31.9 }),
+            latency_ns: [Some(402_000), Some(1_210_000), Some(42_000_000)],
+            is_new: true,
+            so_far: SoFar::default(),
+        });
+    }
+    let names = ["1M sequential read, depth 8", "1M sequential write, depth 8", "4K random read, depth 32"];
+    for (job, name) in names.into_iter().enumerate() {
+        let row = Row {
+            job,
+            offered_iops: None,
+            runs: 2,
+            iops: Some(1_234.5 * (job + 1) as f64),
+            latency_ns: [Some(402_000), (job != 1).then_some(1_210_000), Some(42_000_000)],
+        };
+        let findings = if job == 2 { vec![holes()] } else { Vec::new() };
+        state.ended(Named { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
+    }
+    state.tick((4_300, 10_000), Left { time: Duration::from_secs(61), at_most: false });
+    state
+}
+
+fn holes() -> Finding {
+    Finding {
+        id: CheckId::A04,
+        name: "HOLES_READ".into(),
+        outcome: Outcome::Finding,
+        severity: Some(Severity::Void),
+        about: vec!["4K random read, depth 32".into()],
+        sentence: "100 % of the file are holes, which are read as zeros without any device.".into(),
+        cure: String::new(),
+        evidence: BTreeMap::new(),
+        accepted: false,
+    }
+}
+
+/// Where nothing is counted.
+fn blind() -> State {
+    let mut state = busy();
+    state.rows.clear();
+    state.findings.clear();
+    state.begin(32);
+    let why = || "permission denied".to_owned();
+    state.seen = Some(Seen {
+        counted: Counted {
+            device: Err("iostats are switched off on vda".into()),
+            pressure: [Err(why()), Err(why()), Err(why())],
+            others: Err("the kernel charges nothing to fathom's cgroup on this device".into()),
+        },
+        busiest: Err(why()),
+        culprit: Err(why()),
+    });
+    state
+}
+
+#[track_caller]
+fn hold(name: &str, now: &str) {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/live/draw/golden/{name}.txt"));
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        std::fs::write(&kept, now).unwrap_or_else(|e| panic!("{}: {e}", kept.display()));
+    }
+    let before = std::fs::read_to_string(&kept).unwrap_or_default();
+    assert_eq!(now, before, "{} changed", kept.display());
+}
+
+#[test]
+fn each_size_shows_what_it_showed() {
+    let help = State { help: true, ..busy() };
+    for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24"), ((40, 12), "40x12")] {
+        hold(&format!("busy.{name}"), &screen(&busy(), FULL, size));
+        hold(&format!("plain.{name}"), &screen(&busy(), PLAIN, size));
+        hold(&format!("blind.{name}"), &screen(&blind(), PLAIN, size));
+        hold(&format!("help.{name}"), &screen(&help, PLAIN, size));
+        hold(&format!("begin.{name}"), &screen(&State::default(), PLAIN, size));
+    }
+}
+
+#[test]
+fn nothing_that_is_not_known_is_a_zero() {
+    for state in [State::default(), blind()] {
+        let shown = screen(&state, PLAIN, (120, 40));
+        assert!(!shown.contains("0 IOPS") && !shown.contains(" 0.0") && !shown.contains(" 0 ns"), "{shown}");
+    }
+}
+
+#[test]
+fn no_size_makes_it_fail() {
+    for width in (1..60).chain([120, 400]) {
+        for height in (1..30).chain([100]) {
+            for state in [State::default(), busy(), blind(), State { help: true, ..busy() }] {
+                screen(&state, PLAIN, (width, height));
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_names_do_nothing_and_without_unicode_there_is_only_ascii() {
+    let mut state = busy();
+    state.step("run 1 of 1  \u{1b}[2J Größe \u{202e}x 日本語", None);
+    let plain = screen(&state, PLAIN, (120, 40));
+    assert!(plain.is_ascii() && !plain.contains('\u{1b}') && plain.contains("Gr??e"), "{plain}");
+    let full = screen(&state, FULL, (120, 40));
+    assert!(full.contains("Größe") && !full.contains('\u{1b}') && !full.contains('\u{202e}'), "{full}");
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap_or_else(|never| match never {});
+    let colours = |terminal: &Terminal<TestBackend>| {
+        let cells = &terminal.backend().buffer().content;
+        cells.iter().filter(|c| c.fg != Color::Reset || c.bg != Color::Reset).count()
+    };
+    let _ = terminal.draw(|frame| draw(frame, &busy(), PLAIN));
+    assert_eq!(colours(&terminal), 0);
+    let _ = terminal.draw(|frame| draw(frame, &busy(), FULL));
+    assert!(colours(&terminal) > 0);
+}

@@ -1,0 +1,52 @@
+//! What is left to wait.
+//!
+//! For: the time left as the plan tells it, in words. Not for: working it out (`analysis::cost`).
+
+use analysis::cost::TimeLeft;
+use std::time::Duration;
+
+/// What is left to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// As far as the plan tells.
+    pub time: Duration,
+    /// Whether it may be over before.
+    pub at_most: bool,
+}
+
+impl Left {
+    /// What is left of it after some time.
+    #[must_use]
+    pub fn after(self, passed: Duration) -> Self {
+        Self { time: self.time.saturating_sub(passed), ..self }
+    }
+
+    /// `at most 4 min left`.
+    pub(super) fn words(self) -> String {
+        let at_most = if self.at_most { "at most " } else { "" };
+        match self.time.as_secs() {
+            s if s >= 120 => format!("{at_most}{} min left", s.div_ceil(60)),
+            s => format!("{at_most}{s} s left"),
+        }
+    }
+}
+
+impl From<TimeLeft> for Left {
+    fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
+        Self { time: Duration::from_nanos(ns), at_most }
+    }
+}
+
+impl From<Duration> for Left {
+    fn from(time: Duration) -> Self {
+        Self { time, at_most: false }
+    }
+}
+
+#[test]
+fn what_may_end_before_is_said_so() {
+    assert_eq!(Left::from(Duration::from_secs(90)).words(), "90 s left");
+    let left = Left { time: Duration::from_secs(200), at_most: true };
+    assert_eq!(left.words(), "at most 4 min left");
+    assert_eq!(left.after(Duration::from_secs(300)).words(), "at most 0 s left");
+}

@@ -1,0 +1,225 @@
+//! State: all that a view shows, as plain data.
+//!
+//! For: what was told of the measurement so far, and what is kept of it to be drawn. Not for: how it is drawn ([`super::draw`]), nor
+//! for times, which whoever tells knows.
+
+use super::left::Left;
+use super::recent::Pulse;
+use super::sight::Seen;
+use analysis::under_way::row::Row;
+use model::finding::Finding;
+use std::collections::VecDeque;
+
+/// Points of a course that are kept: more than the widest terminal shows.
+const MOST_POINTS: usize = 400;
+/// Findings that are kept.
+const MOST_FINDINGS: usize = 32;
+/// Notes that are kept.
+const MOST_NOTES: usize = 8;
+
+/// What a view shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    /// What goes on.
+    pub(super) step: String,
+    /// What is left to wait, where anybody knows.
+    pub(super) left: Option<Left>,
+    /// How much of the step is done, and of how much.
+    pub(super) done: (u64, u64),
+    /// The run that goes on.
+    pub(super) run: Option<Going>,
+    /// What was seen of it last.
+    pub(super) pulse: Pulse,
+    /// What was counted last, beside it.
+    pub(super) seen: Option<Seen>,
+    /// The course of what is shown, over all runs.
+    pub(super) course: Course,
+    /// What the runs so far came to.
+    pub(super) rows: Vec<Named>,
+    /// Rows in all, where anybody knows.
+    pub(super) rows_in_all: Option<usize>,
+    /// The row that was filled last.
+    pub(super) last_row: usize,
+    /// What is certain by now.
+    pub(super) findings: Vec<Found>,
+    /// What was said beside it.
+    pub(super) notes: VecDeque<String>,
+    /// Whether and when it is asked to end.
+    pub(super) end: End,
+    /// Whether help is shown.
+    pub(super) help: bool,
+}
+
+/// A run that goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Going {
+    /// Operations that it asks to have in flight.
+    pub(super) depth: u64,
+}
+
+/// A row with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) row: Row,
+    /// Mean bytes of an operation; `None` where it moves none.
+    pub(super) op_bytes: Option<f64>,
+}
+
+/// A finding with the number of runs that it was made about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) finding: Finding,
+    pub(super) runs: u32,
+}
+
+/// Asked to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum End {
+    #[default]
+    No,
+    /// After the run that goes on.
+    AfterRun,
+    /// At once.
+    Now,
+}
+
+/// Values over time, a point for each time that something was shown; `None` where it was not known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Course {
+    pub(super) iops: Points,
+    pub(super) p99_ns: Points,
+    pub(super) device_iops: Points,
+    pub(super) device_ns: Points,
+}
+
+/// One of them, oldest first.
+pub(super) type Points = VecDeque<Option<f64>>;
+
+impl State {
+    /// A step begins, of which nothing was seen yet.
+    pub(super) fn step(&mut self, words: &str, left: Option<Left>) {
+        words.clone_into(&mut self.step);
+        (self.left, self.done) = (left, (0, 0));
+        (self.pulse, self.seen) = (Pulse::default(), None);
+    }
+
+    /// How far it is.
+    pub(super) fn tick(&mut self, done: (u64, u64), left: Left) {
+        (self.done, self.left) = (done, Some(left));
+    }
+
+    /// A run begins.
+    pub(super) fn begin(&mut self, depth: u64) {
+        self.run = Some(Going { depth });
+        (self.pulse, self.seen) = (Pulse::default(), None);
+        // Runs are told apart by a gap.
+        if !self.course.iops.is_empty() {
+            self.course.push([None; 4]);
+        }
+    }
+
+    /// Something was handed in by the workers, or nothing was for a while.
+    pub(super) fn pulse(&mut self, pulse: Pulse) {
+        let silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
+        let latency_ns = if pulse.is_new || silent { pulse.latency_ns } else { self.pulse.latency_ns };
+        self.pulse = Pulse { latency_ns, ..pulse };
+        let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
+        self.course.push([
+            self.pulse.rate.map(|r| r.iops),
+            latency_ns[1].map(|ns| ns as f64),
+            device.map(|d| d.iops),
+            device.and_then(|d| d.latency_ns),
+        ]);
+    }
+
+    /// A run has ended: what its row came to, and what was found of it.
+    pub(super) fn ended(&mut self, named: Named, findings: Vec<Finding>) {
+        let of = |n: &Named| (n.row.job, n.row.offered_iops);
+        let at = self.rows.iter().position(|known| of(known) == of(&named));
+        self.last_row = at.unwrap_or(self.rows.len());
+        match self.rows.get_mut(self.last_row) {
+            Some(known) => *known = named,
+            None => self.rows.push(named),
+        }
+        for finding in findings {
+            self.found(finding);
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        let same = |f: &&mut Found| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
+        if let Some(known) = self.findings.iter_mut().find(same) {
+            known.runs += 1;
+            known.finding = finding;
+        } else {
+            self.findings.push(Found { finding, runs: 1 });
+        }
+        self.findings.sort_by_key(|f| f.finding.severity);
+        self.findings.truncate(MOST_FINDINGS);
+    }
+
+    /// Nothing goes on between two runs.
+    pub(super) fn rest(&mut self) {
+        self.run = None;
+    }
+
+    /// Something was said.
+    pub(super) fn say(&mut self, words: &str) {
+        self.notes.push_back(words.to_owned());
+        let more = self.notes.len().saturating_sub(MOST_NOTES);
+        self.notes.drain(..more);
+    }
+
+    /// The key to end was typed.
+    pub(super) fn ask_to_end(&mut self) {
+        self.end = if self.run.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
+    }
+}
+
+impl Course {
+    fn push(&mut self, points: [Option<f64>; 4]) {
+        let all = [&mut self.iops, &mut self.p99_ns, &mut self.device_iops, &mut self.device_ns];
+        for (course, point) in all.into_iter().zip(points) {
+            course.push_back(point);
+            let more = course.len().saturating_sub(MOST_POINTS);
+            course.drain(..more);
+        }
+    }
+}
+
+#[cfg(test)]
+use super::recent::Rate;
+
+#[test]
+fn what_is_not_known_has_no_point_and_what_comes_seldom_stays() {
+    let mut state = State::default();
+    state.begin(32);
+    state.pulse(Pulse::default());
+    let rate = Some(Rate { iops: 5.0, ..Rate::default() });
+    let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
+    state.pulse(new.clone());
+    state.pulse(Pulse { is_new: false, latency_ns: [None; 3], ..new });
+    assert_eq!(state.course.iops, [None, Some(5.0), Some(5.0)]);
+    assert_eq!(state.course.p99_ns, [None, Some(2.0), Some(2.0)]);
+    assert_eq!(state.course.device_iops, [None, None, None]);
+    state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
+    assert_eq!((state.course.iops.back(), state.course.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
+    state.begin(1);
+    assert_eq!((state.course.iops.len(), state.course.iops.back()), (5, Some(&None)));
+    (0..1_000).for_each(|_| state.pulse(Pulse::default()));
+    assert_eq!(state.course.iops.len(), MOST_POINTS);
+}
+
+#[test]
+fn the_key_to_end_waits_for_a_run_once() {
+    let mut state = State::default();
+    state.begin(1);
+    state.ask_to_end();
+    assert_eq!(state.end, End::AfterRun);
+    state.ask_to_end();
+    assert_eq!(state.end, End::Now);
+    let mut preparing = State::default();
+    preparing.ask_to_end();
+    assert_eq!(preparing.end, End::Now);
+}

@@ -1,0 +1,168 @@
+//! Wishes: whether and how somebody watches a measurement, by what was said and by what standard error is.
+//!
+//! For: the choice between the view, one line that changes, plain lines and nothing. Not for: what any of them shows.
+
+use super::look::Look;
+use super::terminal;
+use crate::failure::Failure;
+use crate::stream;
+use model::cost::Cost;
+use rustix::fs::FileType;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Shortest measurement that the view comes up for by itself: it would be gone before anybody has read it.
+const WORTH_A_VIEW: Duration = Duration::from_secs(5);
+/// Columns and rows from which it does.
+const LARGE_ENOUGH: (u16, u16) = (40, 10);
+
+/// What was said about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// `--live`.
+    View,
+    /// `--no-live`.
+    Plain,
+    /// That nobody watches (`--quiet`).
+    Quiet,
+}
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    View(Look),
+    /// One line that changes.
+    Bar,
+    /// A line per step.
+    Lines,
+    Quiet,
+}
+
+/// What standard error is, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    kind: Kind,
+    /// Keys are typed to us, and not to whoever started us in the background.
+    is_ours: bool,
+    /// Somebody reads standard output as it comes, who may want the terminal for himself, as `less` does.
+    is_read: bool,
+    /// Continuous integration: a terminal that nobody sees.
+    is_ci: bool,
+    /// Columns and rows.
+    size: (u16, u16),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A file, a pipe, or anything else that nobody looks at as it is written.
+    Stream,
+    /// A terminal that cannot place text, as far as its name says.
+    Dumb,
+    Terminal,
+}
+
+impl Place {
+    fn look() -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        Self {
+            kind: match (std::io::stderr().is_terminal(), stream::places_text()) {
+                (false, _) => Kind::Stream,
+                (true, false) => Kind::Dumb,
+                (true, true) => Kind::Terminal,
+            },
+            is_ours: terminal::is_ours(),
+            is_read: rustix::fs::fstat(rustix::stdio::stdout())
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo),
+            is_ci: set("CI"),
+            size: terminal::size(),
+        }
+    }
+
+    /// Why there can be no view.
+    fn without_view(self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Stream => Some("standard error is not a terminal"),
+            Kind::Dumb => Some("TERM is not set, or says that the terminal is a dumb one"),
+            Kind::Terminal if !self.is_ours => Some("fathom was started in the background of its terminal"),
+            Kind::Terminal => None,
+        }
+    }
+
+    fn plain(self) -> Manner {
+        if self.kind == Kind::Terminal && !self.is_ci { Manner::Bar } else { Manner::Lines }
+    }
+
+    fn choose(self, wish: Wish, cost: &Cost, look: Look) -> Result<Manner, &'static str> {
+        let why = self.without_view();
+        Ok(match wish {
+            Wish::Quiet => Manner::Quiet,
+            Wish::Plain => self.plain(),
+            Wish::View => why.map_or(Ok(Manner::View(look)), Err)?,
+            Wish::Unsaid => {
+                let large = self.size.0 >= LARGE_ENOUGH.0 && self.size.1 >= LARGE_ENOUGH.1;
+                let alone = !self.is_ci && !self.is_read;
+                let wanted = why.is_none() && alone && large && takes(cost) >= WORTH_A_VIEW;
+                if wanted { Manner::View(look) } else { self.plain() }
+            }
+        })
+    }
+}
+
+/// What is chosen for a measurement that takes so much.
+pub(super) fn choose(wish: Wish, cost: &Cost) -> Result<Manner, Failure> {
+    Place::look().choose(wish, cost, Look::here()).map_err(|why| {
+        Failure::Usage(format!("--live: {why}; leave it out, and progress is printed in plain lines"))
+    })
+}
+
+/// The same where there is no view.
+pub(super) fn plain(quiet: bool) -> Manner {
+    if quiet { Manner::Quiet } else { Place::look().plain() }
+}
+
+/// How long it takes at least, as far as anybody knows before.
+fn takes(cost: &Cost) -> Duration {
+    Duration::from_nanos(cost.time_ns)
+}
+
+#[cfg(test)]
+const TERMINAL: Place =
+    Place { kind: Kind::Terminal, is_ours: true, is_read: false, is_ci: false, size: (80, 24) };
+#[cfg(test)]
+const LOOK: Look = Look { unicode: true, colours: true };
+
+#[test]
+fn the_view_comes_by_itself_where_somebody_can_read_it() {
+    let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
+    let of = |place: Place| place.choose(Wish::Unsaid, &minute, LOOK);
+    assert_eq!(of(TERMINAL), Ok(Manner::View(LOOK)));
+    assert_eq!(of(Place { is_ci: true, ..TERMINAL }), Ok(Manner::Lines));
+    for other in [
+        Place { size: (39, 24), ..TERMINAL },
+        Place { size: (80, 9), ..TERMINAL },
+        Place { is_ours: false, ..TERMINAL },
+        Place { is_read: true, ..TERMINAL },
+    ] {
+        assert_eq!(of(other), Ok(Manner::Bar), "{other:?}");
+    }
+    for other in [Place { kind: Kind::Stream, ..TERMINAL }, Place { kind: Kind::Dumb, ..TERMINAL }] {
+        assert_eq!(of(other), Ok(Manner::Lines), "{other:?}");
+    }
+    let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
+    assert_eq!(TERMINAL.choose(Wish::Unsaid, &short, LOOK), Ok(Manner::Bar));
+}
+
+#[test]
+fn what_was_said_is_done_or_refused() {
+    let short = Cost::default();
+    let of = |place: Place, wish| place.choose(wish, &short, LOOK);
+    assert_eq!(of(TERMINAL, Wish::View), Ok(Manner::View(LOOK)));
+    assert_eq!(of(Place { is_ci: true, size: (20, 5), ..TERMINAL }, Wish::View), Ok(Manner::View(LOOK)));
+    assert!(of(Place { kind: Kind::Stream, ..TERMINAL }, Wish::View).is_err());
+    assert!(of(Place { kind: Kind::Dumb, ..TERMINAL }, Wish::View).is_err());
+    assert_eq!(of(TERMINAL, Wish::Plain), Ok(Manner::Bar));
+    assert_eq!(of(TERMINAL, Wish::Quiet), Ok(Manner::Quiet));
+}

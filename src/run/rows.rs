@@ -1,0 +1,53 @@
+//! Rows: what a run came to, told to whoever watches.
+//!
+//! For: the table that fills and the findings that are certain, between two runs and only where somebody looks. Not for: the record,
+//! nor the report, which is judged from it.
+
+use super::Bench;
+use analysis::strategy::Budget;
+use analysis::under_way::{findings, row};
+use model::job::Kind;
+use model::record::StreamEnd;
+use model::record::attempts::Attempt;
+use model::units::show_count;
+
+impl Bench {
+    /// Shows what the run that ended last came to.
+    pub(super) fn show_row(&self, at: &Attempt) {
+        if !self.live.is_viewed() {
+            return;
+        }
+        let row = row::of(&self.done, &Budget::of(&self.plan), (at.job, at.offered_iops));
+        let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
+        let name = format!("{}{load}", self.plan.jobs[at.job].name);
+        let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
+        let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
+        // What others disturbed may count nowhere in the end, where it may be measured again.
+        let stands = |disturbed: bool| !disturbed || self.plan.attempts == 1;
+        let stands = self.done.last().is_some_and(|s| stands(s.disturbed.is_some()) && !s.refused);
+        let findings = if stands { findings::of_run(&self.last) } else { Vec::new() };
+        self.live.row(name, row, op_bytes, findings);
+    }
+}
+
+/// Mean bytes of an operation; `None` where none moved any.
+fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
+    let (mut ops, mut bytes) = (0.0, 0.0);
+    for (_, end) in streams.flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync) {
+        ops += end.latency.count() as f64;
+        bytes += end.bytes as f64;
+    }
+    (bytes > 0.0 && ops > 0.0).then(|| bytes / ops)
+}
+
+#[test]
+fn operations_without_bytes_have_no_mean() {
+    use model::record::KindEnd;
+    let end = |bytes| {
+        let mut end = KindEnd { bytes, ..KindEnd::default() };
+        (0..4).for_each(|_| end.latency.record(1));
+        StreamEnd { kinds: [(Kind::Read, end)].into(), ..StreamEnd::default() }
+    };
+    assert_eq!(op_bytes([end(16_384)].iter()), Some(4_096.0));
+    assert_eq!((op_bytes([end(0)].iter()), op_bytes([].iter())), (None, None));
+}
