@@ -5,7 +5,7 @@
 use super::intervals::{Row, Words, intervals};
 use super::page::{card, facts, folded, icon, page};
 use super::table;
-use super::words::micro;
+use super::words::{micro, short};
 use crate::format::Style;
 use crate::rows::{self, LEGEND, interval, left_out, source, value};
 use crate::side_by_side;
@@ -45,7 +45,10 @@ pub(super) fn write(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result
     let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
     let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
     let mut sections = vec![head(of.answer.word(), of.answer.word(), "B against A", &sentences)];
-    sections.push(card("Change of every number", &[EXPLAINED], &ratios(&of.pairs)));
+    let changes = ratios(&of.pairs, true);
+    if !changes.is_empty() {
+        sections.push(card("Change of every number", &[EXPLAINED], &changes));
+    }
     sections.extend(several_runs(&of.pairs));
     sections.push(card(
         "All numbers",
@@ -78,7 +81,8 @@ pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> i
     let like = worst.unwrap_or(Answer::CannotTell).word();
     let mut sections = vec![head(&each.join(", "), like, "Several sessions against A", &words)];
     let small = of.others.iter().map(|o| {
-        let small = Small { heading: &format!("{} against A", o.name), body: ratios(&o.comparison.pairs) };
+        let small =
+            Small { heading: &format!("{} against A", o.name), body: ratios(&o.comparison.pairs, false) };
         small.render().unwrap_or_default()
     });
     let small: String = small.collect();
@@ -118,35 +122,31 @@ fn names(side: &Side) -> String {
     side.sessions.iter().map(|s| format!("{} {}", s.title, s.started)).collect::<Vec<_>>().join(", ")
 }
 
-/// Every number as a ratio with its interval.
-pub(super) fn ratios(pairs: &[Pair]) -> String {
+/// Every number as a ratio with its interval, with all that there is to know beside it or with its change alone; nothing where none is
+/// compared.
+pub(super) fn ratios(pairs: &[Pair], all: bool) -> String {
+    let headings: &[&str] =
+        if all { &["A", "B", "Change", "95 % interval", "Answer"] } else { &["Change", "Answer"] };
     let mut drawn = Vec::new();
     for pair in pairs {
         for (at, metric) in pair.metrics.iter().enumerate() {
-            drawn.push(Row { title: if at == 0 { pair.name.clone() } else { String::new() }, ..row(metric) });
-        }
-        if pair.metrics.is_empty() {
-            let cells =
-                vec!["-".into(), "-".into(), pair.refused.clone().unwrap_or_else(|| "INCOMPARABLE".into())];
-            drawn.push(Row {
-                title: pair.name.clone(),
-                name: "not compared".into(),
-                cells,
-                ..Row::default()
-            });
+            let mut row = row(metric);
+            if !all {
+                row.cells = vec![show_change(metric.ratio), metric.answer.word().into()];
+            }
+            drawn.push(Row { title: if at == 0 { pair.name.clone() } else { String::new() }, ..row });
         }
     }
     let words = Words {
         caption: "Change of every number with its 95 % interval",
         first: "Number",
         axis: "B by A, logarithmic",
-        headings: &["A", "B", "Change", "95 % interval", "Answer"],
+        headings,
     };
-    if drawn.is_empty() {
-        String::new()
-    } else {
-        intervals(&words, drawn, |ratio| show_change(ratio).replace(".0 %", " %").replace("+0 %", "same"))
-    }
+    // A mark at no change at all, whatever else there is.
+    let mark =
+        |ratio: f64| if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short(ratio)) };
+    if drawn.is_empty() { String::new() } else { intervals(&words, drawn, mark) }
 }
 
 fn row(metric: &Metric) -> Row {

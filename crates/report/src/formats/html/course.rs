@@ -20,7 +20,7 @@ const LOOK_S: f64 = 0.5;
 /// Rows of the table second by second; the JSON has all.
 const MOST_ROWS: usize = 120;
 /// Runs that are named below their course.
-const FEW_RUNS: usize = 8;
+const FEW_RUNS: usize = 5;
 
 /// The drawings; nothing where no course was kept.
 pub(super) fn course(result: &Measured, events: &Events, link: &str) -> String {
@@ -272,7 +272,7 @@ impl Drawing<'_> {
             plot.labels.extend(self.result.runs.iter().filter_map(|run| {
                 let at = middle(self.timeline.span(run.run)?);
                 let rate = show_rate(self.rate(run.iops, run.mb_per_s));
-                Some(Label { at, text: format!("run {}: {rate}", run.run.saturating_add(1)), class: "low" })
+                Some(Label { at, text: format!("{}: {rate}", run.run.saturating_add(1)), class: "low" })
             }));
         }
         for mark in &self.events.marks {

@@ -38,6 +38,9 @@ pub(super) fn acting(report: &Report, told: &[Finding]) -> String {
 
 /// Notes, and every check with its answer.
 pub(super) fn others(report: &Report, told: &[Finding]) -> String {
+    if told.is_empty() {
+        return String::new();
+    }
     let is_note =
         |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
     let notes = once(told.iter().filter(is_note));

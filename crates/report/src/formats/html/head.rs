@@ -14,7 +14,7 @@ use model::finding::Finding;
 use model::quick::Quick;
 use model::report::{CountsAs, Figures, Measured, Report};
 use model::study::Studied;
-use model::units::{show_rate, show_share};
+use model::units::{show_count, show_rate, show_share};
 
 /// Runs of which each has a dot with a height of its own.
 const FEW_RUNS: usize = 12;
@@ -104,7 +104,8 @@ fn said(result: &Measured) -> String {
     let events =
         if result.disturbed.iter().any(|d| d.counts) { " Hollow: a run that others disturbed." } else { "" };
     let first = if count <= FEW_RUNS { ", the first at the top" } else { "" };
-    format!("{count} runs{first}. Line: their mean; band: its 95 % interval.{events}")
+    let band = if result.quoted_rate().interval.is_some() { "; band: its 95 % interval" } else { "" };
+    format!("{count} runs{first}. Line: their mean{band}.{events}")
 }
 
 /// Every run beside the mean and its interval; `None` where there is one run or no number.
@@ -124,7 +125,7 @@ fn interval(report: &Report, result: &Measured) -> Option<Plot> {
         if rates.len() > FEW_RUNS { 500.0 } else { SIDE * (at as f64 + 0.5) / rates.len() as f64 }
     };
     let mut plot = Plot {
-        title: "Each run, and the 95 % interval of their mean".into(),
+        title: "Each run beside their mean".into(),
         says: format!(
             "Runs {}; mean {}",
             rates.iter().take(20).map(|v| show_rate(*v)).collect::<Vec<_>>().join(", "),
@@ -221,7 +222,7 @@ fn rates(result: &Measured) -> Vec<Tile> {
         );
         let note = counted.map_or_else(
             || entry.word.clone(),
-            |m| format!("bytes on {}, in {} requests", entry.name, super::words::mark_of_rate(m.ios as f64)),
+            |m| format!("bytes on {}, in {} requests", entry.name, show_count(m.ios as f64)),
         );
         out.push(Tile { name: "Device against ours".into(), value, note });
     }

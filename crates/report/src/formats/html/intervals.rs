@@ -6,6 +6,9 @@ use super::plot::axis::{Axis, Tick};
 use super::plot::whiskers::{Whisker, range, whisker};
 use askama::Template;
 
+/// Marks that the axis has room for, beside so many columns.
+const MOST_TICKS: usize = 6;
+
 /// A row to draw.
 #[derive(Default)]
 pub(super) struct Row {
@@ -78,7 +81,7 @@ pub(super) fn intervals(words: &Words, rows: Vec<Row>, show: impl Fn(f64) -> Str
         axis_title: words.axis,
         headings: words.headings,
         rows: drawn.collect(),
-        ticks: axis.ticks(show),
+        ticks: axis.few_ticks(MOST_TICKS, show),
     };
     html.render().unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 
 use super::directions::{self, Direction};
 use super::page::{folded, key};
-use super::plot::axis::{Axis, SIDE};
+use super::plot::axis::{Axis, SIDE, Tick};
 use super::plot::{Label, Plot, apart, density, dots, line};
 use super::table;
 use super::words::{mark_of_time, time};
@@ -118,13 +118,14 @@ fn decades(all: &[(Direction, &LatencyBuckets)]) -> f64 {
 }
 
 fn tails(all: &[(Direction, &LatencyBuckets)], axis: &Axis, result: &Measured, link: &str) -> Plot {
-    let y = Axis::linear(0.0, decades(all));
-    let down = |share: f64| SIDE - y.down(-share.log10());
+    let deepest = decades(all);
+    let y = Axis::linear(0.0, deepest);
+    let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
         title: "Share that took longer (each step down is ten times rarer)".into(),
         says: format!("Tail of latency: {}", spoken(result)),
         height: 210,
-        y: y.ticks(|k| k.to_string()).into_iter().filter(|t| !t.label.contains('.')).map(rarity).collect(),
+        y: (0..=deepest as i32).map(|zeros| rarity(zeros, y.along(f64::from(zeros)))).collect(),
         x: axis.ticks(mark_of_time),
         x_title: "Latency, from submission to completion (logarithmic)".into(),
         link: format!("{link}-latency"),
@@ -182,15 +183,16 @@ fn percentile_dots(
     }));
 }
 
-/// `1 in 1,000`, from the number of zeros.
-fn rarity(tick: super::plot::axis::Tick) -> super::plot::axis::Tick {
-    let zeros: i32 = tick.label.parse().unwrap_or(0);
-    let label = if zeros == 0 {
-        "all".into()
-    } else {
-        format!("1 in {}", super::words::mark_of_rate(10_f64.powi(zeros)))
+/// `1 in 10³`, by the number of zeros.
+fn rarity(zeros: i32, at: f64) -> Tick {
+    const RAISED: [&str; 10] = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
+    let label = match usize::try_from(zeros).unwrap_or(0) {
+        0 => "all".into(),
+        1 => "1 in 10".into(),
+        2 => "1 in 100".into(),
+        more => format!("1 in 10{}", RAISED.get(more).unwrap_or(&"ⁿ")),
     };
-    super::plot::axis::Tick { label, ..tick }
+    Tick { at, label }
 }
 
 fn rare(share: f64) -> String {

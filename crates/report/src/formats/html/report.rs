@@ -53,7 +53,7 @@ fn study(report: &Report) -> (String, String) {
         Studied::Jobs | Studied::Profile(_) => {
             let is_one = report.results.len() == 1;
             let all = if is_one { String::new() } else { every(report) };
-            (if is_one { String::new() } else { tests(report) }, format!("{}{all}", results::results(report)))
+            (if is_one { only(report) } else { tests(report) }, format!("{}{all}", results::results(report)))
         }
         Studied::Layers(layers) => {
             let figures =
@@ -95,6 +95,11 @@ fn tests(report: &Report) -> String {
     card("Every test", &lead, &body)
 }
 
+/// Figures of the only result.
+fn only(report: &Report) -> String {
+    report.results.first().map_or_else(String::new, head::tiles)
+}
+
 fn every(report: &Report) -> String {
     let lead = [
         "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
@@ -131,7 +136,7 @@ fn against(report: &Report) -> Option<String> {
     let heading = format!("Against {}, measured again in turns", rerun.session);
     let body = format!(
         "{}{}",
-        super::comparison::ratios(&rerun.beside.pairs),
+        super::comparison::ratios(&rerun.beside.pairs, true),
         table::table("Every number of both", &rows::table(&rerun.beside.pairs, true))
     );
     Some(card(&heading, &lead, &body))

@@ -4,7 +4,6 @@
 
 use super::course::course;
 use super::events::Events;
-use super::head::tiles;
 use super::latency::latency;
 use super::ledger::ledger;
 use super::page::{card, folded};
@@ -41,7 +40,7 @@ pub(super) fn results(report: &Report) -> String {
 }
 
 fn alone(report: &Report, result: &Measured) -> String {
-    let mut out = tiles(result);
+    let mut out = String::new();
     let latency = latency(result, "r0");
     if !latency.is_empty() {
         let lead = [

@@ -5,7 +5,7 @@
 use super::intervals::{Row, Words, intervals};
 use super::page::card;
 use super::table;
-use super::words::{mark_of_rate, micro, time_or_dash};
+use super::words::{mark_of_rate, mark_of_time, micro, time, time_or_dash};
 use crate::formats::text::report::table as text_table;
 use crate::page::supported;
 use model::api::Api;
@@ -26,53 +26,69 @@ fn between(interval: Option<[f64; 2]>) -> String {
 
 /// What each layer costs.
 pub(super) fn layers(report: &Report, layers: &Layers) -> String {
-    let mut before = "";
-    let mut rows = Vec::new();
-    for row in &layers.rows {
-        let title = if row.work == before { String::new() } else { row.work.clone() };
-        before = &row.work;
-        rows.push(Row { title, hollow: is_qualified(report, row.result), ..layer(row) });
-    }
-    let words = Words {
+    let rows = |of: fn(&LayerRow) -> Row| -> Vec<Row> {
+        let mut before = "";
+        let mut out = Vec::new();
+        for row in &layers.rows {
+            let title = if row.work == before { String::new() } else { row.work.clone() };
+            before = &row.work;
+            let name = row.name.clone();
+            out.push(Row { title, name, hollow: is_qualified(report, row.result), ..of(row) });
+        }
+        out
+    };
+    let rates = Words {
         caption: "Operations per second at each layer, with the device's own count",
         first: "Layer",
         axis: "IOPS with its 95 % interval, logarithmic",
-        headings: &["IOPS", "95 %", "Latency", "95 %", "Device", "Against the layer below"],
+        headings: &["IOPS", "95 %", "Device", "Against the layer below"],
     };
-    let lead = [
-        "From the lowest layer up. Dot: IOPS; line: its 95 % interval, with an arrow where it goes on; dashed: what the topmost device below counted; hollow: a finding qualifies it.".to_owned(),
-    ];
+    let latencies = Words {
+        caption: "Mean latency at each layer, with the device's own",
+        first: "Layer",
+        axis: "Mean latency with its 95 % interval, logarithmic",
+        headings: &["Latency", "95 %", "Device"],
+    };
+    let explained = "From the lowest layer up. Dot: ours; line: its 95 % interval, with an arrow where it goes on; dashed: what the \
+                     topmost device below counted; hollow: a finding qualifies it.";
     let missing = layers.missing.iter().map(|words| format!("Not measured: {words}."));
-    let lead: Vec<String> = lead.into_iter().chain(missing).collect();
-    card("What each layer costs", &lead, &intervals(&words, rows, mark_of_rate))
+    let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
+    let body = format!(
+        "<h3>Operations per second</h3>{}<h3>Mean latency</h3>{}",
+        intervals(&rates, rows(rate_of), mark_of_rate),
+        intervals(&latencies, rows(latency_of), mark_of_time)
+    );
+    card("What each layer costs", &lead, &body)
 }
 
-fn layer(row: &LayerRow) -> Row {
+fn rate_of(row: &LayerRow) -> Row {
     let iops = |pace: Option<Pace>| pace.map_or_else(|| "-".into(), |p| show_count(p.iops));
-    let latency = |ends: Option<[f64; 2]>| {
-        ends.map_or_else(
-            || "-".into(),
-            |[a, b]| format!("{} to {}", super::words::time(a), super::words::time(b)),
-        )
-    };
-    let against = row.against.as_ref().map_or_else(String::new, |d| {
-        let ends = d.interval.map_or_else(String::new, |[low, high]| {
-            format!(" ({} to {})", show_change(low), show_change(high))
-        });
-        format!("{} {}{ends}", d.name, show_change(d.factor))
-    });
+    let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
     Row {
-        name: row.name.clone(),
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
         device: row.device.map(|d| d.iops),
         cells: vec![
             iops(row.tool),
             between(row.iops_interval),
-            time_or_dash(row.tool.and_then(|t| t.latency_ns)),
-            latency(row.latency_interval_ns),
             iops(row.device),
-            against,
+            against.unwrap_or_default(),
         ],
+        ..Row::default()
+    }
+}
+
+fn latency_of(row: &LayerRow) -> Row {
+    let latency = |pace: Option<Pace>| pace.and_then(|p| p.latency_ns);
+    let ends = row.latency_interval_ns.map(|[low, high]| format!("{} to {}", time(low), time(high)));
+    let cells = [
+        time_or_dash(latency(row.tool)),
+        ends.unwrap_or_else(|| "-".into()),
+        time_or_dash(latency(row.device)),
+    ];
+    Row {
+        value: latency(row.tool).map(|ns| (ns, row.latency_interval_ns)),
+        device: latency(row.device),
+        cells: cells.to_vec(),
         ..Row::default()
     }
 }

@@ -22,6 +22,7 @@ const REPEATED: usize = 3;
 #[template(path = "map.html")]
 struct Map {
     title: String,
+    corner: String,
     columns: Vec<String>,
     rows: Vec<Row>,
     legend: String,
@@ -120,6 +121,7 @@ fn maps(
             .iter()
             .map(|row| Row { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
         let map = Map {
+            corner: format!("{} \\ {}", rows.name(), columns.name()),
             title: format!("{name}: {} by {} and {}", by.heading(), rows.name(), columns.name()),
             rows: lines.collect(),
             columns: across.clone(),

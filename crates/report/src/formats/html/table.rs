@@ -34,10 +34,11 @@ struct Cell {
 
 /// The table with all columns that have something in them; nothing where it has no rows.
 pub(super) fn table(caption: &str, of: &Table) -> String {
-    if of.is_empty() {
+    let shown = of.filled();
+    // Titles above nothing are no table.
+    if of.rows().iter().all(|cells| is_title(&shown, cells)) {
         return String::new();
     }
-    let shown = of.filled();
     let columns = shown.iter().map(|at| Column { heading: of.heading(*at), left: of.is_left(*at) });
     let rows = of.rows().iter().map(|cells| row(of, &shown, cells));
     Html { caption, columns: columns.collect(), rows: rows.collect() }.render().unwrap_or_default()
@@ -45,13 +46,19 @@ pub(super) fn table(caption: &str, of: &Table) -> String {
 
 fn row(of: &Table, shown: &[usize], cells: &[String]) -> Row {
     let text = |at: usize| cells.get(at).map_or("", String::as_str);
-    let is_title = text(0).ends_with(':') && shown.iter().skip(1).all(|at| text(*at).is_empty());
+    let is_title = is_title(shown, cells);
     let kept = if is_title { 1 } else { shown.len() };
     let cell = |at: &usize| {
         let words = if is_title { text(*at).trim_end_matches(':') } else { text(*at) };
         Cell { text: micro(words.trim()), left: of.is_left(*at) }
     };
     Row { cells: shown.iter().take(kept).map(cell).collect(), is_title, is_part: text(0).starts_with(' ') }
+}
+
+/// Whether a row is words above others.
+fn is_title(shown: &[usize], cells: &[String]) -> bool {
+    let rest = |at: &usize| cells.get(*at).is_none_or(String::is_empty);
+    cells.first().is_some_and(|name| name.ends_with(':')) && shown.iter().skip(1).all(rest)
 }
 
 #[test]

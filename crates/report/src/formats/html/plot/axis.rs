@@ -4,8 +4,8 @@
 
 /// Units along each side of every drawing, whatever its size on the screen.
 pub(crate) const SIDE: f64 = 1000.0;
-/// Decades beyond which a logarithmic axis has powers of ten alone.
-const FEW_DECADES: f64 = 2.5;
+/// Marks that have room beside a drawing.
+const MOST_MARKS: usize = 10;
 
 /// How values lie along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,28 +74,33 @@ impl Axis {
         self.along(value).clamp(0.0, SIDE)
     }
 
-    /// Values at which marks stand.
-    fn marks(&self) -> Vec<f64> {
+    /// Values at which marks stand, where there is room for so many.
+    fn marks(&self, most: usize) -> Vec<f64> {
         match self.scale {
             Scale::Linear => linear_marks(self.low, self.high),
-            Scale::Log => log_marks(self.low, self.high),
+            Scale::Log => log_marks(self.low, self.high, most),
         }
+    }
+
+    /// Marks along an axis that has room for few.
+    pub(crate) fn few_ticks(&self, most: usize, show: impl Fn(f64) -> String) -> Vec<Tick> {
+        self.marks(most).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
     /// Marks along the axis.
     pub(crate) fn ticks(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks().into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
+        self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.along(v), label: show(v) }).collect()
     }
 
     /// The same from the top down.
     pub(crate) fn ticks_down(&self, show: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.marks().into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
+        self.marks(MOST_MARKS).into_iter().map(|v| Tick { at: self.down(v), label: show(v) }).collect()
     }
 }
 
-/// Four or five round values.
+/// About five round values.
 fn linear_marks(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / 4.0;
+    let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step =
         [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough);
@@ -103,12 +108,16 @@ fn linear_marks(low: f64, high: f64) -> Vec<f64> {
     (first..first + 12).map(|i| i as f64 * step).take_while(|v| *v <= high).collect()
 }
 
-/// 1, 2 and 5 of each decade, or of many decades the powers of ten.
-fn log_marks(low: f64, high: f64) -> Vec<f64> {
+/// 1, 2 and 5 of each decade, or where these are too many powers of ten, or only some of those.
+fn log_marks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let digits: &[f64] = if (high / low).log10() > FEW_DECADES { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let all = (from..=to).flat_map(|k| digits.iter().map(move |d| d * 10_f64.powi(k)));
-    all.filter(|v| (low..=high).contains(v)).collect()
+    let of = |digits: &[f64], every: usize| -> Vec<f64> {
+        let all = (from..=to).filter(|k| k.rem_euclid(every as i32) == 0);
+        let all = all.flat_map(|k| digits.iter().map(move |d| d * 10_f64.powi(k)));
+        all.filter(|v| (low..=high).contains(v)).collect()
+    };
+    let finest = [of(&[1.0, 2.0, 5.0], 1), of(&[1.0, 3.0], 1), of(&[1.0], 1), of(&[1.0], 2)];
+    finest.into_iter().find(|marks| marks.len() <= most).unwrap_or_else(|| of(&[1.0], 3))
 }
 
 #[cfg(test)]
@@ -126,10 +135,13 @@ fn a_value_lies_where_its_share_of_the_range_is() {
 
 #[test]
 fn marks_are_round_and_not_many() {
-    assert_eq!(labels(Axis::linear(0.0, 87.0)), ["0", "25", "50", "75"]);
-    assert_eq!(labels(Axis::from_zero([100.0].into_iter())), ["0", "50", "100"]);
+    assert_eq!(labels(Axis::linear(0.0, 87.0)), ["0", "20", "40", "60", "80"]);
+    assert_eq!(labels(Axis::from_zero([100.0].into_iter())), ["0", "25", "50", "75", "100"]);
     assert_eq!(labels(Axis::log([100.0, 1000.0].into_iter())), ["100", "200", "500", "1000"]);
-    assert_eq!(labels(Axis::log([100.0, 1e6].into_iter())), ["100", "1000", "10000", "100000", "1000000"]);
+    assert_eq!(
+        labels(Axis::log([100.0, 1e6].into_iter())),
+        ["100", "300", "1000", "3000", "10000", "30000", "100000", "300000", "1000000"]
+    );
 }
 
 #[test]

@@ -119,6 +119,12 @@ pub(crate) fn apart(mut labels: Vec<Label>, least: f64) -> Vec<Label> {
         let above = labels[at - 1].at + least;
         labels[at].at = labels[at].at.max(above);
     }
+    // What was moved beyond the lower end moves up again.
+    let mut room = SIDE;
+    for label in labels.iter_mut().rev() {
+        label.at = label.at.min(room);
+        room = label.at - least;
+    }
     labels
 }
 
@@ -128,6 +134,8 @@ fn labels_that_would_cover_one_another_move_apart() {
     let places: Vec<f64> =
         apart(vec![at(500.0), at(10.0), at(505.0), at(f64::NAN)], 50.0).iter().map(|l| l.at).collect();
     assert_eq!(places, [10.0, 500.0, 550.0]);
+    let low: Vec<f64> = apart(vec![at(990.0), at(980.0)], 50.0).iter().map(|l| l.at).collect();
+    assert_eq!(low, [950.0, 1000.0]);
 }
 
 #[test]
