@@ -1,0 +1,176 @@
+//! Pages: what a browser makes of real ones.
+//!
+//! For: pages of real measurements and comparisons in Chromium: no complaint, the numbers of the JSON, foreign words as words, and what
+//! people with other eyes, papers, phones or no scripts get. Not for: what lies where in a plot, which is tested with each.
+
+mod browser;
+
+use crate::stage::{Stage, skip};
+use browser::{Browser, Looks};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A name that would run, were it taken for anything but a name.
+const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
+/// How long npm may take for the checker of accessibility.
+const NPM: Duration = Duration::from_secs(60);
+
+/// A page and the JSON of the same report.
+struct Made {
+    name: &'static str,
+    page: PathBuf,
+    json: Value,
+}
+
+/// Measures, and writes both.
+fn made(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
+    let page = stage.path(&format!("{name}.html"));
+    let out = stage.fathom(&format!("{words} --quiet --format json -o {}", page.display()), target);
+    assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
+    Made { name, page, json: out.report().0 }
+}
+
+/// A page of each kind of measurement, and of a comparison.
+fn all(stage: &Stage) -> Vec<Made> {
+    let none = Path::new("");
+    let file = stage.file(&HOSTILE.replace('/', ""), 16);
+    let mut out = vec![
+        made(stage, "run", "run --rw randrw --bs 4k --depth 4 --time 1s --warmup 0 --runs 3", &file),
+        made(stage, "sim", "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7", none),
+        made(stage, "again", "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8", none),
+        made(stage, "bench", "bench --quick --size 32m", &stage.folder("place")),
+        made(stage, "limit", "limit --engine sim:servers=4 --time 300ms --runs 3", none),
+        made(stage, "layers", "layers --time 200ms --runs 3 --size 16m", &stage.folder("place")),
+    ];
+    let sessions: Vec<String> =
+        out[1..3].iter().map(|made| made.json["session"].as_str().unwrap().to_owned()).collect();
+    out.push(made(stage, "compare", &format!("compare {}", sessions.join(" ")), none));
+    out
+}
+
+#[test]
+fn pages_are_read_by_everybody_and_say_what_the_json_says() {
+    let stage = Stage::beside_others();
+    let Some(mut browser) = Browser::start(&stage.folder("browser")) else {
+        return skip("there is no chromium");
+    };
+    let pages = all(&stage);
+    let axe = axe(&stage);
+    if let Err(why) = &axe {
+        skip(why);
+    }
+    let phone = Looks { width: 390, ..Looks::default() };
+    let print = Looks { print: true, ..Looks::default() };
+    let dark = Looks { dark: true, ..Looks::default() };
+    for made in &pages {
+        for looks in [Looks::default(), dark, phone, print] {
+            let complaints = browser.open(&made.page, looks);
+            assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
+            let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
+            assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
+            if let Ok(axe) = &axe {
+                // What paper shows is checked too, but for what only a screen has.
+                let found = violations(&mut browser, axe);
+                assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
+            }
+        }
+        let whole = browser.value("document.querySelectorAll('main svg path').length");
+        let without = Looks { without_scripts: true, ..Looks::default() };
+        assert!(browser.open(&made.page, without).is_empty());
+        assert_eq!(
+            browser.value("document.querySelectorAll('main svg path').length"),
+            whole,
+            "{}",
+            made.name
+        );
+    }
+    numbers(&mut browser, &pages);
+    foreign_words(&mut browser, &pages[0]);
+    plots_are_walked_by_keys(&mut browser, &pages[1]);
+}
+
+/// Numbers that stand on the pages are those of the report.
+fn numbers(browser: &mut Browser, pages: &[Made]) {
+    for made in pages.iter().filter(|made| !made.json["headline"].is_null()) {
+        browser.open(&made.page, Looks::default());
+        let shown = browser.value("document.querySelector('.big').dataset.number");
+        let value = &made.json["headline"]["value"];
+        let shown: Option<f64> = shown.as_str().and_then(|text| text.parse().ok());
+        assert_eq!(shown, value.as_f64(), "{}", made.name);
+        let verdict = browser.value("document.querySelector('.verdict').textContent.trim()");
+        assert_eq!(verdict, made.json["verdict"], "{}", made.name);
+    }
+    let [bench, limit] = [3, 4].map(|at| &pages[at]);
+    browser.open(&bench.page, Looks::default());
+    let cells =
+        browser.value("[...document.querySelectorAll('.cdm b[data-number]')].map(b => +b.dataset.number)");
+    let mut shown: Vec<f64> = cells.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let results = bench.json["results"].as_array().unwrap().iter().filter(|r| r["void"] == false);
+    let of = |r: &Value| {
+        ["read", "write"].into_iter().filter_map(|d| r[d]["mb_per_s"].as_f64()).collect::<Vec<_>>()
+    };
+    let mut told: Vec<f64> = results.flat_map(of).collect();
+    shown.sort_by(f64::total_cmp);
+    told.sort_by(f64::total_cmp);
+    assert!(!told.is_empty());
+    assert_eq!(shown, told, "the cells of the grid");
+    // Loads lie where they belong: the stops of the crosshair are one for each point, and further right where more was offered.
+    browser.open(&limit.page, Looks::default());
+    let stops = browser.value(
+        "JSON.parse([...document.querySelectorAll('.pa[data-points]')].at(-1).dataset.points).map(p => p[0])",
+    );
+    let stops: Vec<f64> = stops.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    assert_eq!(stops.len(), limit.json["limit"]["points"].as_array().unwrap().len());
+    assert!(stops.is_sorted(), "{stops:?}");
+}
+
+/// What a user named is shown as it is named, and nothing of it is run.
+fn foreign_words(browser: &mut Browser, made: &Made) {
+    let complaints = browser.open(&made.page, Looks::default());
+    assert!(complaints.is_empty(), "{complaints:?}");
+    assert_eq!(browser.value("document.images.length + document.scripts.length"), 1, "its own script alone");
+    let text = browser.value("document.body.textContent");
+    assert!(text.as_str().unwrap().contains(&HOSTILE.replace('/', "")), "it is shown as text");
+}
+
+/// With arrow keys a plot tells its values, and linked ones follow.
+fn plots_are_walked_by_keys(browser: &mut Browser, made: &Made) {
+    browser.open(&made.page, Looks::default());
+    let walk = "(() => {
+        const all = [...document.querySelectorAll('.pa[data-link$=\"-time\"][data-points]')];
+        all[0].focus();
+        all[0].dispatchEvent(new KeyboardEvent('keydown', { key: 'End' }));
+        return [all.length, all.filter(p => !p.querySelector('.cross').hidden).length, document.getElementById('said').textContent];
+    })()";
+    let walked = browser.value(walk);
+    assert!(walked[0].as_i64().unwrap() >= 2 && walked[0] == walked[1], "{walked}");
+    assert!(walked[2].as_str().unwrap().starts_with("run 3, "), "{walked}");
+}
+
+/// What the checker of accessibility finds in the page that is open.
+fn violations(browser: &mut Browser, axe: &str) -> Value {
+    browser.value(&format!("{axe}; 0"));
+    let ask = "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.map(v => \
+               v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200)).join(' | ')))";
+    browser.value(ask)
+}
+
+/// The checker, which is no part of the repository.
+fn axe(stage: &Stage) -> Result<String, String> {
+    let dir = stage.folder("axe");
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--silent", "axe-core"]).current_dir(&dir);
+    npm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = npm.spawn().map_err(|e| format!("accessibility was not checked, npm: {e}"))?;
+    let since = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if since.elapsed() > NPM {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::read_to_string(dir.join("node_modules/axe-core/axe.min.js"))
+        .map_err(|_| "accessibility was not checked: npm cannot bring axe-core".into())
+}
