@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// A name that would run, were it taken for anything but a name.
 const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)<!--";
+/// The same as a tag and as a note.
+const TAG: &str = "<script>alert(3)<!--";
+const NOTE: &str = "<svg/onload=alert(4)>";
 /// How long npm may take for the checker of accessibility.
 const NPM: Duration = Duration::from_secs(60);
 
@@ -27,27 +30,59 @@ struct Made {
 /// Measures, and writes both.
 fn made(stage: &Stage, name: &'static str, words: &str, target: &Path) -> Made {
     let page = stage.path(&format!("{name}.html"));
-    let out = stage.fathom(&format!("{words} --quiet --format json -o {}", page.display()), target);
+    let out = stage.fathom(&format!("{words} --format json -o {}", page.display()), target);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     Made { name, page, json: out.report().0 }
+}
+
+/// A session of a directory whose name would run, with a tag and a note that would.
+fn hostile(stage: &Stage) -> Made {
+    let place = stage.folder(HOSTILE);
+    let out = stage.fathom(
+        "run --rw randrw --bs 4k --depth 4 --time 1s --warmup 0 --runs 3 --size 16m --quiet --format json",
+        &place,
+    );
+    let session = out.report().0["session"].as_str().unwrap().to_owned();
+    for words in [format!("tag {session} {TAG}"), format!("note {session} {NOTE}")] {
+        assert_eq!(stage.fathom(&words, Path::new("")).code, Some(0), "{words}");
+    }
+    made(stage, "run", &format!("show {session}"), Path::new(""))
 }
 
 /// A page of each kind of measurement, and of a comparison.
 fn all(stage: &Stage) -> Vec<Made> {
     let none = Path::new("");
-    let file = stage.file(&HOSTILE.replace('/', ""), 16);
     let mut out = vec![
-        made(stage, "run", "run --rw randrw --bs 4k --depth 4 --time 1s --warmup 0 --runs 3", &file),
-        made(stage, "sim", "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7", none),
-        made(stage, "again", "run --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8", none),
-        made(stage, "bench", "bench --quick --size 32m", &stage.folder("place")),
-        made(stage, "limit", "limit --engine sim:servers=4 --time 300ms --runs 3", none),
-        made(stage, "layers", "layers --time 200ms --runs 3 --size 16m", &stage.folder("place")),
+        hostile(stage),
+        made(
+            stage,
+            "sim",
+            "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7",
+            none,
+        ),
+        made(
+            stage,
+            "again",
+            "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8",
+            none,
+        ),
+        made(stage, "bench", "bench --quiet --quick --size 32m", &stage.folder("place")),
+        made(stage, "limit", "limit --quiet --engine sim:servers=4 --time 300ms --runs 3", none),
+        made(stage, "layers", "layers --quiet --time 200ms --runs 3 --size 16m", &stage.folder("place")),
     ];
     let sessions: Vec<String> =
         out[1..3].iter().map(|made| made.json["session"].as_str().unwrap().to_owned()).collect();
-    out.push(made(stage, "compare", &format!("compare {}", sessions.join(" ")), none));
+    out.push(compared(stage, &sessions.join(" ")));
     out
+}
+
+/// A comparison, which is printed and not written.
+fn compared(stage: &Stage, sessions: &str) -> Made {
+    let [html, json] = ["html", "json"]
+        .map(|format| stage.fathom(&format!("compare {sessions} --format {format}"), Path::new("")));
+    let page = stage.path("compare.html");
+    std::fs::write(&page, &html.stdout).unwrap();
+    Made { name: "compare", page, json: json.report().0 }
 }
 
 #[test]
@@ -93,7 +128,7 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
 
 /// Numbers that stand on the pages are those of the report.
 fn numbers(browser: &mut Browser, pages: &[Made]) {
-    for made in pages.iter().filter(|made| !made.json["headline"].is_null()) {
+    for made in pages.iter().filter(|made| made.json["headline"].is_object()) {
         browser.open(&made.page, Looks::default());
         let shown = browser.value("document.querySelector('.big').dataset.number");
         let value = &made.json["headline"]["value"];
@@ -132,7 +167,9 @@ fn foreign_words(browser: &mut Browser, made: &Made) {
     assert!(complaints.is_empty(), "{complaints:?}");
     assert_eq!(browser.value("document.images.length + document.scripts.length"), 1, "its own script alone");
     let text = browser.value("document.body.textContent");
-    assert!(text.as_str().unwrap().contains(&HOSTILE.replace('/', "")), "it is shown as text");
+    for words in [HOSTILE, TAG, NOTE] {
+        assert!(text.as_str().unwrap().contains(words), "'{words}' is not shown as text");
+    }
 }
 
 /// With arrow keys a plot tells its values, and linked ones follow.

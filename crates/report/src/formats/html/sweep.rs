@@ -9,8 +9,10 @@ use super::words::micro;
 use crate::formats::text::map::{labels, sides};
 use crate::formats::text::report::table as text_table;
 use askama::Template;
+use model::measure::Measure;
 use model::report::Report;
 use model::sweep::{CellFigures, Chosen, Sweep, Work};
+use model::units::{show_ns, show_rate};
 use std::collections::BTreeMap;
 
 /// Maps of a work at most; the JSON has all cells.
@@ -35,6 +37,8 @@ struct Row {
 
 struct Cell {
     value: String,
+    /// What a pointer that rests on it is told.
+    title: String,
     shade: usize,
     best: bool,
     cheapest: bool,
@@ -48,7 +52,7 @@ pub(super) fn sweep(report: &Report, sweep: &Sweep) -> String {
         out += &card::<&str>(
             "Cells",
             &[],
-            &maps(&sweep.cells.iter().collect::<Vec<_>>(), model::measure::Measure::Bandwidth, None, None),
+            &maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, None, None),
         );
     }
     let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
@@ -79,10 +83,25 @@ fn of_work(sweep: &Sweep, work: &Work) -> String {
     card(&heading, &lead, &maps(&mine, work.by, winner, cheapest))
 }
 
+/// Everything that is known of a cell.
+fn words(cell: &CellFigures, by: Measure) -> String {
+    let told = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
+    let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
+    let parts = [
+        Some(cell.setting.words()),
+        told("MB/s", cell.mb_per_s.map(show_rate)),
+        told("IOPS", cell.iops.map(show_rate)),
+        told("p99", cell.latency_p99_ns.map(show_ns)),
+        told("95 % interval", interval),
+        Some(format!("{} runs", cell.runs)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// A map for each setting of everything that is on neither side.
 fn maps(
     cells: &[&CellFigures],
-    by: model::measure::Measure,
+    by: Measure,
     winner: Option<&CellFigures>,
     cheapest: Option<&CellFigures>,
 ) -> String {
@@ -110,6 +129,7 @@ fn maps(
             let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
             let value = found.value(by);
             Some(Cell {
+                title: micro(&words(found, by)),
                 value: value.map_or_else(|| "-".into(), |v| micro(&by.show_short(v))),
                 shade: value.map_or(0, |v| shade(share(v))),
                 best: is(winner),
