@@ -127,6 +127,6 @@ fn each_latency_is_in_its_bucket_and_none_is_lost() {
     let buckets = LatencyBuckets::from(&of);
     assert_eq!((buckets.count(), buckets.ops.as_slice()), (7, [1, 5, 1].as_slice()));
     assert_eq!(buckets.from_ns, [1.0, 1000.0, 100_000.0]);
-    assert!((LatencyBuckets::end_ns(1000.0) - 1047.128_5).abs() < 1e-3);
+    assert!((LatencyBuckets::end_ns(1000.0) - 1_047.128_5).abs() < 1e-3);
     assert_eq!(LatencyBuckets::from(&Distribution::default()), LatencyBuckets::default());
 }

@@ -108,7 +108,7 @@ fn foreign_words_are_shown_and_never_run() -> Tried {
     report.machine.host = hostile();
     report.machine.kernel = hostile();
     for place in &mut report.machine.places {
-        place.path = hostile().into();
+        place.path = hostile();
     }
     for finding in &mut report.findings {
         (finding.name, finding.sentence, finding.cure) = (hostile(), hostile(), hostile());

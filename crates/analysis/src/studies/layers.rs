@@ -257,6 +257,8 @@ fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
     assert!((tool.iops - 10_000.0).abs() < 1e-6 && (device.iops - 10_000.0).abs() < 1e-6);
     assert_eq!((tool.bytes.map(f64::round), device.bytes), (Some(8192.0), Some(8192.0)));
     assert!(lowest.against.is_none() && device.latency_ns < tool.latency_ns);
+    let ([low, high], mean) = (lowest.latency_interval_ns.unwrap(), tool.latency_ns.unwrap());
+    assert!(low <= mean * 1.001 && mean <= high * 1.001 && low > 0.9 * mean, "{low} {mean} {high}");
     let cost = rows[1].against.as_ref().unwrap();
     assert_eq!((cost.name.as_str(), cost.result), ("vda", 0));
     assert!((cost.factor - 0.9).abs() < 1e-9 && cost.interval.is_some());

@@ -380,6 +380,9 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
     assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
     assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
     assert!((load.points[2].share.unwrap() - 0.7).abs() < 1e-9 && load.points[2].device_depth.is_some());
+    let (p99, [low, high]) =
+        (load.points[2].percentiles_ns["99"].unwrap() as f64, load.points[2].percentile_intervals_ns["99"]);
+    assert!(low <= 1.01 * p99 && p99 <= 1.01 * high && load.points[2].achieved_interval.is_some());
     assert!(
         load.sentence.contains("7,000 operations/s (p99 ") && load.sentence.contains("9,000"),
         "{}",
@@ -401,6 +404,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
     let point = curve_of(&report).points.last().unwrap();
     assert_eq!((point.state, point.met, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
+    assert!(point.percentile_intervals_ns.is_empty(), "what is withheld has no interval");
     let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
     assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
     assert_eq!(

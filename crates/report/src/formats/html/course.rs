@@ -130,17 +130,20 @@ impl Drawing<'_> {
         if let Some([low, high]) = self.interval() {
             plot.draw("band", &band::rows(y.down(high).max(0.0), y.down(low)));
         }
-        plot.draw("ours thin", &self.by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))));
+        plot.draw(
+            "ours thin",
+            &Self::by_run(fine.iter().map(|(run, x, v)| (*run, [x[0], x[1], y.down(*v)]))),
+        );
         let seconds = series.iter().map(|s| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(self.rate(s.iops, s.mb_per_s))])
         });
-        plot.draw("ours", &self.by_run(seconds));
+        plot.draw("ours", &Self::by_run(seconds));
         let below = devices().map(|(s, d)| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(self.rate(d.iops, d.mb_per_s))])
         });
-        plot.draw("device", &self.by_run(below));
+        plot.draw("device", &Self::by_run(below));
         self.marks(&mut plot);
         self.names(&mut plot);
         if let Some(value) = self.result.quoted_rate().value {
@@ -151,7 +154,7 @@ impl Drawing<'_> {
     }
 
     /// Steps of each run, which are not joined to the next one's.
-    fn by_run(&self, steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
+    fn by_run(steps: impl Iterator<Item = (u32, [f64; 3])>) -> String {
         let all: Vec<(u32, [f64; 3])> = steps.collect();
         let runs = all.chunk_by(|a, b| a.0 == b.0);
         runs.map(|run| line::steps(run.iter().map(|(_, [from, to, y])| (*from, *to, *y)))).collect()
@@ -187,7 +190,7 @@ impl Drawing<'_> {
             let [from, to] = self.begin_and_end(s);
             Some((s.run, [from, to, y.down(s.device?.latency_ns?)]))
         });
-        plot.draw("device", &self.by_run(mean));
+        plot.draw("device", &Self::by_run(mean));
         if let Some(ns) = devices().filter_map(|s| s.device?.latency_ns).next_back() {
             plot.right.push(Label { at: y.down(ns), text: "device mean".into(), class: "of-device" });
         }
@@ -251,12 +254,12 @@ impl Drawing<'_> {
             let [begin, end] = [from, from + s].map(|s| self.timeline.at(run, s));
             Some((run, [begin, end, y.down(*course.depth_mean.get(at)?)]))
         });
-        plot.draw("ours", &self.by_run(ours));
+        plot.draw("ours", &Self::by_run(ours));
         let device = below().map(|(s, depth)| {
             let [from, to] = self.begin_and_end(s);
             (s.run, [from, to, y.down(depth)])
         });
-        plot.draw("device", &self.by_run(device));
+        plot.draw("device", &Self::by_run(device));
         plot
     }
 

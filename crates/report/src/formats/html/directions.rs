@@ -48,7 +48,7 @@ fn figures<'r>(result: &'r Measured, word: &str) -> Option<&'r Figures> {
 }
 
 impl Direction {
-    /// Its figures.
+    /// What a result came to in it.
     pub(super) fn figures<'r>(&self, result: &'r Measured) -> Option<&'r Figures> {
         figures(result, self.word)
     }

@@ -146,7 +146,7 @@ fn interval(report: &Report, result: &Measured) -> Option<Plot> {
     let mark = |v: f64, label: String| super::plot::axis::Tick { at: x.within(v), label };
     let ends = quoted.interval.map(|[low, high]| {
         let cut = |v: f64, sign: &str| {
-            if x.along(v) == x.within(v) { show_rate(v) } else { format!("{sign} {}", show_rate(v)) }
+            if (0.0..=SIDE).contains(&x.along(v)) { show_rate(v) } else { format!("{sign} {}", show_rate(v)) }
         };
         [mark(low, cut(low, "◂")), mark(high, cut(high, "▸"))]
     });
@@ -213,8 +213,8 @@ fn rates(result: &Measured) -> Vec<Tile> {
         let note = format!("{} in user space", time(cost.user_ns));
         out.push(Tile { name: "CPU per operation".into(), value: time(cost.user_ns + cost.system_ns), note });
     }
-    let accounts = result.ledger.iter().flat_map(|l| [l.read.as_ref(), l.write.as_ref()]).flatten();
-    if let Some(entry) = accounts.filter_map(|a| a.layers.first()).next() {
+    let mut accounts = result.ledger.iter().flat_map(|l| [l.read.as_ref(), l.write.as_ref()]).flatten();
+    if let Some(entry) = accounts.find_map(|a| a.layers.first()) {
         let counted = entry.with_sync.or(entry.counted);
         let value = entry.difference.map_or_else(
             || "not counted".into(),

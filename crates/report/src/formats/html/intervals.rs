@@ -54,7 +54,7 @@ pub(super) struct Words<'w> {
     pub(super) caption: &'w str,
     /// Of the first column.
     pub(super) first: &'w str,
-    /// Of the axis.
+    /// What lies along the axis, and in which unit.
     pub(super) axis: &'w str,
     /// Of the columns beside it.
     pub(super) headings: &'w [&'w str],

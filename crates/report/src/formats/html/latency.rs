@@ -16,6 +16,8 @@ use model::units::{show_count, show_share};
 const LEFT_OUT: f64 = 1e-4;
 /// Percentiles that are named in the drawing.
 const NAMED: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
+/// Percentiles that the table has.
+const RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
 /// Runs whose percentiles are dots of their own.
 const MOST_RUNS: usize = 40;
 
@@ -217,7 +219,6 @@ fn percentiles(result: &Measured) -> String {
     let mut of =
         Table::new(&["latency", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"], &[]);
     of = of.aligned(9, false);
-    const RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
     for direction in directions::of(result) {
         let Some(figures) = direction.figures(result) else { continue };
         let latency = &figures.latency_ns;

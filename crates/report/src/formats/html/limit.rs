@@ -68,7 +68,8 @@ impl Drawn<'_> {
 
     /// Where a load lies: in percent of the capacity where that is known.
     fn load(&self, point: &LoadPoint) -> f64 {
-        point.share.map_or(point.offered_iops as f64, |share| 100.0 * share)
+        let share = point.share.filter(|_| self.has_shares());
+        share.map_or(point.offered_iops as f64, |share| 100.0 * share)
     }
 
     fn has_shares(&self) -> bool {
@@ -145,7 +146,9 @@ impl Drawn<'_> {
             let at = x.along(self.load(point));
             // A cross at the upper edge: there is no latency to draw.
             let cross = [[(at - 7.0, 20.0), (at + 7.0, 60.0)], [(at - 7.0, 60.0), (at + 7.0, 20.0)]];
-            cross.into_iter().for_each(|stroke| plot.draw("mark", &line::line(stroke)));
+            for stroke in cross {
+                plot.draw("mark", &line::line(stroke));
+            }
         }
     }
 

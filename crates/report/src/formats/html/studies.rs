@@ -129,8 +129,7 @@ pub(super) fn interfaces(report: &Report, api: &Api) -> String {
         let lead: Vec<String> = told.into_iter().chain([marks.to_owned()]).collect();
         out += &card(&first.work, &lead, &intervals(&words, drawn.collect(), mark_of_rate));
     }
-    let missing =
-        by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), micro(&why)));
+    let missing = by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), micro(why)));
     let mut body = table::table("All figures of all interfaces", &text_table(report, true));
     body += &super::page::facts(&missing.collect::<Vec<_>>());
     let lead = [

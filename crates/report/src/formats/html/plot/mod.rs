@@ -78,7 +78,7 @@ impl Plot {
         }
     }
 
-    /// As HTML.
+    /// The figure with its axes, to be put into a page as it is.
     pub(crate) fn html(&self) -> String {
         self.render().unwrap_or_default()
     }
