@@ -10,6 +10,7 @@ use browser::{Browser, Looks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 /// A name that would run, were it taken for anything but a name.
@@ -49,37 +50,28 @@ fn hostile(stage: &Stage) -> Made {
     made(stage, "run", &format!("show {session}"), Path::new(""))
 }
 
-/// A page of each kind of measurement, and of a comparison.
-fn all(stage: &Stage) -> Vec<Made> {
-    let none = Path::new("");
-    let mut out = vec![
-        hostile(stage),
-        made(
-            stage,
-            "sim",
-            "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7",
-            none,
-        ),
-        made(
-            stage,
-            "again",
-            "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8",
-            none,
-        ),
-        made(stage, "bench", "bench --quiet --time 100ms --runs 1 --size 16m", &stage.folder("place")),
-        made(stage, "limit", "limit --quiet --engine sim:servers=4 --time 300ms --runs 3", none),
-        made(
-            stage,
-            "sweep",
-            "sweep --quiet --engine sim --time 100ms --seed 7 --rw read --bs 4k..64k --depth 1..8",
-            none,
-        ),
-        made(stage, "layers", "layers --quiet --time 50ms --runs 3 --size 4m", &stage.folder("place")),
-    ];
-    let sessions: Vec<String> =
-        out[1..3].iter().map(|made| made.json["session"].as_str().unwrap().to_owned()).collect();
-    out.push(compared(stage, &sessions.join(" ")));
-    out
+/// What is measured in another way than the hostile directory, by the name of its page.
+const MEASURED: [(&str, &str); 6] = [
+    ("sim", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 7"),
+    ("again", "run --quiet --engine sim --depth 32 --time 1s --warmup 0 --runs 3 --seed 8"),
+    ("limit", "limit --quiet --engine sim:servers=4 --time 300ms --runs 3"),
+    ("sweep", "sweep --quiet --engine sim --time 100ms --seed 7 --rw read --bs 4k..64k --depth 1..8"),
+    ("bench", "bench --quiet --time 100ms --runs 1 --size 16m"),
+    ("layers", "layers --quiet --time 50ms --runs 3 --size 16m"),
+];
+
+/// Makes a page of each kind of measurement, and of a comparison, and hands each on as soon as it is there.
+fn make(stage: &Stage, to: &Sender<Made>) {
+    let place = stage.folder("place");
+    let mut sessions = Vec::new();
+    for (name, words) in MEASURED {
+        let target = if words.contains("--engine sim") { Path::new("") } else { &place };
+        let made = made(stage, name, words, target);
+        sessions.push(made.json["session"].as_str().unwrap().to_owned());
+        to.send(made).unwrap();
+    }
+    to.send(compared(stage, &sessions[..2].join(" "))).unwrap();
+    to.send(hostile(stage)).unwrap();
 }
 
 /// A comparison, which is printed and not written.
@@ -97,39 +89,44 @@ fn pages_are_read_by_everybody_and_say_what_the_json_says() {
     let Some(mut browser) = Browser::start(&stage.folder("browser")) else {
         return skip("there is no chromium");
     };
-    let pages = all(&stage);
-    let axe = axe(&stage);
-    if let Err(why) = &axe {
-        skip(why);
-    }
+    let (to, made) = channel();
+    let pages: Vec<Made> = std::thread::scope(|scope| {
+        let stage = &stage;
+        // What is measured waits for storage, what is looked at for the browser: both at once.
+        scope.spawn(move || make(stage, &to));
+        let axe = axe(stage);
+        if let Err(why) = &axe {
+            skip(why);
+        }
+        made.iter().inspect(|made| look(&mut browser, made, axe.as_deref().ok())).collect()
+    });
+    numbers(&mut browser, &pages);
+    let page = |name: &str| pages.iter().find(|made| made.name == name).unwrap();
+    foreign_words(&mut browser, page("run"));
+    plots_are_walked_by_keys(&mut browser, page("sim"));
+}
+
+/// Looks at a page with the eyes of everybody.
+fn look(browser: &mut Browser, made: &Made, axe: Option<&str>) {
     let phone = Looks { width: 390, ..Looks::default() };
     let print = Looks { print: true, ..Looks::default() };
     let dark = Looks { dark: true, ..Looks::default() };
-    for made in &pages {
-        for looks in [Looks::default(), dark, phone, print] {
-            let complaints = browser.open(&made.page, looks);
-            assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
-            let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
-            assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
-            // Paper has the colours of the light page, and a phone its words.
-            if let Some(axe) = axe.as_ref().ok().filter(|_| !looks.print && looks.width == 0) {
-                let found = violations(&mut browser, axe);
-                assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
-            }
+    for looks in [Looks::default(), dark, phone, print] {
+        let complaints = browser.open(&made.page, looks);
+        assert!(complaints.is_empty(), "{} {looks:?}: {complaints:?}", made.name);
+        let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_i64().unwrap() <= 0, "{} is {wide} pixels too wide: {looks:?}", made.name);
+        // Paper has the colours of the light page, and a phone its words.
+        if let Some(axe) = axe.filter(|_| !looks.print && looks.width == 0) {
+            let found = violations(browser, axe);
+            assert_eq!(found, Value::Array(Vec::new()), "{} {looks:?}", made.name);
         }
-        let whole = browser.value("document.querySelectorAll('main svg path').length");
-        let without = Looks { without_scripts: true, ..Looks::default() };
-        assert!(browser.open(&made.page, without).is_empty());
-        assert_eq!(
-            browser.value("document.querySelectorAll('main svg path').length"),
-            whole,
-            "{}",
-            made.name
-        );
     }
-    numbers(&mut browser, &pages);
-    foreign_words(&mut browser, &pages[0]);
-    plots_are_walked_by_keys(&mut browser, &pages[1]);
+    let paths = "document.querySelectorAll('main svg path').length";
+    let whole = browser.value(paths);
+    let without = Looks { without_scripts: true, ..Looks::default() };
+    assert!(browser.open(&made.page, without).is_empty());
+    assert_eq!(browser.value(paths), whole, "{}", made.name);
 }
 
 /// Numbers that stand on the pages are those of the report.
@@ -143,7 +140,8 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
         let verdict = browser.value("document.querySelector('.verdict').textContent.trim()");
         assert_eq!(verdict, made.json["verdict"], "{}", made.name);
     }
-    let [bench, limit] = [3, 4].map(|at| &pages[at]);
+    let page = |name: &str| pages.iter().find(|made| made.name == name).unwrap();
+    let [bench, limit] = ["bench", "limit"].map(page);
     browser.open(&bench.page, Looks::default());
     let cells =
         browser.value("[...document.querySelectorAll('.cdm b[data-number]')].map(b => +b.dataset.number)");
@@ -157,7 +155,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
     told.sort_by(f64::total_cmp);
     assert!(!told.is_empty());
     assert_eq!(shown, told, "the cells of the grid");
-    maps(browser, &pages[5]);
+    maps(browser, page("sweep"));
     // Loads lie where they belong: the stops of the crosshair are one for each point, and further right where more was offered.
     browser.open(&limit.page, Looks::default());
     let stops = browser.value(
