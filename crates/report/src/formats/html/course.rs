@@ -260,6 +260,12 @@ impl Drawing<'_> {
             (s.run, [from, to, y.down(depth)])
         });
         plot.draw("device", &Self::by_run(device));
+        let stops = stretches(course).filter_map(|(at, run, from, s)| {
+            let depth = show_rate(*course.depth_mean.get(at)?);
+            let words = format!("run {}, {} s\n{depth} in flight", run.saturating_add(1), short(from));
+            Some((self.timeline.at(run, from + s / 2.0), words))
+        });
+        plot.stop_at(&stops.collect::<Vec<_>>());
         plot
     }
 
