@@ -34,6 +34,11 @@ fn put(to: &mut dyn Write, title: &str, eye: &[String], sections: &[String]) -> 
     to.write_all(page(VERSION, &format!("{title} · fathom"), eye, &sections).as_bytes())
 }
 
+/// `1 session`, `2 sessions`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn commands(words: &'static str, line: String) -> String {
     let repeat = Repeat { commands: vec![(words, line)] };
     card("Repeat it", NOTHING, &repeat.render().unwrap_or_default())
@@ -141,7 +146,7 @@ pub(super) fn listing(of: &Listing, _: Style, to: &mut dyn Write) -> io::Result<
         table::table("Sessions, newest first", &sessions::table(&of.entries))
     };
     let sections = [
-        head("SESSIONS", "", &format!("{} sessions", of.entries.len()), &[]),
+        head("SESSIONS", "", &counted(of.entries.len(), "session"), &[]),
         card("Sessions, newest first", NOTHING, &format!("{body}{}", facts(&foot))),
     ];
     put(to, "sessions", &["list".into()], &sections)
@@ -169,7 +174,7 @@ struct Check<'p> {
 pub(super) fn pages(of: &Pages, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let title = match of.pages.as_slice() {
         [only] => format!("{} {}", only.id, only.name),
-        all => format!("{} checks", all.len()),
+        all => counted(all.len(), "check"),
     };
     let mut sections = vec![head("CHECKS", "", &title, &[])];
     for check in &of.pages {
@@ -192,7 +197,7 @@ pub(super) fn of_devices(of: &Devices, _: Style, to: &mut dyn Write) -> io::Resu
     let empty = (!of.empty.is_empty()).then(|| format!("Without a size: {}.", of.empty.join(", ")));
     let lead: Vec<String> = empty.into_iter().collect();
     let sections = [
-        head("DEVICES", "", &format!("{} block devices", of.devices.len()), &[]),
+        head("DEVICES", "", &counted(of.devices.len(), "block device"), &[]),
         card("Block devices", &lead, &table::table("Block devices", &rows)),
     ];
     put(to, "devices", &["devices".into()], &sections)

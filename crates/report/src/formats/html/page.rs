@@ -83,9 +83,10 @@ pub(super) fn facts(items: &[(String, String)]) -> String {
     if items.is_empty() { String::new() } else { Facts { items }.render().unwrap_or_default() }
 }
 
-/// The icon of a verdict, as SVG: its form says what its colour says.
+/// The icon of a verdict, as SVG: its form says what its colour says. A word that judges nothing has none.
 pub(super) fn icon(word: &str) -> &'static str {
     match word {
+        "" => "",
         "VALID" | "VERIFIED" | "OK" | "FASTER" | "SAME" => {
             r#"<svg viewBox="0 0 18 18" aria-hidden="true"><circle cx="9" cy="9" r="8" fill="currentColor"/><path d="M5 9.3l2.7 2.7L13 6.5" fill="none" stroke="var(--card)" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>"#
         }
