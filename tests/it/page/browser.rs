@@ -63,8 +63,8 @@ impl Browser {
         let mut browser = Self { child, to, from, session: String::new(), last: 0, complaints: Vec::new() };
         let target = browser.ask("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        browser.session =
-            browser.ask("Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        let attached = browser.ask("Target.attachToTarget", &attach);
+        browser.session = attached["sessionId"].as_str().unwrap().into();
         for domain in ["Page", "Runtime", "Log"] {
             browser.ask(&format!("{domain}.enable"), &json!({}));
         }

@@ -114,13 +114,22 @@ fn densities(all: &[(Direction, &LatencyBuckets)], axis: &Axis, device: Option<f
 }
 
 /// Decades of rarity that are drawn: as many as some direction has enough operations for.
-fn decades(all: &[(Direction, &LatencyBuckets)]) -> f64 {
-    let rarest = all.iter().flat_map(|(_, of)| density::tail(of)).map(|(_, share)| share).fold(1.0, f64::min);
-    (-rarest.log10()).ceil().max(1.0)
+fn decades(all: &[(Direction, &LatencyBuckets)], result: &Measured) -> f64 {
+    let told = |d: &Direction| d.figures(result).map(|f| &f.latency_ns.percentiles);
+    let ranks = all.iter().filter_map(|(d, _)| told(d)).flatten().filter(|(_, ns)| ns.is_some());
+    let rarest = all.iter().flat_map(|(_, of)| density::tail(of)).map(|(_, share)| share);
+    let rarest = rarest.chain(ranks.map(|(rank, _)| beyond(rank))).fold(1.0, f64::min);
+    // A bit below a whole power is that power.
+    (-rarest.log10() - 1e-6).ceil().max(1.0)
+}
+
+/// The share that takes longer than a percentile.
+fn beyond(rank: &str) -> f64 {
+    rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0)
 }
 
 fn tails(all: &[(Direction, &LatencyBuckets)], axis: &Axis, result: &Measured, link: &str) -> Plot {
-    let deepest = decades(all);
+    let deepest = decades(all, result);
     let y = Axis::linear(0.0, deepest);
     let down = |share: f64| y.along(-share.log10());
     let mut plot = Plot {
@@ -162,13 +171,12 @@ fn percentile_dots(
     down: &dyn Fn(f64) -> f64,
 ) {
     let Some(figures) = direction.figures(result) else { return };
-    let share = |rank: &str| rank.parse::<f64>().map_or(f64::NAN, |p| 1.0 - p / 100.0);
     if (2..=MOST_RUNS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
         let small = of_runs.flat_map(|run| {
             NAMED.iter().filter_map(|rank| Some((run.get(*rank).copied().flatten()?, *rank)))
         });
-        let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share(rank))));
+        let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(beyond(rank))));
         plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &dots::dots(small));
     }
     let named = || {
@@ -176,10 +184,10 @@ fn percentile_dots(
             .iter()
             .filter_map(|rank| Some((*rank, figures.latency_ns.percentiles.get(*rank).copied().flatten()?)))
     };
-    let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share(rank))));
+    let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(beyond(rank))));
     plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &dots::dots(places));
     plot.right.extend(named().map(|(rank, ns)| Label {
-        at: down(share(rank)),
+        at: down(beyond(rank)),
         text: format!("p{rank} {}", time(ns as f64)),
         class: direction.ink,
     }));
