@@ -62,12 +62,13 @@ impl Drawing<'_> {
     fn key(&self) -> String {
         let fine = self.result.course.is_some();
         let device = self.result.series.iter().any(|s| s.device.is_some());
-        let items: [(bool, &str, &str); 7] = [
+        let items: [(bool, &str, &str); 8] = [
             (true, "ours", "ours, by the second"),
             (fine, "ours thin", "ours, as finely as it was kept"),
             (device, "device", "the device below, from its own counters"),
             (self.interval().is_some(), "band", "95 % interval of the mean over runs"),
             (fine, "max", "slowest operation"),
+            (!self.events.marks.is_empty(), "mark", "found at that second"),
             (!self.events.foreign.is_empty(), "foreign", "others disturbed this run"),
             (!self.events.warm_up.is_empty(), "warm", "warm-up in the mean"),
         ];
@@ -290,8 +291,14 @@ impl Drawing<'_> {
             plot.labels.push(Label { at, text: mark.words.clone(), class });
         }
         for (run, words) in &self.events.foreign {
-            if let Some([at, _]) = self.timeline.span(*run) {
-                plot.labels.push(Label { at, text: words.clone(), class: "of-foreign second" });
+            if let Some([from, to]) = self.timeline.span(*run) {
+                // Words have room on the side where more of the drawing is.
+                let (at, class) = if from > SIDE / 2.0 {
+                    (to, "of-foreign second end")
+                } else {
+                    (from, "of-foreign second")
+                };
+                plot.labels.push(Label { at, text: words.clone(), class });
             }
         }
     }
@@ -315,8 +322,10 @@ impl Drawing<'_> {
                     show_rate(d.in_flight)
                 )
             });
+            let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
+            let others = others.map(|(_, words)| format!("\n{words}")).collect::<String>();
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
-            format!("run {}, {} s\n{rate} {unit}{device}", s.run.saturating_add(1), short(s.start_s))
+            format!("run {}, {} s\n{rate} {unit}{device}{others}", s.run.saturating_add(1), short(s.start_s))
         };
         let middle = |s: &Second| self.timeline.at(s.run, s.start_s + s.seconds / 2.0);
         self.result.series.iter().map(|s| (middle(s), words(s))).collect()
