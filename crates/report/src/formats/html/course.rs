@@ -323,7 +323,7 @@ impl Drawing<'_> {
                 )
             });
             let others = self.events.foreign.iter().filter(|(run, _)| *run == s.run);
-            let others = others.map(|(_, words)| format!("\n{words}")).collect::<String>();
+            let others = others.fold(String::new(), |all, (_, words)| all + "\n" + words);
             let rate = show_rate(self.rate(s.iops, s.mb_per_s));
             format!("run {}, {} s\n{rate} {unit}{device}{others}", s.run.saturating_add(1), short(s.start_s))
         };
