@@ -70,16 +70,16 @@ fn a_format_that_cannot_write_what_is_asked_for_is_refused_with_those_that_can()
     let stage = Stage::beside_others();
     let folder = stage.folder("here");
     let table: [(&str, &[&str]); 10] = [
-        ("doctor --format csv", &["'csv'", "text, json, markdown]"]),
-        ("verify --format csv", &["'csv'", "text, json, markdown]"]),
-        ("bench --format html", &["'html'", "text, json, csv, markdown, fio, fio-json,"]),
+        ("doctor --format csv", &["'csv'", "text, json, markdown, html]"]),
+        ("verify --format csv", &["'csv'", "text, json, markdown, html]"]),
+        ("bench --format pdf", &["'pdf'", "text, json, csv, markdown, html, fio, fio-json,"]),
         ("bench --brief --verbose", &["--brief", "--verbose"]),
         ("bench --brief --explain", &["--brief", "--explain"]),
         ("bench --brief --format json", &["--brief", "json has one form", "--format markdown"]),
         ("sweep --list --format json", &["--list", "--format"]),
         ("api --list --format csv", &["--list", "--format"]),
         ("bench --explain --format csv", &["--format csv cannot write a plan", "--format text"]),
-        ("bench -o report.html", &["report.html", ".txt, .json, .csv, .md"]),
+        ("bench -o report.pdf", &["report.pdf", ".txt, .json, .csv, .md, .html"]),
     ];
     for (words, must) in table {
         println!("{words}");

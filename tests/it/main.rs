@@ -47,6 +47,7 @@ mod matrix;
 mod newcomers;
 mod open_loop;
 mod output;
+mod page;
 mod place;
 mod places;
 mod precision;

@@ -208,6 +208,7 @@ fn of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let [iops, bytes] = per_second(ran, &COUNTED)?;
     Some(RunFigures {
         run: ran.run.start.repeat,
+        started_s: Some(ran.run.start.at_ns as f64 / 1e9),
         iops,
         mb_per_s: bytes / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,

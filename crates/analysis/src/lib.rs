@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod checks;
 pub mod compare;
 pub mod cost;
+mod course;
 mod deduce;
 mod device_series;
 #[cfg(test)]
@@ -59,7 +60,7 @@ use model::finding::Finding;
 use model::machine::Machine;
 use model::record::Record;
 use model::report::{AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
-use model::study::Studied;
+use model::study::{Studied, Study};
 
 /// What the judge must be told beside the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,8 +108,14 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let accepted = studies::accept(record, &answered, &mut findings);
     let expected = |f: &&Finding| studies::is_expected(record, &answered, f);
     let acting: Vec<Finding> = findings.iter().filter(|f| !expected(f)).cloned().collect();
-    for result in &mut results {
+    let is_of_many = matches!(header.plan.study, Study::Sweep(_) | Study::Interfaces(_) | Study::Limit(_));
+    for (result, answers) in results.iter_mut().zip(&answered) {
         result.verdict = verdict::of(result, &acting).verdict;
+        // Of hundreds of results that would be most of the report.
+        if !is_of_many {
+            result.course = course::course(&answers.case);
+            result.latencies = course::latencies(result.seen.as_ref());
+        }
     }
     let seen = Judged { record, answered: &answered, results: &results, acting: &acting };
     let study = studies::studied(record, &answered, &results, &acting);
@@ -181,6 +188,8 @@ fn measured(answered: &CaseAnswers) -> Measured {
         disturbed: figures.disturbed,
         ledger: ledger::ledger(case),
         series: per_second::per_second(case),
+        course: None,
+        latencies: std::collections::BTreeMap::new(),
         steadiness: steadiness::steadiness(case),
         seen: Some(seen::seen(case)),
     }

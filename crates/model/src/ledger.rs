@@ -86,6 +86,9 @@ pub struct LayerRow {
     pub tool: Option<Pace>,
     /// 95 % interval of the tool's operations per second; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
+    /// 95 % interval of the tool's mean latency in ns; `None` with fewer than three runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_interval_ns: Option<[f64; 2]>,
     /// What the topmost device below it counted in the same time, of the same directions; `None` where it was not counted.
     pub device: Option<Pace>,
     /// What that device completed from the first operation to the end of the final sync, all runs together; `None` where

@@ -12,6 +12,7 @@ pub mod check_id;
 pub mod check_page;
 pub mod comparison;
 pub mod cost;
+pub mod course;
 pub mod devices;
 pub mod diagnosis;
 pub mod distribution;

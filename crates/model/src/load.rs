@@ -39,6 +39,9 @@ pub struct LoadPoint {
     pub offered_iops: u64,
     /// Operations per second that completed: geometric mean over runs; `None` where none did.
     pub achieved_iops: Option<f64>,
+    /// 95 % interval of it over runs; `None` with fewer than three.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_interval: Option<[f64; 2]>,
     /// The offered load by the capacity; `None` where that is not known.
     pub share: Option<f64>,
     /// Complete runs.
@@ -48,6 +51,9 @@ pub struct LoadPoint {
     /// Percentile (`"99.9"`) of the same to ns, all runs together; `None` besides where fewer than ten operations lie beyond
     /// it, or lateness of our own is more than a tenth of it.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
+    /// 95 % interval of each over runs, of a typical one; those that are withheld and those with fewer than three runs are not in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
     /// 99th percentile of the lateness of submissions in ns; `None` where no operation completed.
     pub lateness_p99_ns: Option<u64>,
     /// Mean requests in the queue of the topmost device; `None` where it was not counted.

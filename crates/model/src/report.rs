@@ -7,6 +7,7 @@ use crate::annotations::Annotations;
 pub use crate::answer::{Answer, AnswerWord, CountsAs};
 use crate::check_id::CheckId;
 use crate::comparison::Comparison;
+pub use crate::course::{Course, CourseOf, DeviceSecond, LatencyBuckets, Second};
 use crate::finding::Finding;
 use crate::gate::Gate;
 use crate::job::{Job, Pattern, Stream};
@@ -215,6 +216,12 @@ pub struct Measured {
     /// The course of the runs beside the device's, second by second; empty where it was not kept.
     #[serde(default)]
     pub series: Vec<Second>,
+    /// The same as finely as it was kept, by direction; absent where it was not kept, and in studies of many settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
+    /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latencies: BTreeMap<String, LatencyBuckets>,
     /// How the rate behaved within the runs; `None` where their course was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
@@ -267,39 +274,6 @@ pub struct DisturbedRun {
     pub iops: f64,
     /// 10^6 bytes per second, all directions.
     pub mb_per_s: f64,
-}
-
-/// A second of a run, or several in a run of more than an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Second {
-    /// Index of the run within its job.
-    pub run: u32,
-    /// Seconds from the beginning of the measured window.
-    pub start_s: f64,
-    /// Length in seconds; the last one may be shorter.
-    pub seconds: f64,
-    /// Operations per second, all directions.
-    pub iops: f64,
-    /// 10^6 bytes per second, all directions.
-    pub mb_per_s: f64,
-    /// The largest 99th percentile of its stretches in ns: that of the whole second is no larger. `None` where nothing
-    /// completed.
-    pub p99_at_most_ns: Option<u64>,
-    /// The topmost device in the same time, drawn straight between looks at its counters; `None` where it was not counted.
-    pub device: Option<DeviceSecond>,
-}
-
-/// What the topmost device did in a second, for all streams of the phase.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceSecond {
-    /// Requests per second.
-    pub iops: f64,
-    /// 10^6 bytes per second.
-    pub mb_per_s: f64,
-    /// Mean time of a request in ns; `None` where none completed.
-    pub latency_ns: Option<f64>,
-    /// Mean requests in its queue.
-    pub in_flight: f64,
 }
 
 /// Rates as they are when the sync after the last operation belongs to the time.
@@ -401,6 +375,9 @@ pub struct Latency {
 pub struct RunFigures {
     /// Index of the run within its job.
     pub run: u32,
+    /// Seconds from the beginning of the session to that of the run; `None` in reports of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_s: Option<f64>,
     /// Operations per second, all directions.
     pub iops: f64,
     /// 10^6 bytes per second, all directions.

@@ -259,6 +259,9 @@ pub struct CellFigures {
     /// 99th percentile of the latency in a typical one of the same runs, in ns; `None` where too few operations support one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<f64>,
+    /// 95 % interval of that; `None` with fewer than three runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_p99_interval_ns: Option<[f64; 2]>,
     /// 95 % interval of the latency that the cells are ranked by; `None` where they are ranked by a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,

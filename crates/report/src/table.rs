@@ -113,8 +113,23 @@ impl Table {
         })
     }
 
+    /// Its rows, for forms that have room for all of them.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// The heading of a column.
+    pub(crate) fn heading(&self, column: usize) -> &str {
+        self.headings.get(column).map_or("", String::as_str)
+    }
+
+    /// Whether a column is of words.
+    pub(crate) fn is_left(&self, column: usize) -> bool {
+        self.left.get(column).copied().unwrap_or(true)
+    }
+
     /// Columns in which something stands, and that of the names; all where there is no row.
-    fn filled(&self) -> Vec<usize> {
+    pub(crate) fn filled(&self) -> Vec<usize> {
         let has = |at: usize| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
         (0..self.headings.len()).filter(|at| *at == 0 || self.is_empty() || has(*at)).collect()
     }

@@ -148,7 +148,7 @@ fn people_can_read<K: Kind + ?Sized>() -> bool {
 fn the_table_has_each_name_once_and_people_can_read_every_kind() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
-    assert_eq!(report::extensions::<Report>(), ".txt, .json, .csv, .md, .terse");
+    assert_eq!(report::extensions::<Report>(), ".txt, .json, .csv, .md, .html, .terse");
     assert!(
         people_can_read::<Report>()
             && people_can_read::<Comparison>()
@@ -166,7 +166,7 @@ fn what_cannot_write_a_kind_is_refused_with_what_can() -> Tried {
     let why = report::that_writes::<Diagnosis>(csv).map(|f| f.name);
     assert_eq!(
         why,
-        Err("--format csv cannot write a diagnosis; type --format text or json or markdown".into())
+        Err("--format csv cannot write a diagnosis; type --format text or json or markdown or html".into())
     );
     let pages = Pages { pages: Vec::new(), all: false };
     let kind = csv.bytes(&pages, Style::default()).map_err(|e| e.kind());

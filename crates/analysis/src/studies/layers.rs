@@ -4,7 +4,7 @@
 //! findings such a comparison is there to show. Not for: the rows' own figures and findings, which are those of any result.
 
 use super::interfaces::refusals;
-use crate::case::{Case, share};
+use crate::case::{Case, CaseRun, share};
 use crate::checks::check::evidence;
 use crate::findings::CaseAnswers;
 use crate::stats::interval;
@@ -78,6 +78,7 @@ fn row(
         result: at,
         tool,
         iops_interval: tool.and(result.total.as_ref()?.iops_interval),
+        latency_interval_ns: tool.and_then(|_| latency_interval(case)),
         device: tool.and_then(|t| device(case, t.iops)),
         device_with_sync: with_sync,
         against,
@@ -100,6 +101,17 @@ fn tool(result: &Measured) -> Option<Pace> {
         bytes: Some(total.mb_per_s * 1e6 / total.iops),
         latency_ns: (ops > 0.0).then(|| time / ops),
     })
+}
+
+/// The interval of the mean latency over runs.
+fn latency_interval(case: &Case) -> Option<[f64; 2]> {
+    let of_run = |ran: &CaseRun| {
+        let latencies =
+            || Kind::MOVING.iter().filter_map(|kind| ran.stream.kinds.get(kind)).map(|k| &k.latency);
+        let ops: f64 = latencies().map(|h| h.count() as f64).sum();
+        (ops > 0.0).then(|| latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / ops)
+    };
+    interval::mean(&case.runs.iter().map(of_run).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
 /// What the tops completed of the directions that the case has. Their counters span warm-up and drain as the issued
@@ -245,6 +257,8 @@ fn each_layer_stands_beside_its_device_and_is_held_against_the_one_below() {
     assert!((tool.iops - 10_000.0).abs() < 1e-6 && (device.iops - 10_000.0).abs() < 1e-6);
     assert_eq!((tool.bytes.map(f64::round), device.bytes), (Some(8192.0), Some(8192.0)));
     assert!(lowest.against.is_none() && device.latency_ns < tool.latency_ns);
+    let ([low, high], mean) = (lowest.latency_interval_ns.unwrap(), tool.latency_ns.unwrap());
+    assert!(low <= mean * 1.001 && mean <= high * 1.001 && low > 0.9 * mean, "{low} {mean} {high}");
     let cost = rows[1].against.as_ref().unwrap();
     assert_eq!((cost.name.as_str(), cost.result), ("vda", 0));
     assert!((cost.factor - 0.9).abs() < 1e-9 && cost.interval.is_some());

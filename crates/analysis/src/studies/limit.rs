@@ -3,10 +3,12 @@
 //! For: what `fathom limit` concludes. Not for: which load to offer next (the strategy of that name), nor whether a load was
 //! served (E10, E11).
 
+use crate::case::CaseRun;
 use crate::figures::{PERCENTILES, is_late};
 use crate::findings::CaseAnswers;
 use crate::name;
 use crate::runs::summaries;
+use crate::stats::interval;
 use crate::stats::knee;
 use crate::strategy::limit::{self as strategy, Point};
 use model::check_id::CheckId;
@@ -115,14 +117,17 @@ fn row(
     }
     let withheld = state == LoadState::Late
         && percentiles.get(&rank(latency_target.quantile)).copied().flatten().is_none();
+    let achieved = || figures.total.as_ref().filter(|_| state != LoadState::Void);
     let depths: Vec<f64> = figures.runs.iter().filter_map(|r| Some(r.device?.depth_mean)).collect();
     LoadPoint {
         result: 0,
         offered_iops: point.offered,
-        achieved_iops: figures.total.as_ref().filter(|_| state != LoadState::Void).map(|t| t.iops),
+        achieved_iops: achieved().map(|t| t.iops),
+        achieved_interval: achieved().and_then(|t| t.iops_interval),
         share: None,
         runs: figures.runs.len() as u32,
         mean_ns: point.latency.mean_ns().filter(|_| served),
+        percentile_intervals_ns: intervals(answered, &percentiles),
         percentiles_ns: percentiles,
         lateness_p99_ns: late.quantile_ns(0.99),
         device_depth: (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / depths.len() as f64),
@@ -134,6 +139,26 @@ fn row(
             LoadState::Served | LoadState::Late => point.meets(latency_target).filter(|_| !withheld),
         },
     }
+}
+
+/// The interval over runs of each percentile that is not withheld.
+fn intervals(answered: &CaseAnswers, told: &BTreeMap<String, Option<u64>>) -> BTreeMap<String, [f64; 2]> {
+    let runs: Vec<Histogram> = answered.case.runs.iter().map(all_directions).collect();
+    let of = |(name, q): &(&str, f64)| {
+        told.get(*name).copied().flatten()?;
+        let values: Option<Vec<f64>> =
+            runs.iter().map(|of| of.supported_quantile_ns(*q).map(|ns| ns as f64)).collect();
+        Some(((*name).to_owned(), interval::mean(&values?)?.interval?))
+    };
+    PERCENTILES.iter().filter_map(of).collect()
+}
+
+/// Latencies of a run, syncs aside.
+fn all_directions(ran: &CaseRun) -> Histogram {
+    let mut whole = Histogram::new();
+    let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
+    moving.for_each(|(_, end)| whole.merge(&end.latency));
+    whole
 }
 
 /// Lateness of the submissions of all directions.
@@ -355,6 +380,9 @@ fn the_highest_load_that_meets_the_target_is_the_headline() {
     assert_eq!(report.headline.name, "highest rate with p99 <= 1.00 ms, 4K random read, direct");
     assert_eq!((load.rests_on.as_slice(), load.capacity_result), ([3].as_slice(), Some(0)));
     assert!((load.points[2].share.unwrap() - 0.7).abs() < 1e-9 && load.points[2].device_depth.is_some());
+    let (p99, [low, high]) =
+        (load.points[2].percentiles_ns["99"].unwrap() as f64, load.points[2].percentile_intervals_ns["99"]);
+    assert!(low <= 1.01 * p99 && p99 <= 1.01 * high && load.points[2].achieved_interval.is_some());
     assert!(
         load.sentence.contains("7,000 operations/s (p99 ") && load.sentence.contains("9,000"),
         "{}",
@@ -376,6 +404,7 @@ fn overload_is_shown_as_such_and_voids_itself_alone() {
     let point = curve_of(&report).points.last().unwrap();
     assert_eq!((point.state, point.met, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
+    assert!(point.percentile_intervals_ns.is_empty(), "what is withheld has no interval");
     let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
     assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
     assert_eq!(

@@ -110,6 +110,7 @@ fn figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> Cel
         iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
         latency_p99_ns: p99.map(|m| m.value),
+        latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
         latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),

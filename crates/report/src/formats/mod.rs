@@ -4,6 +4,7 @@
 
 mod csv;
 pub(crate) mod fio;
+mod html;
 pub(crate) mod json;
 mod markdown;
 mod text;
@@ -16,6 +17,7 @@ pub const FORMATS: &[&Format] = &[
     &json::FORMAT,
     &csv::FORMAT,
     &markdown::FORMAT,
+    &html::FORMAT,
     &fio::NORMAL,
     &fio::JSON,
     &fio::JSON_PLUS,

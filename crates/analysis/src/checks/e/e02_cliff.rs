@@ -105,6 +105,7 @@ fn found(case: &Case, ran: &CaseRun, course: &Series, cliff: &Cliff) -> Detail {
             ("before_iops", step.before),
             ("after_iops", step.after),
             ("at_s", second),
+            ("run", f64::from(ran.run.start.repeat)),
             ("steps", cliff.steps.len() as f64),
             ("runs_with_a_step", count as f64),
             ("device_latency_before_ns", a),

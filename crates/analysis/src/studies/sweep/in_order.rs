@@ -70,6 +70,7 @@ fn figures(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>
         iops: rate.map(|r| r / f64::from(setting.block_bytes.max(1))),
         interval: None,
         latency_p99_ns: mean(|s| Some(s.p99_ns? as f64)),
+        latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: mean(|s| Some(s.latency_ns?.0)),
         latency_max_ns: told.iter().filter_map(|s| Some(s.latency_ns?.1)).max(),

@@ -164,6 +164,7 @@ fn a_grid_that_a_file_made_up_still_has_a_report() {
 fn random_costs_nothing_from_some_size_on() {
     let cell = |bs: u32, rw: &str, rate: f64| CellFigures {
         latency_p99_ns: None,
+        latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: None,
         latency_max_ns: None,

@@ -31,7 +31,7 @@ pub(super) struct Marks<'s> {
 
 /// One side of a map.
 #[derive(Clone, Copy)]
-struct Side {
+pub(in crate::formats) struct Side {
     name: &'static str,
     /// Where a setting is on it, as it is shown.
     label: fn(&Setting) -> String,
@@ -39,6 +39,23 @@ struct Side {
     rank: fn(&Setting) -> u64,
     /// The setting with nothing said of it.
     without: fn(&Setting) -> Setting,
+}
+
+impl Side {
+    /// What it is: `depth`.
+    pub(in crate::formats) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Where a setting is on it, as it is shown.
+    pub(in crate::formats) fn label_of(self, setting: &Setting) -> String {
+        (self.label)(setting)
+    }
+
+    /// The setting with nothing said of it.
+    pub(in crate::formats) fn left_open(self, setting: &Setting) -> Setting {
+        (self.without)(setting)
+    }
 }
 
 const SIZE: Side = Side {
@@ -112,7 +129,7 @@ pub(super) fn show(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: M
 }
 
 /// What the rows and the columns are: what the cells differ in; sizes and depths where that is nothing else.
-fn sides(cells: &[&CellFigures]) -> (Side, Side) {
+pub(in crate::formats) fn sides(cells: &[&CellFigures]) -> (Side, Side) {
     let differ = |side: &Side| labels(cells, *side).len() > 1;
     if cells.iter().any(|c| c.setting.targets_of_last.is_some()) {
         return (QUEUES, DEPTH);
@@ -134,7 +151,7 @@ fn sides(cells: &[&CellFigures]) -> (Side, Side) {
 }
 
 /// Where cells are on a side, each once.
-fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
+pub(in crate::formats) fn labels(cells: &[&CellFigures], side: Side) -> Vec<String> {
     let mut all: Vec<&Setting> = cells.iter().map(|c| &c.setting).collect();
     all.sort_by_key(|s| (side.rank)(s));
     let mut out: Vec<String> = Vec::new();
@@ -301,6 +318,7 @@ fn cell(workers: u32, targets: Option<u32>, depth: u32) -> CellFigures {
         iops: None,
         interval: None,
         latency_p99_ns: None,
+        latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: None,
         latency_max_ns: None,

@@ -1,0 +1,224 @@
+//! Comparisons: the change of every number with its interval, on one axis around no change at all.
+//!
+//! For: two sides, and several against the first. Not for: deciding, which the comparison has done.
+
+use super::intervals::{Row, Words, intervals};
+use super::page::{card, facts, folded, icon, page};
+use super::table;
+use super::words::{micro, short};
+use crate::format::Style;
+use crate::rows::{self, LEGEND, interval, left_out, source, value};
+use crate::side_by_side;
+use askama::Template;
+use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
+use model::finding::{Finding, Outcome};
+use model::units::{show_change, show_rate};
+use std::io::{self, Write};
+
+#[derive(Template)]
+#[template(path = "verdict.html")]
+pub(super) struct Head<'c> {
+    /// The first word, and the class that gives it its colour.
+    pub(super) word: &'c str,
+    pub(super) class: &'c str,
+    pub(super) icon: &'static str,
+    pub(super) heading: &'c str,
+    pub(super) sentences: Vec<String>,
+}
+
+/// The first card of pages that have a word and a sentence. Its colour is that of a word without its further ones.
+pub(super) fn head(word: &str, like: &str, heading: &str, sentences: &[String]) -> String {
+    let class = like.split(' ').next().unwrap_or_default();
+    let sentences = sentences.iter().map(|s| micro(s)).collect();
+    Head { word, class, icon: icon(class), heading, sentences }.render().unwrap_or_default()
+}
+
+#[derive(Template)]
+#[template(path = "small.html")]
+struct Small<'c> {
+    heading: &'c str,
+    body: String,
+}
+
+/// Writes two sides.
+pub(super) fn write(of: &Comparison, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let gate = of.gate.as_ref().map(|g| format!("{}: {}", g.outcome.word().word(), g.sentence));
+    let sentences: Vec<String> = gate.into_iter().chain([of.sentence.clone()]).collect();
+    let mut sections = vec![head(of.answer.word(), of.answer.word(), "B against A", &sentences)];
+    let changes = ratios(&of.pairs, true);
+    if !changes.is_empty() {
+        sections.push(card("Change of every number", &[EXPLAINED], &changes));
+    }
+    sections.extend(several_runs(&of.pairs));
+    sections.push(card(
+        "All numbers",
+        &[LEGEND.to_owned()],
+        &table::table("Every number of A and B", &rows::table(&of.pairs, true)),
+    ));
+    sections.push(sides(&[("A", &of.a), ("B", &of.b)], &differences(of), &left_out(of, "B")));
+    sections.push(answers(&of.findings));
+    sections.retain(|section| !section.is_empty());
+    let title = format!("{} · B against A · fathom", of.answer.word());
+    let eye = ["compare".to_owned(), names(&of.a), names(&of.b)];
+    to.write_all(page(&of.fathom.version, &title, &eye, &sections).as_bytes())
+}
+
+/// What the rows of a comparison show.
+const EXPLAINED: &str = "B by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it goes on; green: the margin within \
+                         which a difference is of no interest; hollow: it cannot be told.";
+
+/// Writes several sides, each against the first.
+pub(super) fn write_several(of: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let words: Vec<String> = of
+        .others
+        .iter()
+        .map(|o| format!("{}: {}. {}", o.name, o.comparison.answer.word(), o.comparison.sentence))
+        .collect();
+    let each: Vec<String> =
+        of.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
+    let order = [Answer::Slower, Answer::Incomparable, Answer::CannotTell, Answer::Faster, Answer::Same];
+    let worst = order.into_iter().find(|word| of.others.iter().any(|o| o.comparison.answer == *word));
+    let like = worst.unwrap_or(Answer::CannotTell).word();
+    let mut sections = vec![head(&each.join(", "), like, "Several sessions against A", &words)];
+    let small = of.others.iter().map(|o| {
+        let small =
+            Small { heading: &format!("{} against A", o.name), body: ratios(&o.comparison.pairs, false) };
+        small.render().unwrap_or_default()
+    });
+    let small: String = small.collect();
+    sections.push(card(
+        "Change of every number, side by side",
+        &[EXPLAINED],
+        &format!("<div class=\"cards\">{small}</div>"),
+    ));
+    sections.push(card(
+        "All numbers",
+        &[side_by_side::LEGEND.to_owned()],
+        &table::table("Every number on every side", &side_by_side::table(of, true, true)),
+    ));
+    for other in &of.others {
+        let c = &other.comparison;
+        sections.push(sides(&[("A", &c.a), (&other.name, &c.b)], &differences(c), &left_out(c, &other.name)));
+    }
+    let all: Vec<Finding> = of.others.iter().flat_map(|o| o.comparison.findings.clone()).collect();
+    sections.push(answers(&all));
+    sections.retain(|section| !section.is_empty());
+    let eye: Vec<String> = std::iter::once("compare".to_owned())
+        .chain(of.others.first().map(|o| names(&o.comparison.a)))
+        .chain(of.others.iter().map(|o| names(&o.comparison.b)))
+        .collect();
+    to.write_all(
+        page(
+            &of.fathom.version,
+            &format!("{} sessions compared · fathom", of.others.len() + 1),
+            &eye,
+            &sections,
+        )
+        .as_bytes(),
+    )
+}
+
+fn names(side: &Side) -> String {
+    side.sessions.iter().map(|s| format!("{} {}", s.title, s.started)).collect::<Vec<_>>().join(", ")
+}
+
+/// Every number as a ratio with its interval, with all that there is to know beside it or with its change alone; nothing where none is
+/// compared.
+pub(super) fn ratios(pairs: &[Pair], all: bool) -> String {
+    let headings: &[&str] =
+        if all { &["A", "B", "Change", "95 % interval", "Answer"] } else { &["Change", "Answer"] };
+    let mut drawn = Vec::new();
+    for pair in pairs {
+        for (at, metric) in pair.metrics.iter().enumerate() {
+            let mut row = row(metric);
+            if !all {
+                row.cells = vec![show_change(metric.ratio), metric.answer.word().into()];
+            }
+            drawn.push(Row { title: if at == 0 { pair.name.clone() } else { String::new() }, ..row });
+        }
+    }
+    let words = Words {
+        caption: "Change of every number with its 95 % interval",
+        first: "Number",
+        axis: "B by A, logarithmic",
+        headings,
+    };
+    // A mark at no change at all, whatever else there is.
+    let mark =
+        |ratio: f64| if (ratio - 1.0).abs() < 1e-9 { "same".into() } else { format!("x {}", short(ratio)) };
+    if drawn.is_empty() { String::new() } else { intervals(&words, drawn, mark) }
+}
+
+fn row(metric: &Metric) -> Row {
+    let margin = metric.margin;
+    let direction = if metric.more_is_better { "" } else { ", less is better" };
+    Row {
+        name: format!("{}{direction}", metric.name),
+        value: Some((metric.ratio, metric.interval)),
+        hollow: metric.answer.word() == "CANNOT TELL",
+        margin: Some([1.0 / (1.0 + margin), 1.0 + margin]),
+        cells: vec![
+            micro(&value(metric, metric.a)),
+            micro(&value(metric, metric.b)),
+            show_change(metric.ratio),
+            interval(metric).unwrap_or_else(|| "-".into()),
+            metric.answer.word().into(),
+        ],
+        ..Row::default()
+    }
+}
+
+/// Every run of the headline's number on both sides.
+fn several_runs(pairs: &[Pair]) -> Option<String> {
+    let pair = pairs.iter().find(|p| p.headline)?;
+    let metric = pair.metrics.first()?;
+    let list = |runs: &[f64]| {
+        micro(
+            &runs
+                .iter()
+                .map(|v| if metric.unit == "ns" { metric.show(*v) } else { show_rate(*v) })
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
+    };
+    let items = [("A".to_owned(), list(&metric.a_runs)), ("B".to_owned(), list(&metric.b_runs))];
+    Some(card(&format!("Every run: {}, {}", pair.name, metric.name), &[] as &[&str], &facts(&items)))
+}
+
+/// Circumstances that differ, each once.
+fn differences(of: &Comparison) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    for d in of.pairs.iter().flat_map(|p| &p.differences) {
+        let item = (d.aspect.clone(), format!("{} -> {}", d.a, d.b));
+        if !out.contains(&item) {
+            out.push(item);
+        }
+    }
+    out
+}
+
+fn sides(sides: &[(&str, &Side)], differences: &[(String, String)], left_out: &[String]) -> String {
+    let sessions =
+        sides.iter().flat_map(|(name, side)| side.sessions.iter().map(|s| ((*name).to_owned(), source(s))));
+    let mut items: Vec<(String, String)> = sessions.collect();
+    items.extend(differences.iter().map(|(aspect, words)| (format!("{aspect} differs"), words.clone())));
+    items.extend(left_out.iter().map(|words| ("left out".to_owned(), words.clone())));
+    let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
+    card(&format!("What was compared: {}", names.join(" and ")), &[] as &[&str], &facts(&items))
+}
+
+fn answers(findings: &[Finding]) -> String {
+    let mut of = crate::table::Table::new(&["check", "name", "answer", "sentence"], &[])
+        .aligned(1, true)
+        .aligned(2, true);
+    for f in findings {
+        let answer = match f.outcome {
+            Outcome::Finding => f.severity.map_or("note", model::finding::Severity::word),
+            Outcome::NotChecked => "not checked",
+            Outcome::Holds => "passed",
+        };
+        of.add([f.id.to_string(), f.name.clone(), answer.into(), f.sentence.clone()]);
+    }
+    let body = folded("Every check of the comparison", &table::table("Every check of the comparison", &of));
+    if body.is_empty() { body } else { card::<&str>("What was checked", &[], &body) }
+}

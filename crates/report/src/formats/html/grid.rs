@@ -1,0 +1,77 @@
+//! The grid: a row per test with its read and its write, as people know it from CrystalDiskMark.
+//!
+//! For: what a benchmark of several tests came to, at a glance. Not for: intervals and percentiles, which the table below has.
+
+use super::words::{micro, time};
+use crate::page::supported;
+use askama::Template;
+use model::report::{Figures, Measured, Verdict};
+use std::fmt::Write as _;
+
+#[derive(Template)]
+#[template(path = "grid.html")]
+struct Grid {
+    rows: Vec<Row>,
+}
+
+struct Row {
+    name: String,
+    cells: [Option<Cell>; 2],
+}
+
+struct Cell {
+    number: String,
+    raw: Option<String>,
+    note: String,
+    verdict: &'static str,
+    /// Of 1000, by the fastest.
+    width: u32,
+}
+
+/// The grid of these results; nothing where none of them is a read or a write.
+pub(super) fn grid(results: &[Measured]) -> String {
+    let both = |r: &Measured| [r.read.as_ref(), r.write.as_ref()].map(|f| f.map(|f| f.mb_per_s));
+    let most = results.iter().filter(|r| !r.void).flat_map(both).flatten().fold(0.0, f64::max);
+    let mut rows: Vec<Row> = Vec::new();
+    for result in results.iter().filter(|r| r.trim.is_none()) {
+        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+        let name = name.unwrap_or(&result.name);
+        let cells = [&result.read, &result.write].map(|f| f.as_ref().map(|f| cell(result, f, most)));
+        let is_free = |row: &Row| row.cells.iter().zip(&cells).all(|(a, b)| a.is_none() || b.is_none());
+        match rows.iter_mut().find(|row| row.name == name && is_free(row)) {
+            Some(row) => {
+                for (known, new) in row.cells.iter_mut().zip(cells) {
+                    *known = known.take().or(new);
+                }
+            }
+            None => rows.push(Row { name: name.to_owned(), cells }),
+        }
+    }
+    rows.retain(|row| row.cells.iter().any(Option::is_some));
+    if rows.is_empty() { String::new() } else { Grid { rows }.render().unwrap_or_default() }
+}
+
+fn cell(result: &Measured, figures: &Figures, most: f64) -> Cell {
+    let verdict = if result.void { Verdict::Invalid } else { result.verdict };
+    if result.void {
+        return Cell {
+            number: "void".into(),
+            raw: None,
+            note: String::new(),
+            verdict: verdict.word(),
+            width: 0,
+        };
+    }
+    let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
+    if let Some(ns) = figures.latency_ns.percentiles.get("50").copied().flatten() {
+        let _ = write!(note, ", p50 {}", time(ns as f64));
+    }
+    let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };
+    Cell {
+        number: supported(figures.mb_per_s, figures.mb_per_s_interval),
+        raw: Some(figures.mb_per_s.to_string()),
+        note: micro(&note),
+        verdict: verdict.word(),
+        width: (1000.0 * part.clamp(0.0, 1.0)) as u32,
+    }
+}

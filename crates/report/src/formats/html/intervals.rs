@@ -1,0 +1,87 @@
+//! Rows of intervals on one axis: a dot for each value, a line for its 95 % interval.
+//!
+//! For: interfaces, layers, targets and comparisons. Not for: which rows there are.
+
+use super::plot::axis::{Axis, Tick};
+use super::plot::whiskers::{Whisker, range, whisker};
+use askama::Template;
+
+/// Marks that the axis has room for, beside so many columns.
+const MOST_TICKS: usize = 6;
+
+/// A row to draw.
+#[derive(Default)]
+pub(super) struct Row {
+    /// Words above it, where a group begins.
+    pub(super) title: String,
+    pub(super) name: String,
+    /// The value and its interval; `None` where it has no number.
+    pub(super) value: Option<(f64, Option<[f64; 2]>)>,
+    /// What the device below counted of the same.
+    pub(super) device: Option<f64>,
+    /// Whether a finding qualifies it.
+    pub(super) hollow: bool,
+    /// A range that makes no difference.
+    pub(super) margin: Option<[f64; 2]>,
+    /// Numbers beside it.
+    pub(super) cells: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "whiskers.html")]
+struct Html<'w> {
+    caption: &'w str,
+    first: &'w str,
+    axis_title: &'w str,
+    headings: &'w [&'w str],
+    ticks: Vec<Tick>,
+    rows: Vec<Drawn>,
+}
+
+struct Drawn {
+    title: String,
+    name: String,
+    whisker: Option<Whisker>,
+    device: Option<Whisker>,
+    hollow: bool,
+    margin: Option<[f64; 2]>,
+    cells: Vec<String>,
+}
+
+/// What a table of intervals is called.
+pub(super) struct Words<'w> {
+    /// Of the table.
+    pub(super) caption: &'w str,
+    /// Of the first column.
+    pub(super) first: &'w str,
+    /// What lies along the axis, and in which unit.
+    pub(super) axis: &'w str,
+    /// Of the columns beside it.
+    pub(super) headings: &'w [&'w str],
+}
+
+/// The rows on a logarithmic axis that has all values in it.
+pub(super) fn intervals(words: &Words, rows: Vec<Row>, show: impl Fn(f64) -> String) -> String {
+    let known: Vec<(f64, Option<[f64; 2]>)> = rows.iter().filter_map(|r| r.value).collect();
+    let devices = rows.iter().filter_map(|r| r.device);
+    let axis = Axis::log(range(&known).chain(devices).chain(rows.iter().filter_map(|r| r.margin).flatten()));
+    let place = |v: f64| axis.within(v) / 10.0;
+    let drawn = rows.into_iter().map(|row| Drawn {
+        whisker: row.value.map(|(value, interval)| whisker(&axis, value, interval)),
+        device: row.device.filter(|v| *v > 0.0).map(|v| whisker(&axis, v, None)),
+        margin: row.margin.map(|[low, high]| [place(low), place(high) - place(low)]),
+        title: row.title,
+        name: row.name,
+        hollow: row.hollow,
+        cells: row.cells,
+    });
+    let html = Html {
+        caption: words.caption,
+        first: words.first,
+        axis_title: words.axis,
+        headings: words.headings,
+        rows: drawn.collect(),
+        ticks: axis.few_ticks(MOST_TICKS, show),
+    };
+    html.render().unwrap_or_default()
+}

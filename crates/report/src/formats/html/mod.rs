@@ -1,0 +1,52 @@
+//! The format `html`: a page for people who would rather look than read.
+//!
+//! For: one file for every kind of report that has everything in it and loads nothing: templates that read as HTML
+//! (`crates/report/templates/`), one style, one script that nothing needs, and drawings as SVG ([`plot`]). Not for: concluding anything,
+//! nor for programs; that is `json`.
+//!
+//! Everything that comes from outside passes a template, which escapes it; only what was made here is put in as it is (`safe`).
+
+mod comparison;
+mod course;
+mod directions;
+mod events;
+mod findings;
+mod foot;
+mod grid;
+mod head;
+mod intervals;
+mod latency;
+mod ledger;
+mod limit;
+mod others;
+mod page;
+mod plot;
+mod report;
+mod results;
+mod studies;
+mod sweep;
+mod table;
+mod timeline;
+mod words;
+
+use crate::format::{Content, Format, Writer};
+
+pub(super) static FORMAT: Format = Format {
+    name: "html",
+    extension: "html",
+    content: Content::Text,
+    has_brief: false,
+    report: Some(Writer { about: "a page with plots, complete in one file", write: report::write }),
+    comparison: Some(Writer { about: "a page with every change and its interval", write: comparison::write }),
+    comparisons: Some(Writer {
+        about: "a page with every change on every side",
+        write: comparison::write_several,
+    }),
+    plan: Some(Writer { about: "a page of the settings and the workloads", write: others::explained }),
+    sessions: Some(Writer { about: "a page with a table", write: others::listing }),
+    session_table: Some(Writer { about: "a page with a table", write: others::of_sessions }),
+    pages: Some(Writer { about: "a page of them", write: others::pages }),
+    diagnosis: Some(Writer { about: "a page with everything that was looked at", write: others::diagnosis }),
+    devices: Some(Writer { about: "a page with a table", write: others::of_devices }),
+    verified: Some(Writer { about: "a page with the verdict and the damage", write: others::verification }),
+};

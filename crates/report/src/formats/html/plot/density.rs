@@ -1,0 +1,62 @@
+//! Densities: how latencies are distributed, and how rare the slow ones are.
+//!
+//! For: the two forms of a histogram with buckets of equal logarithmic width. Not for: single percentiles.
+
+use model::report::LatencyBuckets;
+
+/// Operations that must lie beyond a latency for its rarity to be drawn, as for percentiles.
+const FEWEST_BEYOND: u64 = 10;
+
+/// The share of the operations in each bucket: `(from, to, share)`, empty ones between them too.
+pub(crate) fn shares(of: &LatencyBuckets) -> Vec<(f64, f64, f64)> {
+    let all = of.count().max(1) as f64;
+    let mut out: Vec<(f64, f64, f64)> = Vec::new();
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        if let Some((_, end, _)) = out.last().copied()
+            && *from > 1.001 * end
+        {
+            out.push((end, *from, 0.0));
+        }
+        out.push((*from, LatencyBuckets::end_ns(*from), *ops as f64 / all));
+    }
+    out
+}
+
+/// How many took longer: `(latency, share)`, as far as enough operations lie beyond.
+pub(crate) fn tail(of: &LatencyBuckets) -> Vec<(f64, f64)> {
+    let all = of.count();
+    let mut left = all;
+    let mut out = Vec::new();
+    if let Some(first) = of.from_ns.first() {
+        out.push((*first, 1.0));
+    }
+    for (from, ops) in of.from_ns.iter().zip(&of.ops) {
+        left = left.saturating_sub(*ops);
+        if left < FEWEST_BEYOND {
+            break;
+        }
+        out.push((LatencyBuckets::end_ns(*from), left as f64 / all as f64));
+    }
+    out
+}
+
+#[cfg(test)]
+fn buckets() -> LatencyBuckets {
+    LatencyBuckets { from_ns: vec![100.0, 1000.0, 100_000.0], ops: vec![900, 90, 10] }
+}
+
+#[test]
+fn shares_add_up_and_gaps_are_zero() {
+    let drawn = shares(&buckets());
+    assert_eq!(drawn.iter().map(|s| s.2).collect::<Vec<_>>(), [0.9, 0.0, 0.09, 0.0, 0.01]);
+    assert!(drawn.windows(2).all(|w| (w[0].1 / w[1].0 - 1.0).abs() < 1e-9), "{drawn:?}");
+}
+
+#[test]
+fn the_tail_ends_where_fewer_than_ten_operations_lie_beyond() {
+    let drawn = tail(&buckets());
+    let shares: Vec<f64> = drawn.iter().map(|t| t.1).collect();
+    assert_eq!(shares, [1.0, 0.1, 0.01]);
+    assert!(drawn[0].0 < drawn[1].0 && (drawn[1].0 - 104.71).abs() < 0.01);
+    assert_eq!(tail(&LatencyBuckets::default()), []);
+}

@@ -1,0 +1,143 @@
+//! The page of a measurement: which parts it has, and in which order.
+//!
+//! For: verdict and number first, then what changes its meaning, then the pictures, at last how it came about. Not for: the parts.
+
+use super::page::{card, page};
+use super::words::time;
+use super::{findings, foot, grid, head, limit, results, studies, sweep, table};
+use crate::format::Style;
+use crate::formats::text::report::table as text_table;
+use crate::rows;
+use crate::table::Table;
+use crate::worst;
+use model::report::Report;
+use model::study::Studied;
+use model::units::show_rate;
+use std::io::{self, Write};
+
+/// Writes it.
+pub(super) fn write(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
+    let told = worst::told(report);
+    let (study, below) = study(report);
+    let mut sections = vec![head::hero(report, &told)];
+    sections.extend(gates(report));
+    sections.push(study);
+    sections.push(findings::acting(report, &told));
+    sections.push(below);
+    sections.extend(against(report));
+    sections.push(findings::others(report, &told));
+    sections.push(foot::foot(report));
+    sections.retain(|section| !section.is_empty());
+    to.write_all(page(&report.fathom.version, &title(report), &eye(report), &sections).as_bytes())
+}
+
+/// The name of the tab: what is known from its first words alone.
+fn title(report: &Report) -> String {
+    let number = report
+        .headline
+        .value
+        .map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), report.headline.unit));
+    format!("{} · {number} · {} · fathom", report.verdict.word(), report.headline.name)
+}
+
+/// What stands above everything.
+fn eye(report: &Report) -> Vec<String> {
+    let mut chains: Vec<String> = report.machine.places.iter().map(model::machine::Place::chain).collect();
+    chains.dedup();
+    [vec![report.title.clone()], chains, vec![report.started.clone()], report.words.tags.clone()].concat()
+}
+
+/// What the measurement was for: the picture that answers it, and what belongs below the findings.
+fn study(report: &Report) -> (String, String) {
+    match &report.study {
+        Studied::Jobs | Studied::Profile(_) => {
+            let is_one = report.results.len() == 1;
+            let all = if is_one { String::new() } else { every(report) };
+            (if is_one { only(report) } else { tests(report) }, format!("{}{all}", results::results(report)))
+        }
+        Studied::Layers(layers) => {
+            let figures =
+                card::<&str>("All figures", &[], &table::table("Every layer", &text_table(report, true)));
+            (studies::layers(report, layers), format!("{}{figures}", results::results(report)))
+        }
+        Studied::Limit(curve) => (limit::limit(report, curve), String::new()),
+        Studied::Sweep(of) if of.is_in_order() || of.rounds.is_some() => {
+            let cells = table::table("Every cell", &text_table(report, true));
+            (card::<&str>("Every cell", &[], &cells), sweep::sweep(report, of))
+        }
+        Studied::Sweep(of) => (sweep::sweep(report, of), String::new()),
+        Studied::Interfaces(api) => (studies::interfaces(report, api), String::new()),
+        Studied::Targets(targets) => (studies::targets(report, targets), results::results(report)),
+    }
+}
+
+/// The grid of reads and writes, and what a well-known tool would show.
+fn tests(report: &Report) -> String {
+    let mut body = grid::grid(&report.results);
+    let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
+    if let Studied::Profile(shown) = &report.study {
+        lead.extend(shown.differs.iter().cloned());
+        if let Some(score) = &shown.score {
+            let points = |p: &model::tool_layout::Points| p.value.map_or_else(|| "-".into(), show_rate);
+            lead.push(format!(
+                "Score of {}: read {}, write {}, total {}.",
+                shown.tool,
+                points(&score.read),
+                points(&score.write),
+                points(&score.total)
+            ));
+        }
+    }
+    if body.is_empty() {
+        lead.clear();
+        body = table::table("Every result", &text_table(report, true));
+    }
+    card("Every test", &lead, &body)
+}
+
+/// Figures of the only result.
+fn only(report: &Report) -> String {
+    report.results.first().map_or_else(String::new, head::tiles)
+}
+
+fn every(report: &Report) -> String {
+    let lead = [
+        "Latency from submission to completion; - where too few operations support it; ~ rounded, since the interval is wide.",
+    ];
+    card("All figures", &lead, &table::table("Every result", &text_table(report, true)))
+}
+
+/// Each condition with what came of it.
+fn gates(report: &Report) -> Option<String> {
+    let mut of = Table::new(&["condition", "answer", "result", "measured", "limit", "sentence"], &[])
+        .aligned(1, true)
+        .aligned(2, true);
+    for gate in &report.gates {
+        let show =
+            |v: f64| if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) };
+        of.add([
+            gate.condition.clone(),
+            gate.word.word().into(),
+            gate.result.clone(),
+            gate.value.map_or_else(|| "-".into(), show),
+            show(gate.limit),
+            gate.sentence.clone(),
+        ]);
+    }
+    (!of.is_empty())
+        .then(|| card::<&str>("Conditions", &[], &table::table("Every condition and its answer", &of)))
+}
+
+/// An earlier session that was measured again beside this one.
+fn against(report: &Report) -> Option<String> {
+    let rerun = report.against.as_ref()?;
+    let lead =
+        [format!("{}: {}", rerun.beside.answer.word(), rerun.beside.sentence), rows::LEGEND.to_owned()];
+    let heading = format!("Against {}, measured again in turns", rerun.session);
+    let body = format!(
+        "{}{}",
+        super::comparison::ratios(&rerun.beside.pairs, true),
+        table::table("Every number of both", &rows::table(&rerun.beside.pairs, true))
+    );
+    Some(card(&heading, &lead, &body))
+}

@@ -1,0 +1,160 @@
+//! A sweep as maps: a shade for every cell, the best one framed.
+//!
+//! For: reports about a grid of settings. Not for: which cell wins, which the report says.
+
+use super::page::{card, facts, folded};
+use super::plot::heat::shade;
+use super::table;
+use super::words::micro;
+use crate::formats::text::map::{labels, sides};
+use crate::formats::text::report::table as text_table;
+use askama::Template;
+use model::measure::Measure;
+use model::report::Report;
+use model::sweep::{CellFigures, Chosen, Sweep, Work};
+use model::units::{show_ns, show_rate};
+use std::collections::BTreeMap;
+
+/// Maps of a work at most; the JSON has all cells.
+const MOST_MAPS: usize = 12;
+/// Runs from which a cell counts as repeated.
+const REPEATED: usize = 3;
+
+#[derive(Template)]
+#[template(path = "map.html")]
+struct Map {
+    title: String,
+    corner: String,
+    columns: Vec<String>,
+    rows: Vec<Row>,
+    legend: String,
+}
+
+struct Row {
+    name: String,
+    cells: Vec<Option<Cell>>,
+}
+
+struct Cell {
+    value: String,
+    /// What a pointer that rests on it is told.
+    title: String,
+    shade: usize,
+    best: bool,
+    cheapest: bool,
+    repeated: bool,
+}
+
+/// A card for each work, and one for what was not measured.
+pub(super) fn sweep(report: &Report, sweep: &Sweep) -> String {
+    let mut out: String = sweep.works.iter().map(|work| of_work(sweep, work)).collect();
+    if sweep.works.is_empty() {
+        out += &card::<&str>(
+            "Cells",
+            &[],
+            &maps(&sweep.cells.iter().collect::<Vec<_>>(), Measure::Bandwidth, None, None),
+        );
+    }
+    let budget = sweep.budget_seconds.map_or_else(String::new, |b| format!(" of {b:.0} s"));
+    let lead = [format!("The {} search took {:.0} s{budget}.", sweep.search, sweep.seconds)];
+    let best = table::table("The best of each work, and what it is compared with", &text_table(report, true));
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
+    let skipped: Vec<_> =
+        reasons.iter().map(|(why, times)| (format!("Skipped {times}"), micro(why))).collect();
+    out + &card(
+        "The best settings",
+        &lead,
+        &format!("{best}{}", folded("What was not measured", &facts(&skipped))),
+    )
+}
+
+fn of_work(sweep: &Sweep, work: &Work) -> String {
+    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let winner = sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name));
+    let cheapest = sweep.cheapest.get(&work.name);
+    let word = if work.chosen == Chosen::CannotTell { "CANNOT TELL: " } else { "" };
+    let knees = work.knees.iter().map(|knee| knee.sentence.clone());
+    let lead: Vec<String> = std::iter::once(format!("{word}{}", work.sentence)).chain(knees).collect();
+    let heading = winner.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
+        || work.name.clone(),
+        |w| format!("{}: {} {}", work.name, w.setting.shape(), w.setting.way()),
+    );
+    card(&heading, &lead, &maps(&mine, work.by, winner, cheapest))
+}
+
+/// Everything that is known of a cell.
+fn words(cell: &CellFigures, by: Measure) -> String {
+    let told = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
+    let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
+    let parts = [
+        Some(cell.setting.words()),
+        told("MB/s", cell.mb_per_s.map(show_rate)),
+        told("IOPS", cell.iops.map(show_rate)),
+        told("p99", cell.latency_p99_ns.map(show_ns)),
+        told("95 % interval", interval),
+        Some(format!("{} runs", cell.runs)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// A map for each setting of everything that is on neither side.
+fn maps(
+    cells: &[&CellFigures],
+    by: Measure,
+    winner: Option<&CellFigures>,
+    cheapest: Option<&CellFigures>,
+) -> String {
+    let (rows, columns) = sides(cells);
+    let way = |c: &CellFigures| columns.left_open(&rows.left_open(&c.setting)).way();
+    let mut ways: Vec<String> = Vec::new();
+    // The best one's first.
+    for name in winner.into_iter().map(way).chain(cells.iter().map(|c| way(c))) {
+        if !ways.contains(&name) {
+            ways.push(name);
+        }
+    }
+    let values = cells.iter().filter_map(|c| c.value(by)).filter(|v| v.is_finite());
+    let best =
+        if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) };
+    let share = |v: f64| if by.is_latency() { best / v } else { v / best };
+    let mut out = String::new();
+    for name in ways.iter().take(MOST_MAPS) {
+        let these: Vec<&CellFigures> = cells.iter().copied().filter(|c| way(c) == *name).collect();
+        let (down, across) = (labels(&these, rows), labels(&these, columns));
+        let cell = |row: &String, column: &String| {
+            let found = these
+                .iter()
+                .find(|c| rows.label_of(&c.setting) == *row && columns.label_of(&c.setting) == *column)?;
+            let is = |marked: Option<&CellFigures>| marked.is_some_and(|m| m.setting == found.setting);
+            let value = found.value(by);
+            Some(Cell {
+                title: micro(&words(found, by)),
+                value: value.map_or_else(|| "-".into(), |v| micro(&by.show_short(v))),
+                shade: value.map_or(0, |v| shade(share(v))),
+                best: is(winner),
+                cheapest: is(cheapest) && !is(winner),
+                repeated: found.runs >= REPEATED,
+            })
+        };
+        let lines = down
+            .iter()
+            .map(|row| Row { name: row.clone(), cells: across.iter().map(|c| cell(row, c)).collect() });
+        let map = Map {
+            corner: format!("{} \\ {}", rows.name(), columns.name()),
+            title: format!("{name}: {} by {} and {}", by.heading(), rows.name(), columns.name()),
+            rows: lines.collect(),
+            columns: across.clone(),
+            legend: format!(
+                "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED} times or more",
+                micro(&by.show(best))
+            ),
+        };
+        out += &map.render().unwrap_or_default();
+    }
+    if ways.len() > MOST_MAPS {
+        out +=
+            &format!("<p class=\"sub\">{} more maps are in the JSON, as cells.</p>", ways.len() - MOST_MAPS);
+    }
+    out
+}

@@ -1,0 +1,193 @@
+//! The page: what holds of every one of them, whatever the report says.
+//!
+//! For: that foreign words stay words, that nothing is loaded or run but its own script, and that a long session makes no large page. Not
+//! for: what lies where in a plot, which stands with each, nor how it looks.
+
+mod forged;
+
+use model::check_page::Pages;
+use model::comparison::Comparison;
+use model::entry::Listing;
+use model::ledger::Ledger;
+use model::report::{Course, CourseOf, LatencyBuckets, Measured, Report, RunFigures, Second};
+use model::session_table::SessionTable;
+use model::study::Studied;
+use report::{Kind, Style, find};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+type Tried = Result<(), Box<dyn std::error::Error>>;
+
+const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</style>";
+
+fn page<K: Kind>(of: &K) -> Result<String, Box<dyn std::error::Error>> {
+    let format = find::<K>("html").ok_or("there is no format html")?;
+    Ok(String::from_utf8(format.bytes(of, Style::default())?)?)
+}
+
+fn golden(name: &str) -> Result<Vec<u8>, std::io::Error> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name))
+}
+
+/// A golden report with everything that has a picture.
+fn whole() -> Result<Report, Box<dyn std::error::Error>> {
+    let mut report: Report = serde_json::from_slice(&golden("golden/valid.json")?)?;
+    let ledger: Option<Ledger> = serde_json::from_slice(&golden("golden/pieces/ledger.json")?)?;
+    for result in &mut report.results {
+        result.ledger.clone_from(&ledger);
+        long(result, 3, 100);
+    }
+    Ok(report)
+}
+
+/// Gives a result so many runs of a second, each in so many stretches.
+fn long(result: &mut Measured, runs: u32, stretches: u32) {
+    let first = result.runs.first().cloned();
+    result.runs = (0..runs).filter_map(|run| Some(RunFigures { run, ..first.clone()? })).collect();
+    let second = |run| Second {
+        run,
+        start_s: 0.0,
+        seconds: 1.0,
+        iops: 1000.0 + f64::from(run % 7),
+        mb_per_s: 4.0,
+        p99_at_most_ns: Some(100_000),
+        device: None,
+    };
+    result.series = (0..runs).map(second).collect();
+    let all: Vec<(u32, u32)> = (0..runs).flat_map(|run| (0..stretches).map(move |at| (run, at))).collect();
+    let ns =
+        |of: fn(u32) -> u64| all.iter().map(|(run, at)| Some(of(run * 31 + at * 17))).collect::<Vec<_>>();
+    let reads = CourseOf {
+        iops: all.iter().map(|(run, at)| f64::from(900 + (run * 31 + at * 17) % 200)).collect(),
+        mb_per_s: all.iter().map(|_| 4.0).collect(),
+        p50_ns: ns(|i| 50_000 + u64::from(i % 997) * 10),
+        p99_ns: ns(|i| 90_000 + u64::from(i % 991) * 100),
+        max_ns: ns(|i| 200_000 + u64::from(i % 983) * 1000),
+    };
+    result.course = Some(Course {
+        run: all.iter().map(|(run, _)| *run).collect(),
+        start_s: all.iter().map(|(_, at)| f64::from(*at) / f64::from(stretches)).collect(),
+        seconds: all.iter().map(|_| 1.0 / f64::from(stretches)).collect(),
+        depth_mean: all.iter().map(|_| 31.5).collect(),
+        directions: [("read".to_owned(), reads)].into(),
+        joined: 1,
+    });
+    let from_ns = (200..400).map(|k| 10_f64.powf(f64::from(k) / LatencyBuckets::PER_DECADE)).collect();
+    let buckets = LatencyBuckets { from_ns, ops: (0..200).map(|k| 1 + 1_000_000 / (1 + k * k)).collect() };
+    result.latencies = [("read".to_owned(), buckets)].into();
+}
+
+/// What a browser would run, load or follow: its own script alone.
+fn is_closed(html: &str) {
+    let lower = html.to_lowercase();
+    assert_eq!(lower.matches("<script").count(), 1, "one script, its own");
+    assert_eq!(lower.matches("<style").count(), 1);
+    for loading in
+        ["<img", "<link", "<iframe", "<object", "<embed", "<a ", "url(", "@import", "http:", "https:"]
+    {
+        assert!(!lower.contains(loading), "{loading}");
+    }
+    assert!(!lower.contains(" onerror=alert") || lower.contains("&#60;img") || lower.contains("&lt;img"));
+    assert!(lower.contains("default-src 'none'") && lower.contains("script-src 'sha256-"));
+}
+
+#[test]
+fn foreign_words_are_shown_and_never_run() -> Tried {
+    let mut report = whole()?;
+    let hostile = || HOSTILE.to_owned();
+    report.title = hostile();
+    report.started = hostile();
+    report.session = Some(format!("/tmp/{HOSTILE}.fathom"));
+    report.command = vec!["fathom".into(), "run".into(), hostile()];
+    report.notes.push(hostile());
+    report.words.tags.push(hostile());
+    report.words.notes.push(model::annotations::Note { at: hostile(), text: hostile() });
+    report.headline.name = hostile();
+    report.headline.unit = hostile();
+    report.verdict_reason = hostile();
+    report.machine.host = hostile();
+    report.machine.kernel = hostile();
+    for place in &mut report.machine.places {
+        place.path = hostile();
+    }
+    for finding in &mut report.findings {
+        (finding.name, finding.sentence, finding.cure) = (hostile(), hostile(), hostile());
+        finding.about = vec![hostile()];
+    }
+    for result in &mut report.results {
+        (result.name, result.true_name, result.job.name) = (hostile(), hostile(), hostile());
+        (result.limiter.name, result.limiter.sentence) = (hostile(), hostile());
+        for entry in result.ledger.iter_mut().filter_map(|l| l.read.as_mut()).flat_map(|a| &mut a.layers) {
+            (entry.name, entry.word) = (hostile(), hostile());
+        }
+    }
+    let html = page(&report)?;
+    is_closed(&html);
+    assert!(!html.contains("<script>alert") && !html.contains("<img"), "something was not escaped");
+    assert!(
+        html.contains("&#60;script&#62;alert(1)") || html.contains("&lt;script&gt;alert(1)"),
+        "it is shown"
+    );
+    Ok(())
+}
+
+#[test]
+fn every_kind_of_report_has_a_page_that_is_closed() -> Tried {
+    let mut report = whole()?;
+    is_closed(&page(&report)?);
+    for name in ["api", "layers", "limit", "sweep", "bars", "score"] {
+        let piece = golden(&format!("golden/pieces/{name}.json"))?;
+        report.study = match name {
+            "api" => Studied::Interfaces(serde_json::from_slice(&piece)?),
+            "layers" => Studied::Layers(serde_json::from_slice(&piece)?),
+            "limit" => Studied::Limit(serde_json::from_slice(&piece)?),
+            "sweep" => Studied::Sweep(serde_json::from_slice(&piece)?),
+            _ => Studied::Profile(serde_json::from_slice(&piece)?),
+        };
+        is_closed(&page(&report)?);
+    }
+    for name in ["cannot_tell", "slower", "incomparable"] {
+        let comparison: Comparison = serde_json::from_slice(&golden(&format!("comparison/{name}.json"))?)?;
+        let html = page(&comparison)?;
+        is_closed(&html);
+        assert!(html.contains(comparison.answer.word()));
+    }
+    is_closed(&page(&Pages { pages: Vec::new(), all: false })?);
+    is_closed(&page(&Listing::default())?);
+    is_closed(&page(&SessionTable::default())?);
+    Ok(())
+}
+
+#[test]
+fn a_thousand_runs_make_a_page_below_two_megabytes_in_below_a_second() -> Tried {
+    let mut report = whole()?;
+    report.results.truncate(1);
+    // As many stretches as a report keeps, and many more.
+    for stretches in [3, 100] {
+        report.results.iter_mut().for_each(|result| long(result, 1000, stretches));
+        let since = Instant::now();
+        let html = page(&report)?;
+        let took = since.elapsed();
+        assert!(html.len() < 2_000_000, "{} bytes", html.len());
+        assert!(took < Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 }), "{took:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_withheld_is_no_number_and_no_line() -> Tried {
+    let mut report = whole()?;
+    report.results.truncate(1);
+    for result in &mut report.results {
+        result.void = true;
+        result.total = None;
+        result.latencies.clear();
+    }
+    report.headline.value = None;
+    let html = page(&report)?;
+    assert!(html.contains("no number") && !html.contains("NaN") && !html.contains(">inf"), "{html}");
+    let cut: Report = serde_json::from_slice(&golden("golden/cut.json")?)?;
+    let html = page(&forged::with_seen(cut))?;
+    assert!(html.contains("INVALID") && !html.contains("NaN"));
+    Ok(())
+}
