@@ -312,6 +312,23 @@ fn each_limiter_is_told_from_its_evidence() {
 }
 
 #[test]
+fn operations_that_wait_for_others_on_the_same_bytes_limit_where_the_queue_is_not_full() {
+    let of = |depth_seen| {
+        let mut record = Fixture { depth_seen, ..Fixture::honest() }.record();
+        record.header.plan.jobs[0].phases[0].streams[0].serialize_overlap = true;
+        of_record(&record)
+    };
+    let (full, waiting) = (of(31.9), of(9.0));
+    assert_eq!(
+        (full.name.as_str(), waiting.name.as_str()),
+        ("device", "the job itself"),
+        "{}",
+        full.sentence
+    );
+    assert!(waiting.sentence.contains("wait for each other"), "{}", waiting.sentence);
+}
+
+#[test]
 fn a_device_that_reads_ahead_of_a_busy_cpu_is_no_limit() {
     use model::job::Cache::Buffered;
     let ahead = |cpu_share| Fixture {
