@@ -272,7 +272,7 @@ fn what_cannot_be_compared_is_a_usage_error_with_words_to_type() {
     refused(a, b, "--inconclusive pass", "--fail-if-slower");
     refused(a, b, "--fail-if-slower 5% --inconclusive perhaps", "fail");
     refused(a, b, "--accept A01", "E14");
-    refused(a, b, "--format html", "markdown");
+    refused(a, b, "--format fio-json", "markdown");
     refused(a, "", "", "<B>");
 }
 

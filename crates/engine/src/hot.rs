@@ -71,7 +71,8 @@ pub(crate) struct Loop<'a, E, R> {
     left: (u64, u64),
     block: Box<Block>,
     totals: Totals,
-    failures: u64,
+    /// Operations that may still fail.
+    failures_left: u64,
     /// Stamp up to which the depth was integrated, and the integral since the last cut, in ticks.
     depth: (u64, u64),
     last_completion: u64,
@@ -120,7 +121,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             held: NOT_HELD,
             left: (u64::MAX, u64::MAX),
             totals: Totals::default(),
-            failures: 0,
+            failures_left: spec.max_errors,
             depth: (0, 0),
             last_completion: 0,
             now: 0,
@@ -272,8 +273,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 "ended with the first read that found something else than what should be there".into()
             );
         }
-        if self.failures >= self.spec.max_errors {
-            return Err(format!("gave up after {} operations that failed", self.failures));
+        if self.failures_left == 0 {
+            return Err(format!("gave up after {} operations that failed", self.spec.max_errors));
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     #[cold]
     fn odd(&mut self, kind: Kind, result: i32) {
         let total = &mut self.totals[kind as usize];
-        self.failures += 1;
+        self.failures_left = self.failures_left.saturating_sub(1);
         if let Ok(bytes) = u64::try_from(result) {
             total.ops += 1;
             total.bytes += bytes;
