@@ -112,7 +112,7 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
         match job.text("exit_what").unwrap_or("group") {
             "stonewall" => {}
             "all" => is_over = true,
-            "group" => match groups.iter().filter(|other| groups.get(index) == Some(other)).count() {
+            _ => match groups.iter().filter(|other| groups.get(index) == Some(other)).count() {
                 1 => stream.ends_others = None,
                 same if same == groups.len() => {}
                 _ => {
@@ -120,7 +120,6 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
                     return Err(job.fault("exitall", why));
                 }
             },
-            _ => return Err(job.fault("exit_what", "it is group, stonewall or all; type one of them")),
         }
     }
     // A job that runs alone has none to end.

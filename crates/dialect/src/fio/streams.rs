@@ -81,6 +81,9 @@ pub(super) fn streams(job: &Job, around: &dyn Around) -> Result<Streams, Fault> 
     let checks = back || one.verify.as_ref().is_some_and(|verify| verify.checks);
     one.max_errors =
         job.text("continue_on_error").map_or(Ok(None), |text| errors(job, &way, checks, text))?;
+    if !job.text("exit_what").is_none_or(|what| ["group", "stonewall", "all"].contains(&what)) {
+        return Err(job.fault("exit_what", "it is group, stonewall or all; type one of them"));
+    }
     one.ends_others = job.on("exitall", false)?.then_some(true);
     one.delay = Some(times.delay).filter(|d| *d > 0);
     one.log_interval = logs(job)?.map(|logs| logs.interval_ns());

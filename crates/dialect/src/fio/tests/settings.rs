@@ -260,4 +260,5 @@ fn jobs_that_end_with_another() {
     let three = "[global]\nsize=1m\n[a]\nexitall\n[b]\n[c]\nnew_group\n";
     super::refused_file(three, &["exit_what=stonewall"]);
     refused("exitall exit_what=job", &["group, stonewall or all"]);
+    refused("exit_what=job", &["group, stonewall or all"]);
 }
